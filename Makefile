@@ -1,0 +1,36 @@
+# Everything needs only Python (3.11 or newer), git and make; the rest goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO ?= build/demo-course
+
+.PHONY: demo test lint bench picture clean
+
+$(BIN)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[torch,dev]"
+	touch $@
+
+demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
+	rm -rf $(DEMO)
+	$(BIN)/goldsmith init --example $(DEMO)
+	$(BIN)/goldsmith generate all --course $(DEMO)
+	$(BIN)/goldsmith status --course $(DEMO)
+
+test: $(BIN)/.ready  ## all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: $(BIN)/.ready  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(BIN)/.ready  ## ratios, measured here and now
+	$(BIN)/python benchmarks/start_up.py
+	$(BIN)/python benchmarks/generate.py
+
+picture: $(BIN)/.ready  ## the README's picture, from a real terminal
+	$(BIN)/python scripts/picture.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,48 @@
+"""Goldsmith: gold-standard test fixtures from a reference solution.
+
+The public face. In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests: `load`.
+Importing it is cheap: everything behind a name is imported when that name is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from goldsmith._version import __version__
+
+if TYPE_CHECKING:
+    from goldsmith.reading import load
+    from goldsmith.recording import Case, case, checkpoint, main, seed_everything
+
+__all__ = ["Case", "__version__", "case", "checkpoint", "load", "main", "seed_everything"]
+
+_ROOMS = {
+    "Case": "goldsmith.recording",
+    "case": "goldsmith.recording",
+    "checkpoint": "goldsmith.recording",
+    "main": "goldsmith.recording",
+    "seed_everything": "goldsmith.recording",
+    "load": "goldsmith.reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'goldsmith' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_ROOMS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def _prepare_lone_recipe() -> None:
+    """A recipe started by hand imports goldsmith first: from then on both names of its code must work."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script and script.endswith("generate_fixtures.py"):
+        from goldsmith.reading import prepare_recipe
+
+        prepare_recipe(script)
+
+
+_prepare_lone_recipe()

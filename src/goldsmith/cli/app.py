@@ -1,0 +1,57 @@
+"""The application: commands put together, and what all of them share at their outer edge."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from goldsmith._version import __version__
+from goldsmith.cli import generate, init, status
+from goldsmith.errors import INTERRUPTED
+
+app = typer.Typer(
+    name="goldsmith",
+    help="Gold-standard test fixtures from a reference solution: made, verified, documented, starter untouched.",
+    epilog="First steps: `goldsmith init --example my-course`, then in it `goldsmith generate all`.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("init")(init.init)
+app.command("generate")(generate.generate)
+app.command("status")(status.status)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"goldsmith {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
+    ] = False,
+) -> None:
+    pass
+
+
+def run() -> None:
+    """The console script. A polite kill is an interruption like Ctrl-C: everything is put in order first."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,140 @@
+"""`goldsmith generate`: the nine steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    at_a_terminal,
+    shown_errors,
+)
+
+if TYPE_CHECKING:
+    from goldsmith.course import Assignment, Course
+    from goldsmith.generation import Options, Outcome
+
+
+class Kind(StrEnum):
+    outputs = "outputs"
+    checkpoint = "checkpoint"
+    both = "both"
+
+
+EXAMPLES = """
+Examples:
+
+    goldsmith generate                     choose from a menu
+    goldsmith generate scratch-1           one assignment
+    goldsmith generate all --json          every assignment, for a script
+    goldsmith generate hw3 --kind both     no recipe yet: write one to start from
+
+Exit codes: 0 all well, 2 bad usage or configuration, 3 could not run or gold refused.
+"""
+
+
+def generate(
+    assignments: Annotated[
+        list[str] | None, typer.Argument(metavar="[A… | all]", help="Assignments by name; without, a menu.")
+    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="What to make when there is no recipe yet.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="The seed.", show_default="42")] = None,
+    device: Annotated[str, typer.Option(help="Where models run: cpu, cuda, cuda:1, mps.")] = "cpu",
+    timeout: Annotated[
+        float | None, typer.Option(min=0.1, help="Stop a recipe after this many seconds.", show_default="600")
+    ] = None,
+    allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up when another goldsmith is at work here.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    with shown_errors("generate", as_json=json, debug=debug):
+        from goldsmith.course import find_course
+        from goldsmith.generation import Options
+
+        found = find_course(course)
+        config = found.config
+        options = Options(
+            seed=config.seed if seed is None else seed,
+            threads=config.threads,
+            timeout=config.timeout if timeout is None else timeout,
+            device=device,
+            kind=kind.value if kind else None,
+            allow_large=allow_large,
+        )
+        interactive = at_a_terminal() and not (yes or json)
+        chosen = _choose(found, assignments or [], interactive)
+        code = _run(found, chosen, options, interactive, json, no_color, verbose, wait=not no_wait)
+    raise typer.Exit(code)
+
+
+generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
+
+
+def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignment]:
+    from goldsmith.errors import NothingChosen
+
+    found = course.assignments()
+    if names == ["all"] and found:
+        return found
+    if names and names != ["all"]:
+        return list({item.name: item for item in map(course.assignment, names)}.values())
+    if interactive and found:
+        from goldsmith.cli.questions import ask_assignments
+
+        chosen = ask_assignments(found)
+        if not chosen:
+            raise KeyboardInterrupt
+        return chosen
+    raise NothingChosen([item.name for item in found])
+
+
+def _run(
+    course: Course,
+    chosen: list[Assignment],
+    options: Options,
+    interactive: bool,
+    as_json: bool,
+    no_color: bool,
+    verbose: bool,
+    *,
+    wait: bool,
+) -> int:
+    from rich.console import Console
+
+    from goldsmith.cli.questions import ask_kind
+    from goldsmith.generation import generate as run_steps
+    from goldsmith.report import PlainProgress, Summary, TerminalProgress, report
+    from goldsmith.workspace import course_lock
+
+    error_console = Console(stderr=True, no_color=no_color or None)
+    show = TerminalProgress if error_console.is_terminal else PlainProgress
+    progress = show(error_console, verbose=verbose)
+    summary = Summary(Console(no_color=no_color or None))
+    doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
+    outcomes: list[Outcome] = []
+    with course_lock(course, doing, wait=wait, on_wait=progress.note):
+        for assignment in chosen:
+            if outcomes and not as_json:
+                print()
+            outcome = run_steps(assignment, options, progress, ask_kind if interactive else lambda: None)
+            outcomes.append(outcome)
+            if not as_json:
+                summary.show(outcome)
+    ok = all(item.ok for item in outcomes)
+    if as_json:
+        print(report("generate", ok, "assignments", outcomes))
+    elif len(outcomes) > 1:
+        summary.show_table(outcomes)
+    return 0 if ok else max([item.exit_code for item in outcomes if not item.ok] + [0]) or 3

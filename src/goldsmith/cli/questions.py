@@ -1,0 +1,35 @@
+"""The questions a person is asked at a terminal. Nobody else ever is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goldsmith.course import Assignment
+from goldsmith.generation import KINDS
+
+
+def ask_assignments(found: Sequence[Assignment]) -> list[Assignment]:
+    """One of those found, or all of them; an empty list when the person leaves."""
+    import questionary
+
+    width = max(len(item.label) for item in found)
+    choices = [
+        questionary.Choice(f"{item.label.ljust(width)}  {item.description}".rstrip(), value=[item]) for item in found
+    ]
+    if len(found) > 1:
+        choices.append(questionary.Choice(f"{'All'.ljust(width)}  all {len(found)} of them", value=list(found)))
+    answer = questionary.select("Which assignment would you like to generate fixtures for?", choices=choices).ask()
+    return answer or []
+
+
+def ask_kind() -> str | None:
+    import questionary
+
+    width = max(len(label) for label, _ in KINDS.values())
+    choices = [
+        questionary.Choice(f"{label.ljust(width)}  {description}", value=kind)
+        for kind, (label, description) in KINDS.items()
+    ]
+    question = "No fixture generator found. What type of fixtures should we create?"
+    answer: str | None = questionary.select(question, choices=choices).ask()
+    return answer

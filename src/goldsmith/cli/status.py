@@ -1,0 +1,63 @@
+"""`goldsmith status`: per assignment, is its gold fresh, stale and why, or missing?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, shown_errors
+
+
+def status(
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Say for every assignment whether its gold is fresh, stale (and why) or missing.
+
+    Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
+    """
+    with shown_errors("status", as_json=json, debug=debug):
+        from goldsmith.course import find_course
+        from goldsmith.generation import freshness
+
+        found = find_course(course)
+        items: list[dict[str, Any]] = []
+        for assignment in found.assignments():
+            state = freshness(assignment)
+            items.append({"name": assignment.name, "outcome": state.outcome, "reasons": list(state.reasons)})
+        if json:
+            from goldsmith.report import report
+
+            print(report("status", True, "assignments", items))
+            return
+        _show(items, no_color)
+    raise typer.Exit(0)
+
+
+def _show(items: list[dict[str, Any]], no_color: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"fresh": "green", "stale": "yellow", "missing": "red"}
+    console = Console(no_color=no_color or None)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in ("assignment", "gold", "why"):
+        table.add_column(heading)
+    for item in items:
+        reasons = item["reasons"]
+        why = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "") if reasons else ""
+        table.add_row(item["name"], Text(item["outcome"], style=colours[item["outcome"]]), why)
+    console.print(table)
+    todo = [item["name"] for item in items if item["outcome"] != "fresh"]
+    console.print()
+    if not items:
+        console.print("This course has no assignments yet.")
+    elif todo:
+        console.print(f"Next: goldsmith generate {' '.join(todo)}", style="bold", highlight=False)
+    else:
+        console.print("All gold is fresh.", style="bold green")

@@ -1,0 +1,76 @@
+"""Two recordings that ought to be equal to the last bit: which leaves are not, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goldsmith.gold import is_array, is_tensor, leaf_facts, walk
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One leaf that differs: `path` and, in words, how."""
+
+    path: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.how}"
+
+
+def bit_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+    """Every leaf of two payloads that is not bit-identical; empty means equal."""
+    one, two = _leaves(first), _leaves(second)
+    found = []
+    for path in dict.fromkeys([*one, *two]):
+        if path not in two:
+            found.append(Difference(path, "is missing from the second"))
+        elif path not in one:
+            found.append(Difference(path, "is missing from the first"))
+        else:
+            how = _how(path, one[path], two[path])
+            if how:
+                found.append(Difference(path, how))
+    return found
+
+
+def _leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: leaf for key, value in payload.items() for path, leaf in walk(value, str(key))}
+
+
+def _how(path: str, one: Any, two: Any) -> str | None:
+    first, second = leaf_facts(path, one), leaf_facts(path, two)
+    if first.sha256 == second.sha256:
+        return None
+    if (first.dtype, first.shape) != (second.dtype, second.shape):
+        return f"is {first.dtype} {list(first.shape)} once and {second.dtype} {list(second.shape)} the other time"
+    if not is_array(one):
+        return f"is {one!r} once and {two!r} the other time"
+    return _in_numbers(_comparable(one), _comparable(two))
+
+
+def _comparable(array: Any) -> Any:
+    """As NumPy, without loss: smaller floats widened, integers and booleans as they are."""
+    import numpy as np
+
+    if is_tensor(array):
+        array = array.detach().cpu()
+        array = (array.double() if array.is_floating_point() else array).numpy()
+    return np.asarray(array)
+
+
+def _in_numbers(one: Any, two: Any) -> str:
+    import numpy as np
+
+    unequal = ~((one == two) | ((one != one) & (two != two)))
+    count = int(unequal.sum())
+    if not count:
+        return "differs in sign of zero or NaN payload only"
+    wide = np.complex128 if np.iscomplexobj(one) else np.float64
+    gaps = np.abs(one[unequal].astype(wide) - two[unequal].astype(wide))
+    finite = gaps[np.isfinite(gaps)]
+    largest = f", by at most {finite.max():.3g}" if finite.size else ""
+    index = [int(item) for item in np.argwhere(unequal)[0]]
+    return f"differs in {count} of {one.size} elements{largest}, first at index {index}"

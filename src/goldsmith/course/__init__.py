@@ -1,0 +1,20 @@
+"""Where things are: the course's layout, its configuration, its assignments and their solutions.
+
+Nothing here runs code of the course, writes files or knows what gold is.
+"""
+
+from goldsmith.course.config import Config
+from goldsmith.course.example import copy_example, example_folder
+from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.solutions import Placement, placements
+
+__all__ = [
+    "Assignment",
+    "Config",
+    "Course",
+    "Placement",
+    "copy_example",
+    "example_folder",
+    "find_course",
+    "placements",
+]

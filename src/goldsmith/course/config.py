@@ -1,0 +1,143 @@
+"""`goldsmith.toml` or `[tool.goldsmith]` of `pyproject.toml`, read into a typed, checked `Config`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from goldsmith.errors import BadConfig
+
+CONFIG_FILE = "goldsmith.toml"
+PROJECT_FILE = "pyproject.toml"
+
+
+class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What a course may say about one assignment; everything has a sensible default."""
+
+    title: str | None = None
+    description: str | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Where things are in the course, and how recipes are run."""
+
+    assignments: str = "src/assignments"
+    solutions: str = "private/solutions"
+    internal_tests: str = "tests/internal"
+    fixtures: str = "tests/internal/fixtures"
+    recipe: str = "generate_fixtures.py"
+    exclude: tuple[str, ...] = ()
+    seed: int = 42
+    threads: int = 1
+    timeout: float = 600.0
+    assignment: dict[str, AssignmentConfig] = {}
+
+
+_FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")
+
+
+def read_config(root: Path) -> Config | None:
+    """The configuration at `root`, or None when the folder holds none."""
+    own = root / CONFIG_FILE
+    if own.is_file():
+        return _convert(own, _parse(own), prefix="")
+    project = root / PROJECT_FILE
+    if project.is_file():
+        table = _parse(project).get("tool", {}).get("goldsmith")
+        if table is not None:
+            return _convert(project, table, prefix="tool.goldsmith")
+    return None
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line = int(found[1]) if found else None
+        problem = re.sub(r" \(at .*\)$", "", str(error))
+        key = _key_on_line(file, line) if line else None
+        raise BadConfig(file, f"not valid TOML: {problem}", key=key, line=line) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(file, f"cannot be read: {error}") from None
+
+
+def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
+    try:
+        config = msgspec.convert(table, Config)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        unknown = re.search(r"unknown field `([^`]+)`", message)
+        path = re.search(r" - at `\$\.?([^`]*)`", message)
+        keys = [part for part in (path[1].split(".") if path else []) if part not in ("", "...")]
+        if unknown:
+            problem = "there is no such setting"
+            keys.append(unknown[1])
+        else:
+            problem = re.sub(r" - at .*$", "", message)
+            problem = problem[0].lower() + problem[1:]
+        raise BadConfig(file, problem, key=".".join(keys), line=_line_of(file, prefix, keys)) from None
+    _check(file, config, prefix)
+    return config
+
+
+def _check(file: Path, config: Config, prefix: str) -> None:
+    def refuse(key: str, problem: str) -> None:
+        name = key.replace("_", "-")
+        raise BadConfig(file, problem, key=name, line=_line_of(file, prefix, [name]))
+
+    for key in _FOLDERS:
+        path = PurePosixPath(getattr(config, key))
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            refuse(key, f"{str(path)!r} must be a folder inside the course, relative to its root")
+    if PurePosixPath(config.recipe).name != config.recipe or not config.recipe.endswith(".py"):
+        refuse("recipe", f"{config.recipe!r} must be the bare name of a .py file")
+    for other in ("assignments", "solutions"):
+        if _overlap(config.fixtures, getattr(config, other)):
+            refuse("fixtures", f"{config.fixtures!r} and {other} ({getattr(config, other)!r}) overlap")
+    if _overlap(config.assignments, config.solutions):
+        refuse("solutions", f"{config.solutions!r} and assignments ({config.assignments!r}) overlap")
+    if config.timeout <= 0:
+        refuse("timeout", "must be more than 0 seconds")
+    if config.threads < 1:
+        refuse("threads", "must be at least 1")
+    if not 0 <= config.seed < 2**32:
+        refuse("seed", "must be between 0 and 4294967295")
+
+
+def _overlap(one: str, other: str) -> bool:
+    first, second = PurePosixPath(one), PurePosixPath(other)
+    return first.is_relative_to(second) or second.is_relative_to(first)
+
+
+def _line_of(file: Path, prefix: str, keys: list[str]) -> int | None:
+    """The line where the last of `keys` is set: TOML's parser does not keep it, so it is looked up."""
+    wanted = [*filter(None, prefix.split(".")), *keys]
+    table: list[str] = []
+    best: int | None = None
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+        if header:
+            table = [part.strip().strip("\"'") for part in header[1].split(".")]
+            if table == wanted[: len(table)]:
+                best = number
+            continue
+        setting = re.match(r"\s*([\w.\-\"']+)\s*=", line)
+        if setting:
+            path = table + [part.strip("\"'") for part in setting[1].split(".")]
+            if path == wanted[: len(path)]:
+                return number
+    return best
+
+
+def _key_on_line(file: Path, line: int) -> str | None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for text in reversed(lines[:line]):
+        setting = re.match(r"\s*([\w.\-\"']+)\s*=?", text)
+        if setting:
+            return setting[1].strip("\"'")
+    return None

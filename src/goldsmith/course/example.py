@@ -1,0 +1,60 @@
+"""The bundled example course, and copying it out as a git repository of its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from goldsmith.course.layout import Course, find_course
+from goldsmith.errors import CannotWrite, FolderNotEmpty
+
+_IGNORED = shutil.ignore_patterns("__pycache__", ".pytest_cache", ".goldsmith", "*.pyc")
+
+
+def example_folder() -> Path:
+    """Where the course lies: inside an installed package, or in the repository of a working copy."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_example"
+    return installed if installed.is_dir() else package.parent.parent / "examples" / "vla-course"
+
+
+def copy_example(folder: Path) -> Course:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FolderNotEmpty(folder)
+    try:
+        shutil.copytree(example_folder(), folder, ignore=_IGNORED, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise CannotWrite(folder, str(error)) from None
+    _commit(folder)
+    return find_course(folder)
+
+
+def _commit(folder: Path) -> None:
+    """One commit by whoever the user is to git, by goldsmith where git knows nobody."""
+    identity = []
+    if _git(folder, "config", "user.email").returncode != 0:
+        identity = ["-c", "user.name=goldsmith", "-c", "user.email=goldsmith@localhost"]
+    for arguments in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["add", "--all"],
+        [
+            *identity,
+            "-c",
+            "commit.gpgsign=false",
+            "commit",
+            "--quiet",
+            "-m",
+            "The example course of goldsmith",
+        ],
+    ):
+        run = _git(folder, *arguments)
+        if run.returncode != 0:
+            raise CannotWrite(folder, f"git {arguments[0]}: {run.stderr.strip()}")
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
+    except OSError as error:
+        raise CannotWrite(folder, f"git: {error.strerror}") from None

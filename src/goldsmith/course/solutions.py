@@ -1,0 +1,80 @@
+"""Which solution file takes the place of which starter file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.errors import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
+
+SUFFIX = "_solution.py"
+_JUNK = {"__pycache__", ".DS_Store", ".ipynb_checkpoints", ".pytest_cache"}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One solution file and the path, relative to the assignment's folder, where it stands when injected."""
+
+    source: Path
+    target: Path
+
+
+def placements(assignment: Assignment) -> list[Placement]:
+    """Every file of the assignment's solution with its place; only its own files, never another's."""
+    course = assignment.course
+    found = [*_from_folder(assignment), *_from_flat_files(assignment)]
+    if not found:
+        orphans = [course.relative(file) for file, owners in _flat_files(course) if not owners]
+        raise NoSolution(assignment.name, course.relative(assignment.solution), orphans)
+    taken: dict[Path, Path] = {}
+    for item in found:
+        if item.target in taken:
+            first, second = sorted((taken[item.target], item.source))
+            target = course.relative(assignment.starter / item.target)
+            raise SolutionsCollide(course.relative(first), course.relative(second), target)
+        taken[item.target] = item.source
+    return sorted(found, key=lambda item: item.target.as_posix())
+
+
+def _from_folder(assignment: Assignment) -> Iterator[Placement]:
+    if not assignment.solution.is_dir():
+        return
+    course = assignment.course
+    for file in sorted(assignment.solution.rglob("*")):
+        inside = file.relative_to(assignment.solution)
+        if not file.is_file() or _JUNK.intersection(inside.parts) or file.suffix == ".pyc":
+            continue
+        if not file.name.endswith(SUFFIX):
+            yield Placement(file, inside)
+            continue
+        target = inside.with_name(_replaced(file))
+        if not (assignment.starter / target).is_file():
+            raise SolutionFitsNothing(course.relative(file), course.relative(assignment.starter / target))
+        yield Placement(file, target)
+
+
+def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
+    course = assignment.course
+    for file, owners in _flat_files(course):
+        if assignment.name not in owners:
+            continue
+        if len(owners) > 1:
+            raise SolutionIsAmbiguous(course.relative(file), owners, course.relative(course.solutions_folder))
+        yield Placement(file, Path(_replaced(file)))
+
+
+def _flat_files(course: Course) -> list[tuple[Path, list[str]]]:
+    """The old flat layout: each `<name>_solution.py` with the assignments that have a `<name>.py`."""
+    if not course.solutions_folder.is_dir():
+        return []
+    assignments = course.assignments()
+    return [
+        (file, [item.name for item in assignments if (item.starter / _replaced(file)).is_file()])
+        for file in sorted(course.solutions_folder.glob(f"*{SUFFIX}"))
+    ]
+
+
+def _replaced(file: Path) -> str:
+    return file.name.removesuffix(SUFFIX) + ".py"

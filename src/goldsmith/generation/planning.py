@@ -1,0 +1,103 @@
+"""Step 2: the recipe that is there, or a first one written from what the solution contains."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from goldsmith.course import Assignment, Placement
+from goldsmith.errors import CannotWrite, NoModelFound, NoRecipe, RecipeSyntax
+from goldsmith.generation.failures import error_of
+from goldsmith.generation.options import Options
+from goldsmith.recording import Job, Watcher, run_side_by_side
+from goldsmith.workspace import Workspace, make_workspaces
+
+KINDS = {
+    "outputs": ("Model outputs", "forward pass outputs for fidelity comparison"),
+    "checkpoint": ("Trained checkpoints", "model weights after training"),
+    "both": ("Both", "output fixtures and checkpoints"),
+}
+
+
+def ensure_recipe(
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    options: Options,
+    ask_kind: Callable[[], str | None],
+    watcher: Watcher,
+) -> str | None:
+    """Make sure that there is a sound recipe. Returns a note when something is to be said about it."""
+    course = assignment.course
+    if assignment.recipe.is_file():
+        check_syntax(assignment)
+        return "--kind was not needed: there is a recipe already" if options.kind else None
+    kind = options.kind or ask_kind()
+    if kind is None:
+        raise NoRecipe(assignment.name, course.relative(assignment.recipe))
+    source, model = _propose(assignment, placed, options, kind, watcher)
+    _write(assignment.recipe, source)
+    return f"wrote {course.relative(assignment.recipe)} around {model}: a start, make it yours"
+
+
+def check_syntax(assignment: Assignment) -> None:
+    recipe = assignment.recipe
+    try:
+        ast.parse(recipe.read_bytes(), filename=str(recipe))
+    except SyntaxError as error:
+        place = assignment.course.relative(recipe)
+        raise RecipeSyntax(place, error.lineno or 1, error.msg, error.text or "") from None
+    except ValueError as error:
+        raise RecipeSyntax(assignment.course.relative(recipe), 1, str(error), "") from None
+
+
+def _propose(
+    assignment: Assignment, placed: Sequence[Placement], options: Options, kind: str, watcher: Watcher
+) -> tuple[str, str]:
+    modules = [item.target.stem for item in placed if item.target.suffix == ".py" and len(item.target.parts) == 1]
+    with make_workspaces(assignment, placed, 1) as (workspace,):
+        job = make_job(assignment, workspace, options, task="propose", kind=kind, modules=tuple(modules))
+        (ending,) = run_side_by_side([job], timeout=options.timeout, watcher=watcher)
+        error = error_of(assignment, workspace, ending, options)
+        if error is not None:
+            raise error
+    proposal = ending.result.proposal if ending.result else None
+    if proposal is None or not proposal.source:
+        tried = proposal.tried if proposal else ()
+        raise NoModelFound(assignment.name, assignment.course.relative(assignment.recipe), tried)
+    return proposal.source, proposal.model
+
+
+def make_job(
+    assignment: Assignment,
+    workspace: Workspace,
+    options: Options,
+    *,
+    task: str = "record",
+    kind: str = "",
+    modules: tuple[str, ...] = (),
+) -> Job:
+    return Job(
+        task=task,  # type: ignore[arg-type]
+        root=str(workspace.root),
+        folder=str(workspace.folder),
+        recipe=str(workspace.folder / assignment.course.config.recipe),
+        output=str(workspace.scratch / "gold"),
+        scratch=str(workspace.scratch),
+        seed=options.seed,
+        threads=options.threads,
+        device=options.device,
+        parent=os.getpid(),
+        kind=kind,
+        modules=modules,
+    )
+
+
+def _write(path: Path, source: str) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(source, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise CannotWrite(path, error.strerror or str(error)) from None

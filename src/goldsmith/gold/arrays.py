@@ -1,0 +1,117 @@
+"""Arrays of any make as bytes, hashes and statistics. NumPy is imported on first use, torch never."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from goldsmith.gold.facts import LeafFacts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_PLAIN = {type(None): "none", bool: "bool (Python)", int: "int (Python)", float: "float (Python)", str: "str"}
+
+
+def is_tensor(value: object) -> bool:
+    """A torch tensor: there can be none unless torch has been imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_array(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return is_tensor(value) or (numpy is not None and isinstance(value, numpy.ndarray))
+
+
+def dtype_name(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
+
+
+def walk(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """Every leaf below `value` with its dotted path, in order; an empty container has none."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from walk(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from walk(item, f"{path}.{index}")
+    else:
+        yield path, value
+
+
+def leaf_facts(path: str, value: Any) -> LeafFacts:
+    """Type, shape, hash and statistics of one leaf; statistics are over the finite elements."""
+    import numpy as np
+
+    if not is_array(value):
+        return _plain_facts(path, value)
+    raw = _raw_bytes(value)
+    shape = tuple(int(size) for size in value.shape)
+    name = dtype_name(value)
+    digest = hashlib.sha256(f"{name}|{','.join(map(str, shape))}|".encode())
+    digest.update(raw)
+    numbers = _as_numbers(value)
+    nan = np.isnan(numbers)
+    inf = np.isinf(numbers)
+    bad = np.argwhere(nan | inf)
+    finite = numbers[~(nan | inf)]
+    return LeafFacts(
+        path=path,
+        dtype=name,
+        shape=shape,
+        sha256=digest.hexdigest(),
+        nan=int(nan.sum()),
+        inf=int(inf.sum()),
+        first_bad=tuple(int(index) for index in bad[0]) if len(bad) else None,
+        min=_rounded(finite.min()) if finite.size else None,
+        max=_rounded(finite.max()) if finite.size else None,
+        mean=_rounded(finite.mean()) if finite.size else None,
+        constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
+    )
+
+
+def _plain_facts(path: str, value: Any) -> LeafFacts:
+    name = _PLAIN[type(value)]
+    digest = hashlib.sha256(f"{name}|{value!r}".encode()).hexdigest()
+    if isinstance(value, float) and not math.isfinite(value):
+        return LeafFacts(path, name, (), digest, nan=int(math.isnan(value)), inf=int(math.isinf(value)), first_bad=())
+    if isinstance(value, int | float):
+        number = float(value)
+        return LeafFacts(path, name, (), digest, min=number, max=number, mean=number, value=value)
+    return LeafFacts(path, name, (), digest, value=value)
+
+
+def _raw_bytes(array: Any) -> memoryview:
+    import numpy as np
+
+    if is_tensor(array):
+        torch = sys.modules["torch"]
+        flat = array.detach().cpu().contiguous().reshape(-1)
+        if not flat.numel():
+            return memoryview(b"")
+        return memoryview(flat.view(torch.uint8).numpy())
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
+
+
+def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
+    """The values as float64 for statistics; complex numbers by their magnitude."""
+    import numpy as np
+
+    if is_tensor(array):
+        torch = sys.modules["torch"]
+        array = array.detach().cpu()
+        array = (array.abs() if array.is_complex() else array).to(torch.float64).numpy()
+    elif np.iscomplexobj(array):
+        array = np.abs(array)
+    return np.asarray(array, dtype=np.float64)
+
+
+def _rounded(number: Any) -> float:
+    """Nine digits: enough to read, too few for the last bits of a sum to move them."""
+    return float(f"{float(number):.9g}")

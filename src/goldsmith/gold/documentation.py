@@ -1,0 +1,157 @@
+"""The README of a gold folder, made from its manifest alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from goldsmith.gold.manifest import CaseEntry, Manifest, TensorEntry
+from goldsmith.gold.tolerances import ATOL, RTOL
+
+_SHOWN = 6
+
+
+def render_readme(manifest: Manifest, label: str, where: str) -> str:
+    """Markdown for people who find the folder. `where` is its path as the course writes it."""
+    parts = [
+        f"# {label} gold standard fixtures",
+        _head(manifest),
+        "## Files",
+        *(_case(case) for case in manifest.cases),
+        "### `manifest.json`\n\n- **Purpose**: shape, dtype, statistics, hash and tolerance of every tensor; the "
+        "hashes of every file and of\n  the sources that made it; versions and settings of the machine.",
+        "## Checks passed",
+        _checks(manifest),
+        "## Usage in tests",
+        _usage(manifest, where),
+        "## Regeneration",
+        f"```bash\n{manifest.provenance.command}\n```\n\nWithout a change in solution, recipe or machine no byte of "
+        "this folder moves.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(manifest: Manifest) -> str:
+    made = f"Generated: {manifest.stamp.generated}"
+    if manifest.stamp.commit:
+        made += f", at commit {manifest.stamp.commit[:12]}" + (
+            " with uncommitted changes" if manifest.stamp.dirty else ""
+        )
+    machine = manifest.provenance.environment
+    versions = [f"Python {machine.python}", f"NumPy {machine.numpy}"]
+    if machine.torch:
+        versions.append(f"torch {machine.torch}")
+    versions.append(f"goldsmith {manifest.provenance.goldsmith}")
+    capability = f", {machine.cpu_capability}" if machine.cpu_capability else ""
+    threads = f"{machine.threads} thread{'' if machine.threads == 1 else 's'}"
+    return (
+        "Reference data, recorded by running the private solution with fixed seeds. Made by goldsmith, not by hand.\n\n"
+        f"- {made}\n- Seed: {manifest.seed}\n- Recorded with {', '.join(versions)} on {machine.platform}, "
+        f"{machine.device}{capability}, {threads}"
+    )
+
+
+def _case(case: CaseEntry) -> str:
+    lines = [f"### `{case.file}`", ""]
+    purpose = case.title or (
+        "Trained model weights for convergence testing."
+        if case.kind == "checkpoint"
+        else "Reference output for fidelity comparison."
+    )
+    lines.append(f"- **Purpose**: {purpose}")
+    for title, section, names in (("Input", "input", case.inputs), ("Output", "output", case.outputs)):
+        tensors = [item for item in case.tensors if item.path.partition(".")[0] == section]
+        lone = f" (`{names[0]}`)" if len(names) == 1 else ""
+        lines += _shapes(title, lone, tensors)
+    settings = case.config
+    if settings.get("model_config"):
+        lines.append(f"- **Model config**: {_settings(settings['model_config'])}")
+    if case.kind == "checkpoint" and "epoch" in settings:
+        lines.append(f"- **Training epochs**: {settings['epoch']}")
+        lines.append(f"- **Final loss**: {settings['loss']:.4f}")
+        if settings.get("training_config"):
+            lines.append(f"- **Training config**: {_settings(settings['training_config'])}")
+    weights = [item for item in case.tensors if item.path.startswith(("state_dict", "model_state_dict"))]
+    if weights:
+        values = sum(_elements(item.shape) for item in weights)
+        count = f"{len(weights)} tensor{'' if len(weights) == 1 else 's'}"
+        lines.append(f"- **Weights**: {count}, {values:,} values")
+    if case.trace:
+        kept = f"{case.traced_calls} of {case.calls} calls" if case.calls > 1 else "1 call"
+        lines.append(f"- **Trace**: `{case.trace}`, inputs and outputs of every submodule in {kept}")
+    for path, checks in case.allowed.items():
+        for check, reason in checks.items():
+            lines.append(f"- **Allowed**: {check} in `{path}`, because {reason}")
+    return "\n".join(lines)
+
+
+def _shapes(title: str, lone: str, tensors: Sequence[TensorEntry]) -> Iterable[str]:
+    if not tensors:
+        return
+    if len(tensors) == 1:
+        yield f"- **{title} shape**{lone}: {_shape(tensors[0])}"
+        return
+    yield f"- **{title} shapes**{lone}:"
+    for item in tensors[:_SHOWN]:
+        yield f"  - `{item.path.partition('.')[2]}`: {_shape(item)}"
+    if len(tensors) > _SHOWN:
+        yield f"  - and {len(tensors) - _SHOWN} more, all in `manifest.json`"
+
+
+def _shape(item: TensorEntry) -> str:
+    if item.dtype == "none":
+        return "none"
+    if item.dtype.endswith("(Python)") or item.dtype == "str":
+        return f"a plain {item.dtype.split()[0]}"
+    return f"`{list(item.shape)}` {item.dtype}"
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{key}={value!r}`" for key, value in settings.items())
+
+
+def _checks(manifest: Manifest) -> str:
+    rows = ["| check | result |", "|---|---|"]
+    rows += [f"| {check.name} | {check.outcome}: {check.detail} |" for check in manifest.checks]
+    return "\n".join(rows)
+
+
+def _usage(manifest: Manifest, where: str) -> str:
+    outputs = [case for case in manifest.cases if case.kind == "output" and _is_lone(case)]
+    case = next((item for item in outputs if item.name == "gold_output"), outputs[0] if outputs else manifest.cases[0])
+    path = f"{where}/{case.file}"
+    if case.file.endswith(".pt"):
+        plain = f'import torch\n\nfixture = torch.load("{path}")'
+        compare = f"torch.testing.assert_close(actual, expected, rtol={_number(RTOL)}, atol={_number(ATOL)})"
+    else:
+        plain = f'import numpy as np\n\nfixture = np.load("{path}")'
+        compare = f"np.testing.assert_allclose(actual, expected, rtol={_number(RTOL)}, atol={_number(ATOL)})"
+    lines = [plain]
+    if case in outputs:
+        weights = any(item.path.startswith("state_dict") for item in case.tensors)
+        if weights and case.file.endswith(".pt"):
+            lines.append('model.load_state_dict(fixture["state_dict"])')
+        lines += ['actual = model(fixture["input"])', 'expected = fixture["output"]', compare]
+    ours = (
+        f'import goldsmith\n\ngold = goldsmith.load("{manifest.assignment}")["{case.name}"]  # hashes checked\n'
+        f"print(gold.seed, list(gold.data))"
+    )
+    return f"```python\n{chr(10).join(lines)}\n```\n\n```python\n{ours}\n```"
+
+
+def _number(value: float) -> str:
+    """1e-4, not 0.0001 or 1e-04."""
+    return f"{value:.0e}".replace("e-0", "e-")
+
+
+def _is_lone(case: CaseEntry) -> bool:
+    """One bare input, one bare output: the usual case of a model and its forward pass."""
+    paths = [item.path for item in case.tensors]
+    return paths.count("input") == 1 and paths.count("output") == 1
+
+
+def _elements(shape: Iterable[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count

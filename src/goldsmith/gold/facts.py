@@ -1,0 +1,93 @@
+"""What is known about a gold file once it has been read back: plain data, no arrays.
+
+These structures cross the border between the process that ran a recipe and the one that judges it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One array or plain value. `path` is where it sits in the file, such as `output.logits`."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    sha256: str = ""
+    nan: int = 0
+    inf: int = 0
+    first_bad: tuple[int, ...] | None = None
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    constant: bool = False
+    value: Any = None
+
+    @property
+    def section(self) -> str:
+        return self.path.partition(".")[0]
+
+    @property
+    def is_array(self) -> bool:
+        return self.dtype not in PLAIN_TYPES
+
+    @property
+    def is_number(self) -> bool:
+        return self.dtype not in ("str", "none")
+
+    @property
+    def is_inexact(self) -> bool:
+        return self.dtype.startswith(("float", "bfloat", "complex"))
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python)", "str"})
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """One gold file as it reads from disk: its top-level keys and every leaf; `error` when it does not load."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    leaves: tuple[LeafFacts, ...] = ()
+    error: str | None = None
+
+
+class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One case that ran: what its recipe declared and what its file holds."""
+
+    name: str
+    kind: str
+    title: str = ""
+    file: FileFacts
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    declared: tuple[LeafFacts, ...] = ()
+    trace: str | None = None
+    traced_calls: int = 0
+    calls: int = 0
+    allowed: dict[str, dict[str, str]] = {}
+    config: dict[str, Any] = {}
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """What on the recording machine bears on the bits that come out."""
+
+    python: str
+    numpy: str
+    torch: str | None = None
+    platform: str = ""
+    cpu_capability: str | None = None
+    threads: int = 1
+    device: str = "cpu"
+    variables: dict[str, str] = {}

@@ -1,0 +1,141 @@
+"""Gold files on disk: written byte-stable, read back safely, never unpickled beyond plain tensors.
+
+A recipe that works in torch gets `.pt` files that plain `torch.load` reads with its safe default. One
+that never imports torch gets `.npz` files with the same keys, so that NumPy alone is enough.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
+from goldsmith.gold.facts import FileFacts
+
+OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
+CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config")
+SUFFIXES = (".pt", ".npz")
+TRACE_SUFFIX = ".trace.safetensors"
+_STRUCTURE = "structure"
+_REFERENCE = "@array:"
+
+
+def write_payload(payload: Mapping[str, Any], stem: Path) -> Path:
+    """Write one case's payload beside `stem`, as `.pt` where torch is in use and as `.npz` elsewhere."""
+    if "torch" in sys.modules:
+        path = stem.with_name(stem.name + ".pt")
+        _write_bytes(path, _torch_bytes(payload))
+    else:
+        path = stem.with_name(stem.name + ".npz")
+        _write_bytes(path, _numpy_bytes(payload))
+    return path
+
+
+def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
+    """One safetensors file; its one metadata key holds the order in which modules ran."""
+    from safetensors.torch import save
+
+    _write_bytes(path, save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
+
+
+def read_payload(path: Path) -> dict[str, Any]:
+    """The payload of a gold file. Raises whatever the reader raises when the file is not sound."""
+    if path.suffix == ".npz":
+        return _read_numpy(path)
+    import torch
+
+    payload = torch.load(path, weights_only=True, map_location="cpu")
+    if not isinstance(payload, dict):
+        return {"output": payload}
+    return payload
+
+
+def read_back(path: Path) -> FileFacts:
+    """Load a file from disk with the safe loader and say what it holds."""
+    try:
+        payload = read_payload(path)
+        leaves = [leaf_facts(name, leaf) for key, value in payload.items() for name, leaf in walk(value, str(key))]
+    except Exception as error:
+        text = str(error).strip().splitlines()
+        return FileFacts(path.name, error=f"{type(error).__name__}: {text[0] if text else ''}")
+    return FileFacts(path.name, tuple(str(key) for key in payload), tuple(leaves))
+
+
+def _torch_bytes(payload: Mapping[str, Any]) -> bytes:
+    import torch
+
+    buffer = io.BytesIO()  # a buffer, because a path's name would end up in the archive
+    torch.save(
+        _map_arrays(dict(payload), lambda array: array if is_tensor(array) else torch.from_numpy(array)),
+        buffer,
+    )
+    return buffer.getvalue()
+
+
+def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
+    """Arrays under their slash-separated path; nesting and plain values as JSON under `structure`."""
+    import numpy as np
+
+    arrays: dict[str, Any] = {}
+
+    def reference(value: Any, path: str) -> Any:
+        if isinstance(value, dict):
+            return {key: reference(item, f"{path}/{key}") for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [reference(item, f"{path}/{index}") for index, item in enumerate(value)]
+        if is_array(value):
+            arrays[path] = value
+            return _REFERENCE + path
+        return value
+
+    structure = {key: reference(value, key) for key, value in payload.items()}
+    for key, value in structure.items():
+        if key not in arrays and isinstance(value, int | float):
+            arrays[key] = np.asarray(value)
+    arrays[_STRUCTURE] = np.asarray(json.dumps(structure))
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _read_numpy(path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    with np.load(path, allow_pickle=False) as archive:
+        if _STRUCTURE not in archive.files:
+            return {name: archive[name] for name in archive.files}
+        structure = json.loads(str(archive[_STRUCTURE]))
+
+        def restore(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: restore(item) for key, item in value.items()}
+            if isinstance(value, list):
+                return [restore(item) for item in value]
+            if isinstance(value, str) and value.startswith(_REFERENCE):
+                return archive[value.removeprefix(_REFERENCE)]
+            return value
+
+        return {key: restore(value) for key, value in structure.items()}
+
+
+def _map_arrays(value: Any, change: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _map_arrays(item, change) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_map_arrays(item, change) for item in value)
+    return change(value) if is_array(value) else value
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    """Whole or not at all, and on disk before anyone hears of it."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,95 @@
+"""Gold as tests and tools read it: every file's hash is checked before anything in it is believed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from goldsmith.errors import GoldUnreadable
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.manifest import CaseEntry, Manifest, read_manifest
+
+
+@dataclass(frozen=True)
+class GoldCase:
+    """One case's gold. Attributes are the keys of its file; `gold["gold_output"].output` is a tensor."""
+
+    entry: CaseEntry
+    path: Path
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        return read_payload(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def input(self) -> Any:
+        return self.data["input"]
+
+    @property
+    def output(self) -> Any:
+        return self.data["output"]
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        """The weights to start from; of a checkpoint, `model_state_dict` has the trained ones."""
+        weights: dict[str, Any] = self.data["state_dict"]
+        return weights
+
+    @property
+    def model_state_dict(self) -> dict[str, Any]:
+        weights: dict[str, Any] = self.data["model_state_dict"]
+        return weights
+
+    @property
+    def model_config(self) -> dict[str, Any]:
+        settings: dict[str, Any] = self.data["model_config"]
+        return settings
+
+    @property
+    def seed(self) -> int:
+        return int(self.data["seed"])
+
+
+class Gold:
+    """The gold of one assignment: a mapping from case names to `GoldCase`."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._cases = {entry.name: entry for entry in manifest.cases}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __getitem__(self, name: str) -> GoldCase:
+        if name not in self._cases:
+            raise KeyError(f"no case {name!r} in {self.folder}; there are {', '.join(self._cases)}")
+        entry = self._cases[name]
+        path = self.folder / entry.file
+        self._check_hash(path)
+        return GoldCase(entry, path)
+
+    def _check_hash(self, path: Path) -> None:
+        expected = {item.name: item.sha256 for item in self.manifest.files}.get(path.name)
+        try:
+            with path.open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise GoldUnreadable(path, error.strerror or str(error)) from None
+        if actual != expected:
+            raise GoldUnreadable(path, "its bytes are not those its manifest names")
+
+
+def load_gold(folder: Path) -> Gold:
+    return Gold(folder, read_manifest(folder))

@@ -1,0 +1,113 @@
+"""Gold is published whole or not at all: written beside its place, then swapped in by one rename."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from goldsmith.errors import CannotWrite
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class Staging:
+    """A folder beside `target` that becomes it. The caller holds the lock, so there is one at a time."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target.resolve()
+        self.folder = self.target.with_name(f".{self.target.name}.staging")
+        self._old = self.target.with_name(f".{self.target.name}.old")
+
+    def open(self) -> None:
+        """Repair what a killed run left, then make the empty staging folder."""
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            if self._old.exists() and not self.target.exists():
+                self._old.rename(self.target)
+            self.discard()
+            self.folder.mkdir()
+        except OSError as error:
+            raise CannotWrite(self.folder, error.strerror or str(error)) from None
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        try:
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CannotWrite(self.target / name, error.strerror or str(error)) from None
+
+    def take(self, source: Path) -> None:
+        """Copy one finished file in."""
+        try:
+            content = source.read_bytes()
+        except OSError as error:
+            raise CannotWrite(source, error.strerror or str(error)) from None
+        self.write(source.name, content)
+
+    def carry_over(self, own: Iterable[str]) -> list[str]:
+        """Keep what others put into the folder: everything but `own`, the names goldsmith made before."""
+        if not self.target.is_dir():
+            return []
+        skip = {*own, *(path.name for path in self.folder.iterdir())}
+        kept = sorted(path for path in self.target.iterdir() if path.name not in skip)
+        try:
+            for path in kept:
+                goal = self.folder / path.name
+                if path.is_dir() and not path.is_symlink():
+                    shutil.copytree(path, goal, symlinks=True)
+                else:
+                    shutil.copy2(path, goal, follow_symlinks=False)
+        except (OSError, shutil.Error) as error:
+            raise CannotWrite(self.folder, str(error)) from None
+        return [path.name for path in kept]
+
+    def equals_target(self) -> bool:
+        """Whether publishing would change no byte."""
+        if not self.target.is_dir():
+            return False
+        mine, theirs = _files(self.folder), _files(self.target)
+        return mine.keys() == theirs.keys() and all(
+            path.read_bytes() == theirs[name].read_bytes() for name, path in mine.items()
+        )
+
+    def publish(self) -> None:
+        try:
+            if not self.target.exists():
+                self.folder.rename(self.target)
+            elif not _exchange(self.folder, self.target):
+                self.target.rename(self._old)
+                self.folder.rename(self.target)
+        except OSError as error:
+            raise CannotWrite(self.target, error.strerror or str(error)) from None
+        self.discard()
+
+    def discard(self) -> None:
+        """Remove the staging folder, and the old gold once there is a new one in its place."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.target.exists():
+            shutil.rmtree(self._old, ignore_errors=True)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders atomically; False where system or file system cannot."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    if renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(other))

@@ -1,0 +1,232 @@
+"""The named checks that recorded files must pass before they are gold.
+
+Pure judgement over facts: nothing is loaded and nothing is run here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.files import CHECKPOINT_KEYS, OUTPUT_KEYS
+
+PASSED, WARNED, FAILED = "passed", "warned", "failed"
+SIZE_WARNING = 10 * 10**6
+SIZE_LIMIT = 100 * 10**6
+LARGEST = 1e6
+SMALLEST = 1e-12
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One check: its stable name, one line on what was found, and each problem in words."""
+
+    name: str
+    title: str
+    outcome: str
+    detail: str
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome != FAILED
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the checks look at. `disagreements` are the second run's, one sentence each."""
+
+    mode: str
+    seed: int
+    cases: Sequence[CaseFacts]
+    sizes: Mapping[str, int]
+    disagreements: Mapping[str, str]
+    allow_large: bool = False
+
+
+def verify(evidence: Evidence) -> list[Check]:
+    return [check(evidence) for check in _CHECKS]
+
+
+def _loads(evidence: Evidence) -> Check:
+    problems = [f"{case.file.name} does not load: {case.file.error}" for case in evidence.cases if case.file.error]
+    return _check("loads", "Loads with weights_only=True", problems, _count(len(evidence.cases), "file"))
+
+
+def _keys(evidence: Evidence) -> Check:
+    problems = []
+    for case in _readable(evidence):
+        missing = [key for key in _wanted_keys(case, evidence.mode) if key not in case.file.keys]
+        if missing:
+            problems.append(f"{case.file.name} lacks {', '.join(missing)}")
+    return _check("keys", "Keys present", problems, "every file has its required keys")
+
+
+def _no_nan(evidence: Evidence) -> Check:
+    problems = [
+        _bad_values(case, leaf, leaf.nan, "NaN")
+        for case, leaf in _leaves(evidence)
+        if leaf.nan and not _allows(case, leaf, "nan")
+    ]
+    return _check("nan", "No NaN values", problems, _count_values(evidence))
+
+
+def _no_inf(evidence: Evidence) -> Check:
+    """Infinite inputs are fine (a mask's -inf); infinite results are not."""
+    problems = [
+        _bad_values(case, leaf, leaf.inf, "Inf")
+        for case, leaf in _leaves(evidence)
+        if leaf.inf and leaf.section != "input" and not _allows(case, leaf, "inf")
+    ]
+    return _check("inf", "No Inf values", problems, _count_values(evidence))
+
+
+def _as_declared(evidence: Evidence) -> Check:
+    problems = []
+    for case in _readable(evidence):
+        found = {leaf.path: leaf for leaf in case.file.leaves}
+        for declared in case.declared:
+            leaf = found.pop(declared.path, None)
+            if leaf is None:
+                problems.append(f"{case.file.name}: {declared.path} was recorded but is not in the file")
+            elif (leaf.shape, leaf.dtype) != (declared.shape, declared.dtype):
+                problems.append(
+                    f"{case.file.name}: {declared.path} was recorded as {_type(declared)}, the file has {_type(leaf)}"
+                )
+            elif leaf.sha256 != declared.sha256:
+                problems.append(f"{case.file.name}: {declared.path} reads back with other values than recorded")
+        if case.declared and found:
+            problems.append(f"{case.file.name}: {', '.join(found)} was never recorded")
+    return _check("declared", "Shapes and dtypes as declared", problems, _count_arrays(evidence))
+
+
+def _not_constant(evidence: Evidence) -> Check:
+    problems = [
+        f"case {case.name}: {leaf.path} is constant ({leaf.min:g} in all {leaf.elements} elements); "
+        "it can tell no implementation from another"
+        for case, leaf in _leaves(evidence)
+        if leaf.section == "output" and leaf.constant and not leaf.inf and not _allows(case, leaf, "constant")
+    ]
+    return _check("constant", "Not constant", problems, "every output varies")
+
+
+def _in_range(evidence: Evidence) -> Check:
+    problems = []
+    ranges = []
+    for case, leaf in _leaves(evidence):
+        if leaf.section == "input" or not leaf.is_inexact or leaf.min is None or leaf.max is None:
+            continue
+        size = max(abs(leaf.min), abs(leaf.max))
+        if leaf.section == "output":
+            ranges.append(size)
+        if _allows(case, leaf, "range"):
+            continue
+        if size > LARGEST:
+            problems.append(f"case {case.name}: {leaf.path} reaches {size:.3g}, beyond {LARGEST:g}")
+        elif leaf.section == "output" and 0 < size < SMALLEST:
+            problems.append(f"case {case.name}: {leaf.path} is at most {size:.3g}, below {SMALLEST:g}")
+    detail = f"outputs at most {max(ranges):.3g} in magnitude" if ranges else "no floating-point outputs"
+    return _check("range", "Value range sane", problems, detail)
+
+
+def _seed_recorded(evidence: Evidence) -> Check:
+    problems = []
+    for case in _readable(evidence):
+        seeds = [leaf.value for leaf in case.file.leaves if leaf.path == "seed" and leaf.value is not None]
+        if "seed" not in _wanted_keys(case, evidence.mode):
+            continue
+        if not seeds or not isinstance(seeds[0], int):
+            problems.append(f"{case.file.name} does not say its seed as an integer under `seed`")
+        elif evidence.mode == "cases" and seeds[0] != evidence.seed:
+            problems.append(f"{case.file.name} says seed {seeds[0]}, the run had {evidence.seed}")
+    return _check("seed", "Seed recorded", problems, str(evidence.seed))
+
+
+def _reproducible(evidence: Evidence) -> Check:
+    excused = {case.name for case in evidence.cases if "reproducible" in case.allowed.get("*", {})}
+    problems = [text for name, text in evidence.disagreements.items() if name not in excused]
+    title = "A second run agrees bit for bit"
+    return _check("reproducible", title, problems, "in a fresh process, side by side with the first")
+
+
+def _size(evidence: Evidence) -> Check:
+    total = sum(evidence.sizes.values())
+    text = f"{total / 10**6:.1f} MB"
+    title = "Size within budget"
+    largest = max(evidence.sizes, key=lambda name: evidence.sizes[name], default="")
+    if total > SIZE_LIMIT and not evidence.allow_large:
+        problem = f"the gold takes {text}, more than 100 MB (most in {largest}); shrink it or say --allow-large"
+        return Check("size", title, FAILED, text, (problem,))
+    if total > SIZE_WARNING:
+        return Check("size", title, WARNED, f"{text}: more than 10 MB, heavy for a git repository; most in {largest}")
+    return Check("size", title, PASSED, text)
+
+
+_CHECKS: tuple[Callable[[Evidence], Check], ...] = (
+    _loads,
+    _keys,
+    _no_nan,
+    _no_inf,
+    _as_declared,
+    _not_constant,
+    _in_range,
+    _seed_recorded,
+    _reproducible,
+    _size,
+)
+
+
+def _check(name: str, title: str, problems: Sequence[str], detail: str) -> Check:
+    if problems:
+        return Check(name, title, FAILED, problems[0], tuple(problems))
+    return Check(name, title, PASSED, detail)
+
+
+def _wanted_keys(case: CaseFacts, mode: str) -> Sequence[str]:
+    """A script's files are held to the names that tests rely on; a case's to all of its keys."""
+    if mode == "cases":
+        return CHECKPOINT_KEYS if case.kind == "checkpoint" else OUTPUT_KEYS
+    if case.name == "gold_checkpoint":
+        return CHECKPOINT_KEYS
+    return [key for key in OUTPUT_KEYS if key != "state_dict"] if case.name == "gold_output" else ()
+
+
+def _readable(evidence: Evidence) -> Iterator[CaseFacts]:
+    return (case for case in evidence.cases if not case.file.error)
+
+
+def _leaves(evidence: Evidence) -> Iterator[tuple[CaseFacts, LeafFacts]]:
+    for case in _readable(evidence):
+        for leaf in case.file.leaves:
+            if leaf.is_number:
+                yield case, leaf
+
+
+def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
+    """A check may be waived for the whole case or for a recorded name, which covers all that is nested in it."""
+    for path, checks in case.allowed.items():
+        covers = path == "*" or leaf.path == path or leaf.path.startswith(f"{path}.")
+        if covers and check in checks:
+            return True
+    return False
+
+
+def _bad_values(case: CaseFacts, leaf: LeafFacts, count: int, what: str) -> str:
+    where = f", first at index {list(leaf.first_bad)}" if leaf.first_bad else ""
+    return f"case {case.name}: {leaf.path} has {count} {what} of {leaf.elements}{where}"
+
+
+def _type(leaf: LeafFacts) -> str:
+    return f"{leaf.dtype} {list(leaf.shape)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _count_arrays(evidence: Evidence) -> str:
+    return _count(sum(leaf.is_array for _, leaf in _leaves(evidence)), "tensor")
+
+
+def _count_values(evidence: Evidence) -> str:
+    return f"{sum(leaf.elements for _, leaf in _leaves(evidence)):,} values looked at"

@@ -1,0 +1,30 @@
+"""Recording: the recipe's API, seeding, traces, and the child process that runs a recipe.
+
+Code of the course is only ever imported in the child. What the gold must look like is decided in `gold`.
+"""
+
+from goldsmith.recording.cases import Case
+from goldsmith.recording.entry import main
+from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.protocol import Event, Failure, Frame, Job, Proposal, Result
+from goldsmith.recording.registry import case, checkpoint
+from goldsmith.recording.seeding import seed_everything
+
+__all__ = [
+    "Case",
+    "Ending",
+    "Event",
+    "Failure",
+    "Frame",
+    "Job",
+    "Proposal",
+    "RecipeMisuse",
+    "Result",
+    "Watcher",
+    "case",
+    "checkpoint",
+    "main",
+    "run_side_by_side",
+    "seed_everything",
+]

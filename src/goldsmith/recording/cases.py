@@ -1,0 +1,180 @@
+"""`Case`: what a recipe's function gets in its hand, in recording mode."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from goldsmith.gold import is_array, walk
+from goldsmith.recording import models
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
+from goldsmith.recording.traces import Tracer
+from goldsmith.recording.values import first_of, plain, snapshot, to_device
+
+T = TypeVar("T")
+
+
+class Case:
+    """One running case: what goes in, which model runs, what is recorded.
+
+    `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
+    """
+
+    def __init__(self, definition: CaseDefinition, seed: int, device: str) -> None:
+        self.name = definition.name
+        self.seed = seed
+        self.device = device
+        self._definition = definition
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, Any] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
+        self._weights: dict[str, dict[str, Any]] = {}
+        self._checkpoint: dict[str, Any] | None = None
+        self._allow: dict[tuple[str, str], dict[str, str]] = {}
+        self._tracer = Tracer()
+
+    def model(
+        self,
+        factory: Callable[..., T],
+        /,
+        *args: Any,
+        weights: str = "init",
+        name: str = "model",
+        train: bool = False,
+        **kwargs: Any,
+    ) -> T:
+        """Build `factory(*args, **kwargs)`, keep its weights, and trace its submodules from here on.
+
+        `weights="stress"` moves every parameter off its identity first. The model comes in eval mode
+        unless `train=True`. Give each a `name` when a case has several.
+        """
+        self._claim(self._settings, name, "model")
+        model: T = models.build(factory, args, kwargs, self.device)
+        models.choose_weights(model, weights, self.seed)
+        self._settings[name] = models.settings_of(factory, args, kwargs)
+        self._weights[name] = models.weights_of(model, f"{name}'s weights")
+        if models.is_module(model):
+            model.train(train)
+            self._tracer.attach(name, model)
+        return model
+
+    def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
+        """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""
+        self._claim(self._inputs, name, "input")
+        value: Any = make() if callable(make) and not is_array(make) else make
+        self._inputs[name] = snapshot(value, f"input {name!r}")
+        self._allow["input", name] = check_allow(allow)
+        return to_device(value, self.device)  # type: ignore[no-any-return]
+
+    def record(
+        self,
+        name: str,
+        value: Any,
+        *,
+        shape: Sequence[int | None] | None = None,
+        allow: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep an output under `name`, as it is now: an array, a plain value, or these nested.
+
+        `shape` declares what it must be (None matches any size); `allow` accepts by name, with a reason,
+        what verification would refuse.
+        """
+        self._claim(self._outputs, name, "output")
+        copy = snapshot(value, f"output {name!r}")
+        if shape is not None:
+            _check_shape(name, copy, shape)
+        if not any(True for _ in walk(copy, name)):
+            raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
+        self._outputs[name] = copy
+        self._allow["output", name] = check_allow(allow)
+
+    def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
+        """Keep the gradient of every parameter of `model`, and which parameters have none."""
+        self.record(name, models.gradients_of(model, f"output {name!r}"), **options)
+
+    def record_weights(self, model: Any, name: str = "weights", **options: Any) -> None:
+        """Keep the weights of `model` as they are now, after however many steps of training."""
+        self.record(name, models.weights_of(model, f"output {name!r}"), **options)
+
+    def first(self, value: Any) -> Any:
+        """The main output of a model that may return extras: a tuple's, list's or dict's first item."""
+        return first_of(value)
+
+    def checkpoint(
+        self, model: Any, *, epoch: int, loss: Any, training_config: Mapping[str, Any], **extra: Any
+    ) -> None:
+        """Keep `model` as this case's trained checkpoint, with the epoch and loss it was taken at."""
+        if self._definition.kind != CHECKPOINT:
+            raise RecipeMisuse("case.checkpoint needs a case marked @checkpoint, this one is marked @case")
+        if self._checkpoint is not None:
+            raise RecipeMisuse("case.checkpoint was called twice; a case has one checkpoint")
+        self._checkpoint = {
+            "model_state_dict": models.weights_of(model, "checkpoint"),
+            "epoch": int(epoch),
+            "loss": float(loss),
+            "seed": self.seed,
+            "training_config": snapshot(_plain_dict(training_config), "training_config"),
+            **{key: snapshot(value, key) for key, value in extra.items()},
+        }
+
+    # --- what the session takes from it once the function has returned ---------------------------------
+
+    def finish(self) -> tuple[dict[str, Any], Tracer]:
+        """The payload to be written, once it is certain that there is one."""
+        self._tracer.detach()
+        if self._definition.kind == CHECKPOINT and self._checkpoint is None:
+            raise RecipeMisuse("records no checkpoint; call case.checkpoint(model, epoch=…, loss=…, …)")
+        if not self._outputs and self._checkpoint is None:
+            raise RecipeMisuse("records nothing; call case.record(name, value)")
+        payload: dict[str, Any] = dict(self._checkpoint or {})
+        payload["input"] = _lone(self._inputs)
+        payload["output"] = _lone(self._outputs)
+        payload["seed"] = self.seed
+        payload["model_config"] = snapshot(_plain_dict(_lone(self._settings)), "model_config")
+        payload["state_dict"] = _lone(self._weights)
+        return {sys.intern(key): value for key, value in payload.items()}, self._tracer
+
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What a lone, bare-stored item was called is known only here."""
+        return {
+            "inputs": tuple(self._inputs),
+            "outputs": tuple(self._outputs),
+            "models": tuple(self._settings),
+        }
+
+    def allowed(self) -> dict[str, dict[str, str]]:
+        """What was accepted by name, by path in the payload; `*` stands for the whole case."""
+        found = {"*": dict(self._definition.allow)}
+        for (section, name), allow in self._allow.items():
+            group = self._inputs if section == "input" else self._outputs
+            found[section if len(group) == 1 else f"{section}.{name}"] = allow
+        return {path: allow for path, allow in found.items() if allow}
+
+    def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise RecipeMisuse(f"an {what} needs a name, got {name!r}" if what[0] in "io" else f"a {what} needs a name")
+        if name in group:
+            hint = "; give the second a name= of its own" if what == "model" else ""
+            raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
+
+
+def _lone(group: dict[str, Any]) -> Any:
+    """A lone item is stored bare, several as a dict by name."""
+    if len(group) == 1:
+        return next(iter(group.values()))
+    return group
+
+
+def _plain_dict(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): plain(value) for key, value in settings.items()}
+
+
+def _check_shape(name: str, value: Any, shape: Sequence[int | None]) -> None:
+    if not is_array(value):
+        raise RecipeMisuse(f"output {name!r} declares a shape but is {type(value).__name__}, not an array")
+    actual = tuple(int(size) for size in value.shape)
+    fits = len(actual) == len(shape) and all(b is None or a == b for a, b in zip(actual, shape, strict=True))
+    if not fits:
+        raise RecipeMisuse(f"output {name!r} has shape {actual}, the recipe declares {tuple(shape)}")

@@ -1,0 +1,174 @@
+"""The process that runs a recipe in its workspace: `python -P -m goldsmith.recording.child JOB`.
+
+It leaves `result.json` behind only when it comes to its own end; whatever else happens to it, a missing
+result is never taken for a finished run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from goldsmith.gold import SUFFIXES, CaseFacts, read_back
+from goldsmith.recording import entry, imports, registry
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.protocol import EVENTS, RESULT, Event, Failure, Frame, Job, Result
+from goldsmith.recording.seeding import seed_everything
+from goldsmith.recording.session import Session
+
+
+def run(job: Job) -> Result:
+    imports.install(Path(job.root), Path(job.folder))
+    os.chdir(job.folder)
+    seed_everything(job.seed, threads=job.threads)
+    session = Session(
+        Path(job.output),
+        seed=job.seed,
+        device=job.device,
+        threads=job.threads,
+        on_case=lambda name, number, of: _announce(job, Event(name, number, of)),
+    )
+    entry.activate(session)
+    try:
+        if job.task == "propose":
+            from goldsmith.recording.proposals import propose
+
+            return Result(mode="proposal", proposal=propose(job))
+        _check_device(job.device)
+        return _record(job, session)
+    except SystemExit as leaving:
+        if not registry.registered and leaving.code in (None, 0):
+            return _script_result(job, session)
+        if session.facts is not None and leaving.code in (None, 0):
+            return _cases_result(session)
+        return Result(failure=Failure(kind="exit", message=_exit_text(leaving), case=session.current))
+    except _NoSuchDevice as missing:
+        return Result(failure=Failure(kind="device", message=str(missing)))
+    except RecipeMisuse as misuse:
+        return Result(failure=_failure(job, "misuse", misuse, session))
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] == "torch":
+            return Result(failure=Failure(kind="package", message=str(missing), package="torch"))
+        return Result(failure=_failure(job, "raised", missing, session))
+    except MemoryError as full:
+        return Result(failure=_failure(job, "memory", full, session))
+    except Exception as error:
+        out_of_memory = any(text in str(error) for text in ("can't allocate memory", "out of memory"))
+        return Result(failure=_failure(job, "memory" if out_of_memory else "raised", error, session))
+
+
+def _record(job: Job, session: Session) -> Result:
+    """Run the recipe as a script would run; if it only defined its cases, run those."""
+    _run_as_main(Path(job.recipe), Path(job.output))
+    if not registry.registered:
+        return _script_result(job, session)
+    if session.facts is None:
+        session.run(registry.registered)
+    return _cases_result(session)
+
+
+def _cases_result(session: Session) -> Result:
+    return Result(mode="cases", cases=tuple(session.facts or ()), environment=session.environment())
+
+
+def _script_result(job: Job, session: Session) -> Result:
+    """A recipe that is any script: its files are read back like a case's."""
+    output = Path(job.output)
+    files = sorted(path for path in output.iterdir() if path.suffix in SUFFIXES) if output.is_dir() else []
+    if not files:
+        raise RecipeMisuse(
+            "wrote nothing: it has no @gs.case, and no .pt or .npz file appeared in the folder given by --output"
+        )
+    cases = [
+        CaseFacts(
+            name=path.stem,
+            kind="checkpoint" if path.stem == "gold_checkpoint" else "output",
+            file=read_back(path),
+        )
+        for path in files
+    ]
+    return Result(mode="script", cases=tuple(cases), environment=session.environment())
+
+
+def _run_as_main(recipe: Path, output: Path) -> None:
+    module = ModuleType("__main__")
+    module.__file__ = str(recipe)
+    sys.modules["__main__"] = module
+    sys.argv = [str(recipe), "--output", str(output)]
+    output.mkdir(parents=True, exist_ok=True)
+    exec(compile(recipe.read_bytes(), str(recipe), "exec"), module.__dict__)
+
+
+class _NoSuchDevice(Exception):
+    pass
+
+
+def _check_device(device: str) -> None:
+    if device == "cpu":
+        return
+    import torch
+
+    available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        available.append("mps")
+    if device not in available and not (device == "cuda" and len(available) > 1):
+        raise _NoSuchDevice(", ".join(available))
+
+
+def _failure(job: Job, kind: str, error: BaseException, session: Session) -> Failure:
+    """The error with the frames that lie in the workspace: neither torch's nor ours help its author."""
+    frames = tuple(
+        Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(job.root)
+    )
+    text = str(error)
+    message = text if kind == "misuse" else "".join(traceback.format_exception_only(error)).strip()
+    case = session.current
+    return Failure(kind=kind, message=message, case=case, frames=frames)  # type: ignore[arg-type]
+
+
+def _exit_text(leaving: SystemExit) -> str:
+    return f"sys.exit({leaving.code!r})"
+
+
+def _announce(job: Job, event: Event) -> None:
+    with Path(job.scratch, EVENTS).open("ab") as file:
+        file.write(msgspec.json.encode(event) + b"\n")
+
+
+def _watch_parent(parent: int) -> None:
+    """End with the parent: a recipe must not run on after `kill -9` of the command that started it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(70)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _main(job_file: str) -> None:
+    job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+    _watch_parent(job.parent)
+    try:
+        result = run(job)
+    except RecipeMisuse as misuse:
+        result = Result(failure=Failure(kind="misuse", message=str(misuse)))
+    partial = Path(job.scratch, RESULT + ".partial")
+    partial.write_bytes(msgspec.json.encode(result))
+    partial.replace(Path(job.scratch, RESULT))
+
+
+if __name__ == "__main__":
+    # The module stays reachable under its real name: `__main__` will be the recipe.
+    from goldsmith.recording import child
+
+    child._main(sys.argv[1])

@@ -1,0 +1,194 @@
+"""Starting, watching and ending the processes that run a recipe. This side never imports the recipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
+
+_POLL = 0.02
+_GRACE = 0.3
+_LOG_TAIL = 4000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one child came to its end."""
+
+    result: Result | None
+    signal: str | None
+    code: int | None
+    timed_out: bool
+    last_case: str | None
+    log_tail: str
+    seconds: float
+
+
+@dataclass
+class Watcher:
+    """Whom to tell while a recipe runs: cases as they begin, its own prints, and that time passes."""
+
+    on_case: Callable[[Event], None] = lambda event: None
+    on_print: Callable[[str], None] = lambda text: None
+    on_tick: Callable[[], None] = lambda: None
+
+
+def run_side_by_side(jobs: Sequence[Job], *, timeout: float, watcher: Watcher) -> list[Ending]:
+    """Run all jobs at once, each in a process of its own. The first failure ends the others."""
+    children = [_Child(job) for job in jobs]
+    started = time.monotonic()
+    try:
+        for child in children:
+            child.start()
+        while any(child.running() for child in children):
+            children[0].report(watcher)
+            watcher.on_tick()
+            if time.monotonic() - started > timeout:
+                for child in children:
+                    child.timed_out = child.running()
+                break
+            if any(not child.running() and child.read_result_failed() for child in children):
+                break
+            time.sleep(_POLL)
+        children[0].report(watcher)
+    finally:
+        for child in children:
+            child.stop()
+    return [child.ending() for child in children]
+
+
+def environment_for(job: Job) -> dict[str, str]:
+    """The caller's environment with what must be fixed before an interpreter starts."""
+    threads = str(job.threads)
+    temporary = Path(job.scratch, "tmp")
+    temporary.mkdir(exist_ok=True)
+    return os.environ | {
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "TMPDIR": str(temporary),
+    }
+
+
+@dataclass
+class _Child:
+    job: Job
+    timed_out: bool = False
+    _process: subprocess.Popen[bytes] | None = None
+    _started: float = 0.0
+    _ended: float | None = None
+    _last_case: str | None = None
+    _readers: dict[str, IO[bytes]] = field(default_factory=dict)
+
+    @property
+    def _scratch(self) -> Path:
+        return Path(self.job.scratch)
+
+    def start(self) -> None:
+        job_file = self._scratch / JOB
+        job_file.write_bytes(msgspec.json.encode(self.job))
+        self._started = time.monotonic()
+        with (self._scratch / LOG).open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "goldsmith.recording.child", str(job_file)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.job.folder,
+                env=environment_for(self.job),
+                start_new_session=True,
+            )
+
+    def running(self) -> bool:
+        if self._process is None:
+            return False
+        if self._process.poll() is None:
+            return True
+        if self._ended is None:
+            self._ended = time.monotonic()
+        return False
+
+    def read_result_failed(self) -> bool:
+        result = self._result()
+        return result is None or result.failure is not None
+
+    def report(self, watcher: Watcher) -> None:
+        """Pass on what the child has written since the last time."""
+        for line in self._new_text(EVENTS).splitlines():
+            event = msgspec.json.decode(line, type=Event)
+            self._last_case = event.case
+            watcher.on_case(event)
+        text = self._new_text(LOG)
+        if text:
+            watcher.on_print(text)
+
+    def stop(self) -> None:
+        """End the child and everything it started, whatever state it is in."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._ended = self._ended or time.monotonic()
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def ending(self) -> Ending:
+        code = self._process.returncode if self._process else None
+        killed_by = signal.Signals(-code).name if code is not None and code < 0 else None
+        log = (self._scratch / LOG).read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace")
+        return Ending(
+            result=self._result() if not self.timed_out else None,
+            signal=killed_by,
+            code=code,
+            timed_out=self.timed_out,
+            last_case=self._last_event(),
+            log_tail=log,
+            seconds=(self._ended or time.monotonic()) - self._started,
+        )
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def _result(self) -> Result | None:
+        try:
+            return msgspec.json.decode((self._scratch / RESULT).read_bytes(), type=Result)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _last_event(self) -> str | None:
+        try:
+            lines = (self._scratch / EVENTS).read_bytes().splitlines()
+        except OSError:
+            return None
+        return msgspec.json.decode(lines[-1], type=Event).case if lines else None
+
+    def _new_text(self, name: str) -> str:
+        if name not in self._readers:
+            try:
+                self._readers[name] = (self._scratch / name).open("rb")
+            except OSError:
+                return ""
+        return self._readers[name].read().decode("utf-8", "replace")

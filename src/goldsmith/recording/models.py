@@ -1,0 +1,90 @@
+"""Building the models of a case: settings kept, weights chosen and kept, gradients read.
+
+A torch module's weights are its state dict. Of any other object they are the arrays among its attributes,
+so that a class written in plain NumPy is as good a model as any.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from goldsmith.gold import is_array
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.stress import apply_stress
+from goldsmith.recording.values import snapshot
+
+if TYPE_CHECKING:
+    import torch
+
+PROFILES = ("init", "stress")
+
+
+def is_module(value: object) -> TypeGuard[torch.nn.Module]:
+    loaded = sys.modules.get("torch")
+    return loaded is not None and isinstance(value, loaded.nn.Module)
+
+
+def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device: str) -> Any:
+    model = factory(*args, **kwargs)
+    if model is None:
+        raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
+    return model.to(device) if is_module(model) else model
+
+
+def choose_weights(model: Any, profile: str, seed: int) -> None:
+    if profile not in PROFILES:
+        raise RecipeMisuse(f"weights={profile!r} is no profile; there are {', '.join(PROFILES)}")
+    if profile == "stress":
+        if not is_module(model):
+            raise RecipeMisuse(f"weights='stress' needs a torch.nn.Module, not {type(model).__name__}")
+        apply_stress(model, seed)
+
+
+def weights_of(model: Any, label: str) -> dict[str, Any]:
+    """Parameters and persistent buffers as independent copies, by name."""
+    if is_module(model):
+        state = {name: value for name, value in model.state_dict().items() if is_array(value)}
+    else:
+        state = (
+            {name: value for name, value in vars(model).items() if is_array(value)}
+            if hasattr(model, "__dict__")
+            else {}
+        )
+    copies: dict[str, Any] = snapshot(state, label)
+    return copies
+
+
+def gradients_of(model: Any, label: str) -> dict[str, Any]:
+    """Each parameter's gradient by name, None where it has none."""
+    if not is_module(model):
+        raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    if all(gradient is None for gradient in gradients.values()):
+        raise RecipeMisuse(f"{label}: no parameter has a gradient; call backward() first")
+    copies: dict[str, Any] = snapshot(gradients, label)
+    return copies
+
+
+def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name, so that `factory(**settings)` builds the same model."""
+    if not args:
+        return dict(kwargs)
+    try:
+        bound = inspect.signature(factory).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {"args": list(args), **kwargs}
+    settings: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = inspect.signature(factory).parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            settings.update(value)
+        else:
+            settings[name] = value
+    return settings
+
+
+def _name(factory: Any) -> str:
+    return getattr(factory, "__name__", type(factory).__name__)

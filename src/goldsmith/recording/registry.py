@@ -1,0 +1,78 @@
+"""The cases of the recipe in this process: `@case` and `@checkpoint` put them here in the order written."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from goldsmith.recording.misuse import RecipeMisuse
+
+OUTPUT, CHECKPOINT = "output", "checkpoint"
+ALLOWABLE = ("nan", "inf", "constant", "range", "reproducible")
+_RESERVED = {"manifest", "readme"}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class CaseDefinition:
+    name: str
+    kind: str
+    function: Callable[..., Any]
+    allow: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The docstring's first paragraph on one line: what people see beside the case's name."""
+        text = inspect.getdoc(self.function) or ""
+        return " ".join(text.split("\n\n")[0].split())
+
+
+registered: list[CaseDefinition] = []
+
+
+@overload
+def case(function: F) -> F: ...
+@overload
+def case(*, name: str | None = None, allow: Mapping[str, str] | None = None) -> Callable[[F], F]: ...
+def case(function: Any = None, *, name: str | None = None, allow: Mapping[str, str] | None = None) -> Any:
+    """Mark a function as a case: its recorded outputs become `<function name>.pt`.
+
+    `allow={"constant": "why"}` accepts, by name and with a reason, what verification would refuse.
+    """
+    return _register(OUTPUT, function, name, allow)
+
+
+@overload
+def checkpoint(function: F) -> F: ...
+@overload
+def checkpoint(*, name: str | None = None, allow: Mapping[str, str] | None = None) -> Callable[[F], F]: ...
+def checkpoint(function: Any = None, *, name: str | None = None, allow: Mapping[str, str] | None = None) -> Any:
+    """Mark a function as a case whose gold is a trained checkpoint; it must call `case.checkpoint`."""
+    return _register(CHECKPOINT, function, name, allow)
+
+
+def _register(kind: str, function: Any, name: str | None, allow: Mapping[str, str] | None) -> Any:
+    def add(target: F) -> F:
+        case_name = name or target.__name__
+        if not re.fullmatch(r"[A-Za-z_][\w-]*", case_name) or case_name.lower() in _RESERVED:
+            raise RecipeMisuse(f"{case_name!r} cannot name a case: it becomes a file's name")
+        if any(case_name.lower() == item.name.lower() for item in registered):
+            raise RecipeMisuse(f"two cases are called {case_name}; each needs a name of its own")
+        registered.append(CaseDefinition(case_name, kind, target, check_allow(allow)))
+        return target
+
+    return add if function is None else add(function)
+
+
+def check_allow(allow: Mapping[str, str] | None) -> dict[str, str]:
+    """`allow` as given, once each entry names a real check and gives a reason."""
+    for check, reason in (allow or {}).items():
+        if check not in ALLOWABLE:
+            raise RecipeMisuse(f"allow={{{check!r}: …}} names no check; there are {', '.join(ALLOWABLE)}")
+        if not isinstance(reason, str) or not reason.strip():
+            raise RecipeMisuse(f"allow={{{check!r}: …}} needs its reason as text")
+    return dict(allow or {})

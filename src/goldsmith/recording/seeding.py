@@ -1,0 +1,96 @@
+"""Every random source fixed, every deterministic switch on.
+
+What must be set before the interpreter starts is set by `launch`; what can be set inside it, here. Torch
+is never imported for this: when a recipe imports it later, it is fixed at that moment.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import random
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+DEFAULT_SEED = 42
+
+
+def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> None:
+    """Seed `random`, NumPy and torch (all devices) and switch torch to deterministic algorithms.
+
+    Call it at the top of a script: modules that are imported later are seeded when they arrive.
+    """
+    random.seed(seed)
+    _when_imported("numpy", lambda numpy: numpy.random.seed(seed))
+    _when_imported("torch", lambda torch: _fix_torch(torch, seed, threads))
+
+
+def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
+    torch.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def _when_imported(name: str, action: Callable[[Any], object]) -> None:
+    _PENDING.pop(name, None)
+    if name in sys.modules:
+        action(sys.modules[name])
+        return
+    _PENDING[name] = action
+    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Watcher())
+
+
+_PENDING: dict[str, Callable[[Any], object]] = {}
+
+
+class _Watcher(importlib.abc.MetaPathFinder):
+    """Finds nothing itself: lets the others find an awaited module and acts once it has been loaded."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in _PENDING:
+            return None
+        for finder in sys.meta_path:
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Acting(spec.loader, fullname)
+                return spec
+        return None
+
+
+class _Acting(importlib.abc.Loader):
+    def __init__(self, loader: Any, name: str) -> None:
+        self._loader = loader
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._loader, attribute)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        action = _PENDING.pop(self._name, None)
+        if action is not None:
+            action(module)

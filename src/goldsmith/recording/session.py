@@ -1,0 +1,116 @@
+"""Running the cases of a recipe one after the other and writing what they recorded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from goldsmith.gold import (
+    TRACE_SUFFIX,
+    CaseFacts,
+    Environment,
+    leaf_facts,
+    read_back,
+    walk,
+    write_payload,
+    write_trace,
+)
+from goldsmith.recording.cases import Case
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.registry import CaseDefinition
+from goldsmith.recording.seeding import seed_everything
+from goldsmith.recording.values import plain
+
+RECORDED_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "CUBLAS_WORKSPACE_CONFIG")
+
+
+class Session:
+    """Records every case into `output`. `current` is the case that is running, for those who report."""
+
+    def __init__(
+        self,
+        output: Path,
+        *,
+        seed: int,
+        device: str = "cpu",
+        threads: int = 1,
+        on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
+    ) -> None:
+        self.output = output
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+        self.current: str | None = None
+        self.facts: list[CaseFacts] | None = None
+        self._on_case = on_case
+
+    def run(self, definitions: Sequence[CaseDefinition]) -> list[CaseFacts]:
+        if not definitions:
+            raise RecipeMisuse("the recipe has no case; mark a function with @gs.case")
+        self.output.mkdir(parents=True, exist_ok=True)
+        facts = []
+        for number, definition in enumerate(definitions, start=1):
+            self.current = definition.name
+            self._on_case(definition.name, number, len(definitions))
+            facts.append(self._run_case(definition))
+        self.current = None
+        self.facts = facts
+        return facts
+
+    def _run_case(self, definition: CaseDefinition) -> CaseFacts:
+        """Each case starts from the same seed, so that adding one does not move the others."""
+        seed_everything(self.seed, threads=self.threads)
+        case = Case(definition, self.seed, self.device)
+        definition.function(case)
+        payload, tracer = case.finish()
+        declared = [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
+        path = write_payload(payload, self.output / definition.name)
+        trace = None
+        if tracer.tensors:
+            trace = definition.name + TRACE_SUFFIX
+            write_trace(tracer.tensors, tracer.index, self.output / trace)
+        return CaseFacts(
+            name=definition.name,
+            kind=definition.kind,
+            title=definition.title,
+            file=read_back(path),
+            **case.names(),
+            declared=tuple(declared),
+            trace=trace,
+            traced_calls=tracer.kept,
+            calls=tracer.calls,
+            allowed=case.allowed(),
+            config=_settings(payload),
+        )
+
+    def environment(self) -> Environment:
+        """The facts about this process that bear on the bits it produced."""
+        import numpy
+
+        torch = sys.modules.get("torch")
+        return Environment(
+            python=platform.python_version(),
+            numpy=numpy.__version__,
+            torch=str(torch.__version__) if torch else None,
+            platform=f"{platform.system()} {platform.machine()}",
+            cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
+            threads=torch.get_num_threads() if torch else self.threads,
+            device=_device_name(self.device),
+            variables={name: os.environ[name] for name in RECORDED_VARIABLES if name in os.environ},
+        )
+
+
+def _settings(payload: dict[str, Any]) -> dict[str, Any]:
+    names = ("model_config", "training_config", "epoch", "loss")
+    return {name: plain(payload[name]) for name in names if name in payload}
+
+
+def _device_name(device: str) -> str:
+    torch = sys.modules.get("torch")
+    if torch is None or not device.startswith("cuda"):
+        return device
+    return f"{device} ({torch.cuda.get_device_name(device)})"

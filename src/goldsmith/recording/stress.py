@@ -1,0 +1,60 @@
+"""The `stress` weight profile: every parameter off its identity, activations still of order one.
+
+At init a norm's scale is 1 and a bias is 0, so a missing scale or bias is invisible. Here none is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def apply_stress(model: torch.nn.Module, seed: int) -> None:
+    """Redraw the weights of `model` in place, from `seed` and each weight's name alone."""
+    import torch
+
+    embeddings = {id(part.weight) for part in model.modules() if isinstance(part, torch.nn.Embedding)}
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if not weight.is_floating_point():
+                continue
+            weight.copy_(_drawn(name, weight, seed, is_table=id(weight) in embeddings))
+        for name, buffer in model.named_buffers():
+            if name.endswith("running_mean"):
+                buffer.copy_(_uniform(name, buffer, seed, -0.5, 0.5))
+            elif name.endswith("running_var"):
+                buffer.copy_(_uniform(name, buffer, seed, 0.5, 1.5))
+
+
+def _drawn(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:
+    import torch
+
+    if weight.dim() >= 2:
+        fan_in = 1 if is_table else weight.numel() // weight.shape[0]
+        return torch.randn(weight.shape, generator=_generator(name, seed)) / math.sqrt(fan_in)
+    centre = weight.detach().cpu()
+    return centre + _uniform(name, weight, seed, 0.1, 0.5) * _signs(name, weight, seed)
+
+
+def _uniform(name: str, like: torch.Tensor, seed: int, low: float, high: float) -> torch.Tensor:
+    import torch
+
+    return torch.rand(like.shape, generator=_generator(name, seed)) * (high - low) + low
+
+
+def _signs(name: str, like: torch.Tensor, seed: int) -> torch.Tensor:
+    import torch
+
+    return torch.randint(0, 2, like.shape, generator=_generator(f"{name} sign", seed)) * 2.0 - 1.0
+
+
+def _generator(name: str, seed: int) -> torch.Generator:
+    """A source of its own for each weight, so that adding one does not move the others."""
+    import torch
+
+    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))

@@ -1,0 +1,104 @@
+"""Traces: inputs and outputs of every named submodule while a case runs.
+
+A *call* is one entry into the model from outside. Calls are kept whole, the first always, later ones
+while they fit the budget; how many of how many were kept is part of what is recorded. One module's output
+is often the next one's input: equal tensors are stored once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from goldsmith.gold import is_tensor, leaf_facts
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_CALLS = 3
+MAX_BYTES = 2 * 2**20
+
+
+class Tracer:
+    """Listens to the models of one case through forward hooks."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.index: list[dict[str, Any]] = []
+        self.calls = 0
+        self.kept = 0
+        self._stack: list[tuple[Any, dict[str, Any] | None]] = []
+        self._stored: dict[str, str] = {}
+        self._bytes = 0
+        self._keeping = False
+        self._handles: list[Any] = []
+
+    def attach(self, label: str, model: torch.nn.Module) -> None:
+        for name, module in model.named_modules():
+            self._handles.append(
+                module.register_forward_pre_hook(
+                    lambda part, args, kwargs, name=name: self._enter(label, name, part, args, kwargs),
+                    with_kwargs=True,
+                )
+            )
+            self._handles.append(module.register_forward_hook(self._leave))
+
+    def detach(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def _enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
+        if not self._stack:
+            self.calls += 1
+            self._keeping = self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
+            self.kept += self._keeping
+        entry: dict[str, Any] | None = None
+        if self._keeping:
+            entry = {
+                "key": f"{len(self.index):04d}",
+                "call": self.calls - 1,
+                "model": label,
+                "module": name,
+                "class": type(module).__name__,
+                "depth": len(self._stack),
+            }
+            self.index.append(entry)
+            entry["inputs"] = self._keep(f"{entry['key']}.input", [*args, *kwargs.values()])
+        self._stack.append((module, entry))
+
+    def _leave(self, module: Any, args: Any, output: Any) -> None:
+        while self._stack:
+            owner, entry = self._stack.pop()
+            if owner is module:
+                if entry is not None:
+                    entry["outputs"] = self._keep(f"{entry['key']}.output", [output])
+                return
+
+    def _keep(self, prefix: str, values: list[Any]) -> list[str]:
+        """Store copies of all tensors in `values`, however nested; the names they were stored under."""
+        names: list[str] = []
+        for tensor in _tensors(values):
+            copy = tensor.detach().cpu().clone(memory_format=_contiguous())
+            content = leaf_facts("", copy).sha256
+            name = self._stored.setdefault(content, f"{prefix}.{len(names)}")
+            if name not in self.tensors:
+                self.tensors[name] = copy
+                self._bytes += copy.numel() * copy.element_size()
+            names.append(name)
+        return names
+
+
+def _tensors(value: Any) -> list[Any]:
+    if is_tensor(value):
+        return [] if value.is_sparse else [value]
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in _tensors(item)]
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in _tensors(item)]
+    return []
+
+
+def _contiguous() -> Any:
+    import torch
+
+    return torch.contiguous_format

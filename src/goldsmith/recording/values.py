@@ -1,0 +1,108 @@
+"""Recorded values as plain, independent data: nested containers, arrays and simple values, nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+from goldsmith.gold import is_array, is_tensor
+from goldsmith.recording.misuse import RecipeMisuse
+
+
+def snapshot(value: Any, path: str) -> Any:
+    """A copy of `value` that later changes cannot reach. `path` names it in messages.
+
+    Tensors are detached and brought to the CPU; named tuples and dataclasses become dicts, whatever
+    speaks DLPack or `__array__` becomes an array. Anything else is refused by name.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if type(value) in (int, float):
+        return value
+    if is_array(value):
+        return _copy_array(value, path)
+    if isinstance(value, dict):
+        return {_key(key, path): snapshot(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in value._fields}
+    if isinstance(value, list | tuple):
+        copies = [snapshot(item, f"{path}.{index}") for index, item in enumerate(value)]
+        return copies if isinstance(value, list) else tuple(copies)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in names}
+    if hasattr(value, "__dlpack__") or hasattr(value, "__array__"):
+        return _foreign_array(value, path)
+    raise RecipeMisuse(
+        f"{path} is {_article(type(value).__name__)}, not an array or plain value; record its tensors by name"
+    )
+
+
+def plain(value: Any) -> Any:
+    """Settings for the manifest: JSON's types; anything richer by its `repr`."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return repr(value)
+
+
+def first_of(value: Any) -> Any:
+    """The main output of something that may return extras beside it: a tuple's, list's or dict's first item."""
+    if isinstance(value, list | tuple):
+        if not value:
+            raise RecipeMisuse("case.first was given an empty sequence")
+        return value[0]
+    if isinstance(value, dict):
+        if not value:
+            raise RecipeMisuse("case.first was given an empty dict")
+        return next(iter(value.values()))
+    return value
+
+
+def to_device(value: Any, device: str) -> Any:
+    """Tensors moved to `device`; everything else as it is."""
+    if device == "cpu":
+        return value
+    if is_tensor(value):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: to_device(item, device) for key, item in value.items()}
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(to_device(item, device) for item in value)
+    return value
+
+
+def _key(key: Any, path: str) -> str | int:
+    if isinstance(key, str):
+        return sys.intern(key)  # equal keys must be one object, or the pickle inside a .pt differs
+    if type(key) is int:
+        return key
+    raise RecipeMisuse(f"{path} has the key {key!r}; only strings and integers can be keys in gold")
+
+
+def _copy_array(array: Any, path: str) -> Any:
+    if is_tensor(array):
+        if array.is_sparse or array.layout != sys.modules["torch"].strided or array.is_quantized:
+            raise RecipeMisuse(f"{path} is a sparse or quantised tensor; record it dense (`.to_dense()`)")
+        return array.detach().cpu().clone(memory_format=sys.modules["torch"].contiguous_format)
+    if array.dtype.hasobject or array.dtype.kind in "USV":
+        raise RecipeMisuse(f"{path} is an array of {array.dtype}; only numbers and booleans can be gold")
+    return array.copy(order="C")
+
+
+def _foreign_array(value: Any, path: str) -> Any:
+    import numpy as np
+
+    try:
+        array = np.from_dlpack(value) if not hasattr(value, "__array__") else np.asarray(value)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise RecipeMisuse(f"{path} could not be read as an array: {error}") from None
+    return _copy_array(array, path)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,24 @@
+"""The same facts for machines: one JSON object per command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from goldsmith.errors import GoldsmithError
+
+SCHEMA = 1
+
+
+def report(command: str, ok: bool, subjects: str, items: Sequence[Any], error: GoldsmithError | None = None) -> str:
+    """`items` become the list called `subjects`; each is a struct with at least `name` and `outcome`."""
+    body: dict[str, Any] = {
+        "schema": SCHEMA,
+        "command": command,
+        "ok": ok,
+        subjects: msgspec.to_builtins(items),
+    }
+    body["error"] = {"kind": error.kind, "message": str(error)} if error else None
+    return msgspec.json.format(msgspec.json.encode(body), indent=2).decode()

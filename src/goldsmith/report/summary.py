@@ -1,0 +1,162 @@
+"""Step 9: the summary. A box with colours and marks on a terminal, the same facts as plain text elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from goldsmith.generation import Outcome
+from goldsmith.gold import Check
+
+_WIDTH = 62
+_TITLES = {
+    "published": "FIXTURE GENERATION COMPLETE",
+    "unchanged": "FIXTURES UP TO DATE",
+    "refused": "FIXTURES REFUSED",
+    "failed": "FIXTURE GENERATION FAILED",
+}
+_COLOURS = {"published": "green", "unchanged": "green", "refused": "red", "failed": "red"}
+_NEXT = ("Look at the README", "Use the gold in tests", "Run the internal tests")
+_FILES = {
+    "published": "Fixtures generated",
+    "unchanged": "Fixtures (same bytes as before)",
+    "refused": "Fixtures refused (old gold kept)",
+    "failed": "Fixtures",
+}
+
+
+class Summary:
+    """Prints outcomes to one console in the style it can show."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rich = console.is_terminal
+
+    def show(self, outcome: Outcome) -> None:
+        self._title(outcome)
+        if outcome.files:
+            self._files(outcome)
+        if outcome.checks:
+            self._checks(outcome.checks)
+        self._line()
+        untouched = "byte for byte as before (checked)" if outcome.reset else "CHANGED during the run"
+        self._line(f"Reset to starter: {self._mark(outcome.reset)} {untouched}")
+        for note in outcome.notes:
+            self._line(f"Note: {note}.", "yellow")
+        if outcome.next:
+            self._next(outcome.next)
+        if outcome.error is not None:
+            self._error(outcome)
+        self._line()
+        self._line(_last_line(outcome), f"bold {_COLOURS[outcome.outcome]}")
+
+    def show_table(self, outcomes: Sequence[Outcome]) -> None:
+        """Several assignments at a glance, after their summaries."""
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+        for heading in ("assignment", "outcome", "checks", "files", "size", "time"):
+            table.add_column(heading, justify="left" if heading in ("assignment", "outcome") else "right")
+        for item in outcomes:
+            passed = sum(check.ok for check in item.checks)
+            size = sum(file.size or 0 for file in item.files)
+            table.add_row(
+                item.name,
+                Text(item.outcome, style=_COLOURS[item.outcome] if self._rich else ""),
+                f"{passed} of {len(item.checks)}" if item.checks else "-",
+                str(len(item.files)) if item.files else "-",
+                human_size(size) if item.files else "-",
+                f"{item.seconds:.1f} s",
+            )
+        self._line()
+        self._console.print(table)
+        self._line()
+        good = sum(item.ok for item in outcomes)
+        text = f"{good} of {len(outcomes)} assignments have verified gold."
+        self._line(text, "bold green" if good == len(outcomes) else "bold red")
+
+    def _title(self, outcome: Outcome) -> None:
+        title = f"{_TITLES[outcome.outcome]}: {outcome.label.upper()}"
+        if not self._rich:
+            self._line(title)
+            return
+        colour = _COLOURS[outcome.outcome]
+        width = max(_WIDTH, cell_len(title) + 4)
+        gap = width - cell_len(title)
+        self._line(f"╔{'═' * width}╗", colour)
+        self._console.print(
+            Text("║", colour) + Text(" " * (gap // 2) + title + " " * (gap - gap // 2), "bold") + Text("║", colour)
+        )
+        self._line(f"╚{'═' * width}╝", colour)
+
+    def _files(self, outcome: Outcome) -> None:
+        self._line()
+        self._line(f"{_FILES[outcome.outcome]}:", "bold")
+        width = max(len(file.path) for file in outcome.files)
+        for file in outcome.files:
+            size = human_size(file.size or 0)
+            self._line(f"  {self._mark(file.ok)} {file.path.ljust(width)}  {size:>8}")
+
+    def _checks(self, checks: Sequence[Check]) -> None:
+        self._line()
+        self._line("Verification:", "bold")
+        width = max(len(check.title) for check in checks)
+        for check in checks:
+            mark = self._mark(check.ok, warned=check.outcome == "warned")
+            if not check.problems:
+                self._line(f"  {mark} {check.title.ljust(width)}  {check.detail}")
+                continue
+            self._line(f"  {mark} {check.title}", "red")
+            for problem in check.problems[:5]:
+                self._line(f"       {problem}")
+            if len(check.problems) > 5:
+                self._line(f"       and {len(check.problems) - 5} more")
+
+    def _next(self, commands: Sequence[str]) -> None:
+        self._line()
+        self._line("Next steps:", "bold")
+        width = max(len(title) for title in _NEXT)
+        for number, (title, command) in enumerate(zip(_NEXT, commands, strict=True), start=1):
+            self._line(f"  {number}. {title.ljust(width)}  {command}")
+
+    def _error(self, outcome: Outcome) -> None:
+        error = outcome.error
+        if error is None:
+            return
+        if error.trace:
+            self._line()
+            self._line("Traceback, trimmed to the course's code:", "bold")
+            for line in error.trace:
+                self._line(f"  {line}")
+        if error.prints.strip() and not error.problems:
+            self._line()
+            self._line("The recipe's last lines:", "bold")
+            for line in error.prints.strip().splitlines()[-8:]:
+                self._line(f"  | {line}")
+
+    def _mark(self, ok: bool, *, warned: bool = False) -> str:
+        if self._rich:
+            return "❌" if not ok else "🟡" if warned else "✅"
+        return "FAILED" if not ok else "warn  " if warned else "ok    "
+
+    def _line(self, text: str = "", style: str = "") -> None:
+        self._console.print(Text(text, style=style), soft_wrap=True)
+
+
+def human_size(size: int) -> str:
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1e3:.1f} kB" if size < 10**6 else f"{size / 1e6:.1f} MB"
+
+
+def _last_line(outcome: Outcome) -> str:
+    if outcome.error is not None:
+        return f"{outcome.name}: {outcome.error.message}"
+    if not outcome.reset:
+        return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
+    what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"
+    warned = sum(check.outcome == "warned" for check in outcome.checks)
+    checks = f"all {len(outcome.checks)} checks passed" + (f", {warned} with a warning" if warned else "")
+    return f"{outcome.name}: {what}, {checks}, {outcome.seconds:.1f} s."

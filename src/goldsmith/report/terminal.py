@@ -1,0 +1,96 @@
+"""Progress on a terminal and off it. Everything here goes to standard error; results go to standard out."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from goldsmith.generation import STEPS
+
+
+class TerminalProgress:
+    """One live line per assignment: the step, what it is doing, and the seconds since it began."""
+
+    def __init__(self, console: Console, *, verbose: bool) -> None:
+        self._console = console
+        self._verbose = verbose
+        self._name = ""
+        self._number = 0
+        self._detail = ""
+        self._started = 0.0
+        self._spinner = Spinner("dots")
+        self._live: Live | None = None
+
+    def begin(self, assignment: str) -> None:
+        self._name, self._number, self._detail = assignment, 0, ""
+        self._started = time.monotonic()
+        self._live = Live(self._spinner, console=self._console, refresh_per_second=10, transient=True)
+        self._live.start()
+
+    def step(self, number: int, detail: str = "") -> None:
+        self._number, self._detail = number, detail
+        self.tick()
+
+    def tick(self) -> None:
+        seconds = time.monotonic() - self._started
+        text = Text.assemble(
+            (f"{self._name}  ", "bold"),
+            (f"{self._number}/9 {STEPS.get(self._number, '')}  ", "cyan"),
+            (f"{self._detail}  ", ""),
+            (f"{seconds:.1f} s", "dim"),
+        )
+        text.no_wrap = True
+        text.overflow = "ellipsis"
+        self._spinner.update(text=text)
+
+    def recipe_prints(self, text: str) -> None:
+        if self._verbose:
+            self._console.print(_indented(text), style="dim", highlight=False, markup=False)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, style="yellow", highlight=False, markup=False)
+
+    def end(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+class PlainProgress:
+    """A line per step that takes time, for logs."""
+
+    def __init__(self, console: Console, *, verbose: bool) -> None:
+        self._console = console
+        self._verbose = verbose
+        self._name = ""
+        self._last = 0
+
+    def begin(self, assignment: str) -> None:
+        self._name, self._last = assignment, 0
+
+    def step(self, number: int, detail: str = "") -> None:
+        if number != self._last or self._verbose:
+            self._say(f"{self._name}: {number}/9 {STEPS[number]}" + (f", {detail}" if detail else ""))
+        self._last = number
+
+    def tick(self) -> None: ...
+
+    def recipe_prints(self, text: str) -> None:
+        if self._verbose:
+            self._say(_indented(text))
+
+    def note(self, text: str) -> None:
+        self._say(text)
+
+    def end(self) -> None: ...
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  | {line}" for line in text.rstrip("\n").splitlines())

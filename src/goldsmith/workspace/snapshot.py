@@ -1,0 +1,57 @@
+"""What a folder held at one moment: every file's bytes, mode and link target, so that change can be proven."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+IGNORED = frozenset({"__pycache__", ".DS_Store", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache"})
+
+
+class Entry(NamedTuple):
+    """One path: `digest` is of the bytes of a file, of the target of a link."""
+
+    kind: str
+    mode: int
+    digest: str
+
+
+Snapshot = Mapping[str, Entry]
+
+
+def take_snapshot(folder: Path) -> Snapshot:
+    """Every file, link and folder below `folder`, caches apart."""
+    entries: dict[str, Entry] = {}
+    for current, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in IGNORED)
+        for name in (*folders, *files):
+            if name in IGNORED:
+                continue
+            path = Path(current, name)
+            entries[path.relative_to(folder).as_posix()] = _entry(path)
+    return dict(sorted(entries.items()))
+
+
+def changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+def file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _entry(path: Path) -> Entry:
+    status = path.lstat()
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return Entry("link", 0, hashlib.sha256(os.readlink(path).encode()).hexdigest())
+    if stat.S_ISDIR(status.st_mode):
+        return Entry("folder", mode, "")
+    if stat.S_ISREG(status.st_mode):
+        return Entry("file", mode, file_hash(path))
+    return Entry("special", mode, "")
