@@ -1,0 +1,52 @@
+"""How long light commands take to start, beside `python -c pass`; and that they import nothing heavy."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from goldsmith.course import copy_example
+
+ROUNDS = 11
+GOLDSMITH = [sys.executable, "-c", "from goldsmith.cli import run; run()"]
+
+
+def median_seconds(command: list[str], folder: Path) -> float:
+    times = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def heavy_imports(arguments: list[str], folder: Path) -> str:
+    """Which of torch and NumPy a command has imported by the time it ends."""
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(' '.join(n for n in ('torch', 'numpy') if n in sys.modules), file=sys.stderr))\n"
+        f"sys.argv = ['goldsmith', *{arguments!r}]\n"
+        "from goldsmith.cli import run; run()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    return run.stderr.strip() or "neither"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        course = copy_example(Path(temporary, "course")).root
+        floor = median_seconds([sys.executable, "-c", "pass"], course)
+        print(f"start-up, median of {ROUNDS}        time  over `python -c pass`  imports torch or numpy")
+        print(f"{'python -c pass':28} {floor * 1e3:6.0f} ms {1.0:20.1f} x")
+        for arguments in (["--help"], ["generate", "--help"], ["status"]):
+            seconds = median_seconds([*GOLDSMITH, *arguments], course)
+            name = "goldsmith " + " ".join(arguments)
+            print(f"{name:28} {seconds * 1e3:6.0f} ms {seconds / floor:20.1f} x  {heavy_imports(arguments, course)}")
+
+
+if __name__ == "__main__":
+    main()
