@@ -42,13 +42,16 @@ Exit codes: 0 all well, 2 bad usage or configuration, 3 could not run or gold re
 
 def generate(
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="[A… | all]", help="Assignments by name; without, a menu.")
+        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
     ] = None,
     kind: Annotated[Kind | None, typer.Option(help="What to make when there is no recipe yet.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="The seed.", show_default="42")] = None,
-    device: Annotated[str, typer.Option(help="Where models run: cpu, cuda, cuda:1, mps.")] = "cpu",
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.")] = "cpu",
     timeout: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop a recipe after this many seconds.", show_default="600")
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this long.", show_default="600"),
     ] = None,
     allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,

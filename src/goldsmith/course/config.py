@@ -73,14 +73,15 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         message = str(error)
         unknown = re.search(r"unknown field `([^`]+)`", message)
         path = re.search(r" - at `\$\.?([^`]*)`", message)
-        keys = [part for part in (path[1].split(".") if path else []) if part not in ("", "...")]
+        keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
             problem = "there is no such setting"
             keys.append(unknown[1])
         else:
             problem = re.sub(r" - at .*$", "", message)
             problem = problem[0].lower() + problem[1:]
-        raise BadConfig(file, problem, key=".".join(keys), line=_line_of(file, prefix, keys)) from None
+        line, key = _locate(file, prefix, keys)
+        raise BadConfig(file, problem, key=key, line=line) from None
     _check(file, config, prefix)
     return config
 
@@ -88,7 +89,7 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
 def _check(file: Path, config: Config, prefix: str) -> None:
     def refuse(key: str, problem: str) -> None:
         name = key.replace("_", "-")
-        raise BadConfig(file, problem, key=name, line=_line_of(file, prefix, [name]))
+        raise BadConfig(file, problem, key=name, line=_locate(file, prefix, [name])[0])
 
     for key in _FOLDERS:
         path = PurePosixPath(getattr(config, key))
@@ -114,24 +115,34 @@ def _overlap(one: str, other: str) -> bool:
     return first.is_relative_to(second) or second.is_relative_to(first)
 
 
-def _line_of(file: Path, prefix: str, keys: list[str]) -> int | None:
-    """The line where the last of `keys` is set: TOML's parser does not keep it, so it is looked up."""
-    wanted = [*filter(None, prefix.split(".")), *keys]
+def _locate(file: Path, prefix: str, keys: list[str]) -> tuple[int | None, str]:
+    """The line where the last of `keys` is set, and its full name there; `[...]` in `keys` stands for any.
+
+    TOML's parser does not keep lines, so they are looked up.
+    """
+    above = [part for part in prefix.split(".") if part]
+    wanted = above + keys
     table: list[str] = []
-    best: int | None = None
+    best: tuple[int | None, str] = (None, ".".join(keys))
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
-        if header:
-            table = [part.strip().strip("\"'") for part in header[1].split(".")]
-            if table == wanted[: len(table)]:
-                best = number
-            continue
         setting = re.match(r"\s*([\w.\-\"']+)\s*=", line)
-        if setting:
-            path = table + [part.strip("\"'") for part in setting[1].split(".")]
-            if path == wanted[: len(path)]:
-                return number
+        if header:
+            path = table = _parts(header[1])
+        elif setting:
+            path = table + _parts(setting[1])
+        else:
+            continue
+        fits = len(path) <= len(wanted) and all(b in (a, "[...]") for a, b in zip(path, wanted, strict=False))
+        if fits and len(path) > len(above):
+            best = number, ".".join(path[len(above) :] + keys[len(path) - len(above) :])
+            if setting:
+                break
     return best
+
+
+def _parts(dotted: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in dotted.split(".")]
 
 
 def _key_on_line(file: Path, line: int) -> str | None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from goldsmith.generation import Outcome
-from goldsmith.gold import Check
+from goldsmith.gold import TRACE_SUFFIX, Check
 
 _WIDTH = 62
 _TITLES = {
@@ -22,10 +22,10 @@ _TITLES = {
 _COLOURS = {"published": "green", "unchanged": "green", "refused": "red", "failed": "red"}
 _NEXT = ("Look at the README", "Use the gold in tests", "Run the internal tests")
 _FILES = {
-    "published": "Fixtures generated",
-    "unchanged": "Fixtures (same bytes as before)",
-    "refused": "Fixtures refused (old gold kept)",
-    "failed": "Fixtures",
+    "published": "Fixtures generated in",
+    "unchanged": "Fixtures as before in",
+    "refused": "Fixtures refused, nothing written to",
+    "failed": "Fixtures not published, nothing written to",
 }
 
 
@@ -92,12 +92,18 @@ class Summary:
         self._line(f"╚{'═' * width}╝", colour)
 
     def _files(self, outcome: Outcome) -> None:
+        """A row per file; a case's trace stands in the row of the case's own file."""
         self._line()
-        self._line(f"{_FILES[outcome.outcome]}:", "bold")
-        width = max(len(file.path) for file in outcome.files)
+        self._line(f"{_FILES[outcome.outcome]} {outcome.folder}/", "bold")
+        sizes = {file.path.rpartition("/")[2]: file.size or 0 for file in outcome.files}
+        width = max(len(name) for name in sizes if not name.endswith(TRACE_SUFFIX))
         for file in outcome.files:
-            size = human_size(file.size or 0)
-            self._line(f"  {self._mark(file.ok)} {file.path.ljust(width)}  {size:>8}")
+            name = file.path.rpartition("/")[2]
+            if name.endswith(TRACE_SUFFIX):
+                continue
+            trace = sizes.get(name.rpartition(".")[0] + TRACE_SUFFIX)
+            extra = f"  + trace {human_size(trace):>8}" if trace else ""
+            self._line(f"  {self._mark(file.ok)} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
     def _checks(self, checks: Sequence[Check]) -> None:
         self._line()
