@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test lint bench picture clean
+.PHONY: demo test lint bench picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -30,6 +30,12 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 
 picture: $(BIN)/.ready  ## the README's picture, from a real terminal
 	$(BIN)/python scripts/picture.py
+
+example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
+	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example
+	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --yes --course build/example
+	rm -rf examples/vla-course/tests/internal/fixtures
+	cp -r build/example/tests/internal/fixtures examples/vla-course/tests/internal/fixtures
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

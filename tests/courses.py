@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from goldsmith.course import copy_example
+from goldsmith.gold import Gold, load_gold
 from goldsmith.workspace import take_snapshot
 
 COMMAND = [sys.executable, "-c", "from goldsmith.cli import run; run()"]
@@ -45,9 +47,16 @@ class CourseOnDisk:
             path.write_text(textwrap.dedent(content), encoding="utf-8")
         return self
 
-    def run(self, *arguments: str, cwd: Path | None = None, prefix: list[str] | None = None, **env: str) -> Run:
+    def run(
+        self,
+        *arguments: str,
+        prefix: Sequence[str] = (),
+        python: Path | None = None,
+        cwd: Path | None = None,
+        **env: str,
+    ) -> Run:
         done = subprocess.run(
-            [*(prefix or []), *COMMAND, *arguments],
+            [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments],
             cwd=cwd or self.root,
             capture_output=True,
             text=True,
@@ -142,3 +151,11 @@ def recipe(body: str, imports: str = "") -> str:
 def copy_of_example(root: Path) -> CourseOnDisk:
     copy_example(root)
     return CourseOnDisk(root)
+
+
+def record(course: CourseOnDisk, body: str, imports: str = "") -> Gold:
+    """The gold of `hw1` made with a recipe around `body`."""
+    course.write({RECIPE_FILE: recipe(body, imports)})
+    run = course.run("generate", "hw1", "-v")
+    assert run.code == 0, run.out + run.err
+    return load_gold(course.gold())

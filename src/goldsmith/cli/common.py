@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,8 +22,11 @@ NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_
 
 
 @contextlib.contextmanager
-def shown_errors(command: str, *, as_json: bool, debug: bool, subjects: str = "assignments") -> Iterator[None]:
-    """One sentence on standard error and the right exit code; with --json an object that says the same."""
+def shown_errors(command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = ()) -> Iterator[None]:
+    """One sentence on standard error and the right exit code; with --json an object that says the same.
+
+    `finished` are the subjects that were done before; the object lists them.
+    """
     try:
         yield
     except typer.Exit:
@@ -35,7 +38,7 @@ def shown_errors(command: str, *, as_json: bool, debug: bool, subjects: str = "a
         if as_json:
             from goldsmith.report import report
 
-            print(report(command, False, subjects, [], error))
+            print(report(command, False, "assignments", finished, error))
         print(f"goldsmith {command}: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
 

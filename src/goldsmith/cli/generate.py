@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from goldsmith.cli.common import (
     at_a_terminal,
     shown_errors,
 )
+from goldsmith.errors import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
@@ -62,7 +64,8 @@ def generate(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors("generate", as_json=json, debug=debug):
+    outcomes: list[Outcome] = []
+    with shown_errors("generate", as_json=json, debug=debug, finished=outcomes):
         from goldsmith.course import find_course
         from goldsmith.generation import Options
 
@@ -78,8 +81,10 @@ def generate(
         )
         interactive = at_a_terminal() and not (yes or json)
         chosen = _choose(found, assignments or [], interactive)
-        code = _run(found, chosen, options, interactive, json, no_color, verbose, wait=not no_wait)
-    raise typer.Exit(code)
+        show = _Show(as_json=json, no_color=no_color, verbose=verbose)
+        _run(found, chosen, options, interactive, show, outcomes, wait=not no_wait)
+    bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
+    raise typer.Exit(max(bad, default=0))
 
 
 generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
@@ -103,41 +108,58 @@ def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignm
     raise NothingChosen([item.name for item in found])
 
 
+def _planned(assignment: Assignment, options: Options, interactive: bool) -> Options:
+    """Without a recipe, a person is asked what to make."""
+    if assignment.recipe.is_file() or options.kind or not interactive:
+        return options
+    import msgspec
+
+    from goldsmith.cli.questions import ask_kind
+
+    kind = ask_kind()
+    if kind is None:
+        raise KeyboardInterrupt
+    return msgspec.structs.replace(options, kind=kind)
+
+
+@dataclass(frozen=True)
+class _Show:
+    """How outcomes are to be shown."""
+
+    as_json: bool
+    no_color: bool
+    verbose: bool
+
+
 def _run(
     course: Course,
     chosen: list[Assignment],
     options: Options,
     interactive: bool,
-    as_json: bool,
-    no_color: bool,
-    verbose: bool,
+    show: _Show,
+    outcomes: list[Outcome],
     *,
     wait: bool,
-) -> int:
+) -> None:
+    """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
     from rich.console import Console
 
-    from goldsmith.cli.questions import ask_kind
     from goldsmith.generation import generate as run_steps
     from goldsmith.report import PlainProgress, Summary, TerminalProgress, report
     from goldsmith.workspace import course_lock
 
-    error_console = Console(stderr=True, no_color=no_color or None)
-    show = TerminalProgress if error_console.is_terminal else PlainProgress
-    progress = show(error_console, verbose=verbose)
-    summary = Summary(Console(no_color=no_color or None))
+    no_color = show.no_color or None
+    console = Console(stderr=True, no_color=no_color)
+    progress = (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=show.verbose)
+    summary = Summary(Console(no_color=no_color))
     doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
-    outcomes: list[Outcome] = []
     with course_lock(course, doing, wait=wait, on_wait=progress.note):
         for assignment in chosen:
-            if outcomes and not as_json:
-                print()
-            outcome = run_steps(assignment, options, progress, ask_kind if interactive else lambda: None)
+            outcome = run_steps(assignment, _planned(assignment, options, interactive), progress)
+            if not show.as_json:
+                summary.show(outcome, after=bool(outcomes))
             outcomes.append(outcome)
-            if not as_json:
-                summary.show(outcome)
-    ok = all(item.ok for item in outcomes)
-    if as_json:
-        print(report("generate", ok, "assignments", outcomes))
+    if show.as_json:
+        print(report("generate", all(item.ok for item in outcomes), "assignments", outcomes))
     elif len(outcomes) > 1:
         summary.show_table(outcomes)
-    return 0 if ok else max([item.exit_code for item in outcomes if not item.ok] + [0]) or 3

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from goldsmith.course import Assignment
 from goldsmith.generation import KINDS
+
+if TYPE_CHECKING:
+    from questionary import Choice
 
 
 def ask_assignments(found: Sequence[Assignment]) -> list[Assignment]:
@@ -18,7 +22,7 @@ def ask_assignments(found: Sequence[Assignment]) -> list[Assignment]:
     ]
     if len(found) > 1:
         choices.append(questionary.Choice(f"{'All'.ljust(width)}  all {len(found)} of them", value=list(found)))
-    answer = questionary.select("Which assignment would you like to generate fixtures for?", choices=choices).ask()
+    answer: list[Assignment] | None = _select("Which assignment would you like to generate fixtures for?", choices)
     return answer or []
 
 
@@ -31,5 +35,17 @@ def ask_kind() -> str | None:
         for kind, (label, description) in KINDS.items()
     ]
     question = "No fixture generator found. What type of fixtures should we create?"
-    answer: str | None = questionary.select(question, choices=choices).ask()
+    answer: str | None = _select(question, choices)
     return answer
+
+
+def _select(question: str, choices: Sequence[Choice]) -> Any:
+    """The value of the choice, None when the person leaves by Esc or Ctrl-C."""
+    import questionary
+    from prompt_toolkit.key_binding import KeyBindings
+
+    menu = questionary.select(question, choices=choices)
+    bindings = menu.application.key_bindings
+    assert isinstance(bindings, KeyBindings)
+    bindings.add("escape", eager=True)(lambda event: event.app.exit(result=None))
+    return menu.ask()

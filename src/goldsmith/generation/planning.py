@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.course import Assignment, Placement
@@ -25,7 +25,6 @@ def ensure_recipe(
     assignment: Assignment,
     placed: Sequence[Placement],
     options: Options,
-    ask_kind: Callable[[], str | None],
     watcher: Watcher,
 ) -> str | None:
     """Make sure that there is a sound recipe. Returns a note when something is to be said about it."""
@@ -33,10 +32,9 @@ def ensure_recipe(
     if assignment.recipe.is_file():
         check_syntax(assignment)
         return "--kind was not needed: there is a recipe already" if options.kind else None
-    kind = options.kind or ask_kind()
-    if kind is None:
+    if options.kind is None:
         raise NoRecipe(assignment.name, course.relative(assignment.recipe))
-    source, model = _propose(assignment, placed, options, kind, watcher)
+    source, model = _propose(assignment, placed, options, options.kind, watcher)
     _write(assignment.recipe, source)
     return f"wrote {course.relative(assignment.recipe)} around {model}: a start, make it yours"
 

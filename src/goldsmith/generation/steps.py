@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,19 +56,14 @@ class _Run:
     log: str = ""
 
 
-def generate(
-    assignment: Assignment,
-    options: Options,
-    progress: Progress,
-    ask_kind: Callable[[], str | None] = lambda: None,
-) -> Outcome:
+def generate(assignment: Assignment, options: Options, progress: Progress) -> Outcome:
     """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock."""
     started = time.monotonic()
     progress.begin(assignment.name)
     run = _Run(assignment, options, Untouched.begin(assignment))
     error: GoldsmithError | None = None
     try:
-        _steps(run, progress, ask_kind)
+        _steps(run, progress)
     except GoldsmithError as problem:
         error = problem
     finally:
@@ -76,7 +71,7 @@ def generate(
     return _outcome(run, error, time.monotonic() - started)
 
 
-def _steps(run: _Run, progress: Progress, ask_kind: Callable[[], str | None]) -> None:
+def _steps(run: _Run, progress: Progress) -> None:
     assignment, options = run.assignment, run.options
     watcher = Watcher(
         on_case=lambda event: progress.step(5, f"case {event.number} of {event.of}: {event.case}"),
@@ -85,7 +80,7 @@ def _steps(run: _Run, progress: Progress, ask_kind: Callable[[], str | None]) ->
     )
     progress.step(2)
     placed = placements(assignment)
-    note = ensure_recipe(assignment, placed, options, ask_kind, watcher)
+    note = ensure_recipe(assignment, placed, options, watcher)
     if note:
         run.notes.append(note)
         placed = placements(assignment)
@@ -97,7 +92,7 @@ def _steps(run: _Run, progress: Progress, ask_kind: Callable[[], str | None]) ->
     try:
         progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
         with make_workspaces(assignment, placed, 2) as workspaces:
-            progress.step(4, f"seed {options.seed}, {options.threads} thread(s), deterministic algorithms")
+            progress.step(4, f"every random source from {options.seed}")
             jobs = [make_job(assignment, workspace, options) for workspace in workspaces]
             progress.step(5)
             endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher)

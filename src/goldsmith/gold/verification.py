@@ -50,7 +50,9 @@ def verify(evidence: Evidence) -> list[Check]:
 
 def _loads(evidence: Evidence) -> Check:
     problems = [f"{case.file.name} does not load: {case.file.error}" for case in evidence.cases if case.file.error]
-    return _check("loads", "Loads with weights_only=True", problems, _count(len(evidence.cases), "file"))
+    numpy_only = all(case.file.name.endswith(".npz") for case in evidence.cases)
+    title = "Loads with allow_pickle=False" if numpy_only else "Loads with weights_only=True"
+    return _check("loads", title, problems, _count(len(evidence.cases), "file"))
 
 
 def _keys(evidence: Evidence) -> Check:
@@ -101,13 +103,28 @@ def _as_declared(evidence: Evidence) -> Check:
 
 
 def _not_constant(evidence: Evidence) -> Check:
-    problems = [
-        f"case {case.name}: {leaf.path} is constant ({leaf.min:g} in all {leaf.elements} elements); "
-        "it can tell no implementation from another"
-        for case, leaf in _leaves(evidence)
-        if leaf.section == "output" and leaf.constant and not leaf.inf and not _allows(case, leaf, "constant")
-    ]
+    """Of what is recorded under one name something must vary; one still gradient among many is no fault."""
+    problems = []
+    for case in _readable(evidence):
+        for name, leaves in _recorded(case).items():
+            still = [leaf for leaf in leaves if leaf.constant and not leaf.inf and not _allows(case, leaf, "constant")]
+            if still and len(still) == len(leaves):
+                first = still[0]
+                value = f"{first.min:g} in all {first.elements} elements"
+                where = f"{name} is constant ({value})" if len(still) == 1 else f"every tensor in {name} is constant"
+                problems.append(f"case {case.name}: {where}; it can tell no implementation from another")
     return _check("constant", "Not constant", problems, "every output varies")
+
+
+def _recorded(case: CaseFacts) -> dict[str, list[LeafFacts]]:
+    """The numbers of a case by the name they were recorded under."""
+    names = ["output"] if len(case.outputs) == 1 else [f"output.{name}" for name in case.outputs]
+    found: dict[str, list[LeafFacts]] = {}
+    for leaf in case.file.leaves:
+        if leaf.section == "output" and leaf.is_number:
+            owner = next((name for name in names if leaf.path == name or leaf.path.startswith(f"{name}.")), leaf.path)
+            found.setdefault(owner, []).append(leaf)
+    return found
 
 
 def _in_range(evidence: Evidence) -> Check:

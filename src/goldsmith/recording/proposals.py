@@ -11,6 +11,7 @@ import inspect
 import itertools
 import re
 import textwrap
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ from goldsmith.recording.protocol import Job, Proposal
 from goldsmith.recording.values import first_of
 
 _BATCH, _LENGTH = 3, 11  # sizes that coincide with no other: a coincidence can hide a bug
-_MOST_TRIALS = 48
+_MOST_TRIALS = 3000
+_MOST_SECONDS = 20.0
 
 _GUESSES: tuple[tuple[str, Any], ...] = (
     (r"drop", 0.0),
@@ -102,6 +104,7 @@ def _try(candidate: _Candidate, trains: bool) -> _Trial:
     model = candidate.factory(**settings)
     model.eval()
     failure: Exception | None = None
+    deadline = time.monotonic() + _MOST_SECONDS
     for inputs in itertools.islice(_inputs(candidate.factory, settings), _MOST_TRIALS):
         torch.manual_seed(0)
         try:
@@ -114,6 +117,8 @@ def _try(candidate: _Candidate, trains: bool) -> _Trial:
             return _Trial(candidate, settings, inputs, tuple(output.shape))
         except Exception as error:
             failure = failure or error
+            if time.monotonic() > deadline:
+                break
     raise failure or TypeError("its forward takes no input that could be guessed")
 
 
@@ -163,13 +168,15 @@ def _input_sources(name: str, settings: dict[str, Any]) -> list[str]:
     images = f"torch.randn({_BATCH}, {channels}, {side}, {side})"
     sequences = [f"torch.randn({_BATCH}, {_LENGTH}, {size})" for size in sizes]
     vectors = [f"torch.randn({_BATCH}, {size})" for size in sizes]
+    grids = [f"torch.randn({_BATCH}, {one}, {two})" for one, two in itertools.permutations(sizes, 2)]
+    own = [f"torch.randn({_BATCH}, {size})" for key, size in settings.items() if name.startswith(key.partition("_")[0])]
     if re.search(r"token|ids?$|^idx|indices|target|label", name):
         return [tokens]
     if re.search(r"image|img|pixel|frame", name):
         return [images, *sequences]
     if re.fullmatch(r"t|time|timesteps?|tau", name):
         return [f"torch.rand({_BATCH})", f"torch.rand({_BATCH}, 1)"]
-    return [*sequences, *vectors, tokens, images]
+    return list(dict.fromkeys([*own, *sequences, *vectors, tokens, images, *grids]))
 
 
 def _by_likelihood(settings: dict[str, Any]) -> list[int]:

@@ -36,7 +36,10 @@ class Summary:
         self._console = console
         self._rich = console.is_terminal
 
-    def show(self, outcome: Outcome) -> None:
+    def show(self, outcome: Outcome, *, after: bool = False) -> None:
+        """One outcome; `after` another, a line apart."""
+        if after:
+            self._line()
         self._title(outcome)
         if outcome.files:
             self._files(outcome)

@@ -1,0 +1,135 @@
+"""No recipe yet: what is there is found, tried, and written down as a recipe to start from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import goldsmith
+from courses import FILES, RECIPE_FILE, CourseOnDisk
+from terminal import Terminal
+
+DOWN, ENTER, ESCAPE, CTRL_C = "\x1b[B", "\r", "\x1b", "\x03"
+
+
+@pytest.fixture
+def bare(example: CourseOnDisk) -> CourseOnDisk:
+    """The example course without its recipes and gold."""
+    for name in ("scratch-1", "scratch-2", "scratch-3"):
+        (example.root / f"src/assignments/{name}/generate_fixtures.py").unlink()
+        shutil.rmtree(example.gold(name))
+    return example
+
+
+def test_without_a_terminal_the_kind_must_be_said(bare: CourseOnDisk) -> None:
+    before = bare.snapshot()
+    run = bare.run("generate", "scratch-1")
+    assert run.code == 2
+    assert "--kind outputs|checkpoint|both" in run.last_line
+    assert bare.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "cases"),
+    [
+        ("outputs", ["gold_output"]),
+        ("checkpoint", ["gold_checkpoint"]),
+        ("both", ["gold_output", "gold_checkpoint"]),
+    ],
+)
+def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk, kind: str, cases: list[str]) -> None:
+    run = bare.run("generate", "scratch-1", "--kind", kind)
+    assert run.code == 0, run.out + run.err
+    assert "wrote src/assignments/scratch-1/generate_fixtures.py around DecoderOnlyTransformer" in run.out
+    assert "Reset to starter: ok" in run.out
+    assert list(goldsmith.load(bare.gold("scratch-1"))) == cases
+    text = (bare.root / "src/assignments/scratch-1/generate_fixtures.py").read_text()
+    assert "from backbone import DecoderOnlyTransformer" in text
+    assert "torch.randint(0, 256, (3, 11))" in text
+    assert bare.run("generate", "scratch-1").last_line.startswith("scratch-1: nothing changed")
+
+
+def test_a_model_with_several_inputs_is_understood(bare: CourseOnDisk) -> None:
+    run = bare.run("generate", "scratch-3", "--kind", "both")
+    assert run.code == 0, run.out + run.err
+    output = torch.load(bare.gold("scratch-3") / "gold_output.pt")
+    assert set(output["input"]) == {"observations", "noisy", "t"}
+
+
+def test_kind_is_not_needed_where_there_is_a_recipe(course: CourseOnDisk) -> None:
+    run = course.run("generate", "hw1", "--kind", "both")
+    assert run.code == 0
+    assert "--kind was not needed" in run.out
+    assert (course.root / RECIPE_FILE).read_text().count("@gs.case") == 1
+
+
+def test_a_solution_without_a_model_is_named(course: CourseOnDisk) -> None:
+    (course.root / RECIPE_FILE).unlink()
+    before = course.snapshot()
+    run = course.run("generate", "hw1", "--kind", "outputs")
+    assert run.code == 3
+    assert "its solution defines no torch.nn.Module" in run.last_line
+    assert course.snapshot() == before
+
+
+def test_models_that_cannot_be_guessed_say_what_was_tried(course: CourseOnDisk) -> None:
+    (course.root / RECIPE_FILE).unlink()
+    source = """
+        from torch import nn
+        class Odd(nn.Module):
+            def __init__(self, path):
+                raise FileNotFoundError("no such data set")
+        """
+    course.write({"private/solutions/hw1/ops_solution.py": source})
+    run = course.run("generate", "hw1", "--kind", "outputs")
+    assert run.code == 3
+    assert "Odd: no such data set" in run.last_line
+
+
+# --- at a terminal ---------------------------------------------------------------------------------------------
+
+
+def test_the_menu_offers_what_was_found_and_runs_the_choice(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path / "course").write(FILES)
+    course.write({name.replace("hw1", "hw2"): text for name, text in FILES.items()})
+    course.write({"src/assignments/hw2/README.md": "# Hw2: the second exercise\n"})
+    terminal = Terminal(["generate"], course.root)
+    terminal.wait_for("Which assignment would you like to generate fixtures for?")
+    terminal.wait_for("All  all 2 of them")
+    assert "Hw2  the second exercise" in terminal.screen
+    terminal.keys(DOWN + ENTER)
+    assert terminal.end() == 0
+    assert "FIXTURE GENERATION COMPLETE: HW2" in terminal.screen
+    assert course.gold("hw2").is_dir()
+    assert not course.gold("hw1").exists()
+
+
+@pytest.mark.parametrize("key", [CTRL_C, ESCAPE])
+def test_leaving_the_menu_leaves_everything_as_it_was(course: CourseOnDisk, key: str) -> None:
+    before = course.snapshot()
+    terminal = Terminal(["generate"], course.root)
+    terminal.wait_for("Hw1")
+    terminal.keys(key)
+    assert terminal.end() == 130
+    assert "Interrupted" in terminal.screen
+    assert course.snapshot() == before
+    assert not course.gold().exists()
+
+
+def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
+    terminal = Terminal(["generate", "scratch-1"], bare.root)
+    terminal.wait_for("What type of fixtures should we create?")
+    for label in ("Model outputs", "Trained checkpoints", "Both"):
+        assert label in terminal.screen
+    terminal.keys(DOWN + DOWN + ENTER)
+    assert terminal.end() == 0, terminal.screen
+    assert list(goldsmith.load(bare.gold("scratch-1"))) == ["gold_output", "gold_checkpoint"]
+
+
+def test_nothing_is_asked_with_yes(bare: CourseOnDisk) -> None:
+    terminal = Terminal(["generate", "scratch-1", "--yes"], bare.root)
+    assert terminal.end() == 2
+    assert "--kind" in terminal.screen

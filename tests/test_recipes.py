@@ -1,0 +1,250 @@
+"""What a recipe can do, on NumPy alone and through real runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+import goldsmith
+from courses import RECIPE_FILE, CourseOnDisk, recipe, record
+
+
+def test_lone_values_are_stored_bare_and_several_by_name(course: CourseOnDisk) -> None:
+    gold = record(
+        course,
+        """
+        @gs.case
+        def one(case):
+            case.record("y", scale(case.input("x", lambda: np.arange(3.0))))
+
+        @gs.case
+        def two(case):
+            a = case.input("a", np.arange(4))
+            b = case.input("b", lambda: 2.5)
+            case.record("sum", a + b)
+            case.record("difference", a - b)
+        """,
+    )
+    one = np.load(course.gold() / "one.npz")
+    assert one["input"].tolist() == [0, 1, 2]
+    assert one["output"].tolist() == [1, 3, 5]
+    assert int(one["seed"]) == 42
+    assert list(gold["two"].input) == ["a", "b"]
+    assert gold["two"].output["difference"].tolist() == [-2.5, -1.5, -0.5, 0.5]
+    assert [entry.outputs for entry in gold.manifest.cases] == [("y",), ("sum", "difference")]
+
+
+def test_nested_outputs_come_back_as_they_were(course: CourseOnDisk) -> None:
+    gold = record(
+        course,
+        """
+        import dataclasses
+        from typing import NamedTuple
+
+        class Pair(NamedTuple):
+            left: object
+            right: object
+
+        @dataclasses.dataclass
+        class Step:
+            loss: float
+            grad: object
+
+        class Foreign:
+            def __array__(self, dtype=None, copy=None):
+                return np.arange(3.0)
+
+        @gs.case
+        def nested(case):
+            case.record("all", {
+                "list": [np.arange(2), (np.arange(3.0), None)],
+                "pair": Pair(np.eye(2), "text"),
+                "step": Step(0.5, np.arange(2.0)),
+                "foreign": Foreign(),
+                "flag": True,
+            })
+        """,
+    )
+    output = gold["nested"].output
+    assert output["list"][1][1] is None
+    assert output["pair"]["left"].tolist() == [[1, 0], [0, 1]]
+    assert output["pair"]["right"] == "text"
+    assert output["step"]["loss"] == 0.5
+    assert output["foreign"].tolist() == [0, 1, 2]
+    assert output["flag"] is True
+
+
+def test_plain_functions_in_place_changes_and_classes_driven_step_by_step(course: CourseOnDisk) -> None:
+    gold = record(
+        course,
+        """
+        def double_(x):
+            x *= 2
+
+        def make_optimizer():
+            class Momentum:
+                def __init__(self, weights):
+                    self.weights, self.speed = weights, np.zeros_like(weights)
+                def step(self, gradient):
+                    self.speed = 0.9 * self.speed + gradient
+                    self.weights = self.weights - 0.1 * self.speed
+            return Momentum
+
+        @gs.case
+        def in_place(case):
+            x = case.input("x", lambda: np.arange(1.0, 4.0))
+            double_(x)
+            case.record("x", x)
+            x[:] = 99
+
+        @gs.case
+        def optimizer(case):
+            steps = make_optimizer()(case.input("weights", lambda: np.random.randn(3)))
+            for gradient in case.input("gradients", lambda: [np.random.randn(3) for _ in range(3)]):
+                steps.step(gradient)
+            case.record("weights", steps.weights)
+
+        @gs.case
+        def object_with_arrays(case):
+            model = case.model(make_optimizer(), np.arange(3.0))
+            model.step(np.arange(3.0))
+            case.record_weights(model)
+        """,
+    )
+    assert gold["in_place"].input.tolist() == [1, 2, 3]
+    assert gold["in_place"].output.tolist() == [2, 4, 6]
+    assert len(gold["optimizer"].input["gradients"]) == 3
+    assert gold["object_with_arrays"].state_dict["weights"].tolist() == [0, 1, 2]
+    assert gold["object_with_arrays"].output["speed"].tolist() == [0, 1, 2]
+
+
+def test_each_case_starts_from_the_same_seed(course: CourseOnDisk) -> None:
+    body = """
+        @gs.case
+        def b(case):
+            case.record("y", np.random.randn(4))
+        """
+    alone = record(course, body)["b"].output
+    first = "@gs.case\ndef a(case):\n    case.record('y', np.random.randn(9))\n\n"
+    assert np.array_equal(record(course, first + textwrap.dedent(body))["b"].output, alone)
+
+
+def test_another_seed_gives_other_numbers_and_is_recorded(course: CourseOnDisk) -> None:
+    assert course.run("generate", "hw1").code == 0
+    before = goldsmith.load(course.gold())["gold_output"].input
+    assert course.run("generate", "hw1", "--seed", "7").code == 0
+    gold = goldsmith.load(course.gold())
+    assert (gold["gold_output"].seed, gold.manifest.seed) == (7, 7)
+    assert gold.manifest.provenance.command == "goldsmith generate hw1 --seed 7"
+    assert not np.array_equal(gold["gold_output"].input, before)
+
+
+def test_code_is_imported_by_either_name_and_is_one_module(course: CourseOnDisk) -> None:
+    course.write(
+        {
+            "src/assignments/lab-3/ops.py": "def scale(x):\n    raise NotImplementedError\n",
+            "src/assignments/lab-3/parts.py": "import numpy as np\nFACTOR = np.array(3)\n",
+            "private/solutions/lab-3/ops_solution.py": "from .parts import FACTOR\nscale = FACTOR.__mul__\n",
+            "src/assignments/lab-3/generate_fixtures.py": """
+                import numpy as np
+                import goldsmith as gs
+                from src.assignments.lab_3 import ops as dotted
+                import ops
+                from parts import FACTOR
+
+                @gs.case
+                def same(case):
+                    assert ops is dotted
+                    case.record("y", ops.scale(np.arange(3.0)))
+                    case.record("names", [ops.__name__, ops.__spec__.name])
+                """,
+        }
+    )
+    run = course.run("generate", "lab-3")
+    assert run.code == 0, run.out + run.err
+    output = goldsmith.load(course.gold("lab-3"))["same"].output
+    assert output["y"].tolist() == [0, 3, 6]
+    assert output["names"] == ["src.assignments.lab_3.ops"] * 2
+
+
+def test_a_recipe_runs_alone_and_writes_the_same_bytes(course: CourseOnDisk, tmp_path: Path) -> None:
+    assert course.run("generate", "hw1").code == 0
+    folder = course.root / "src/assignments/hw1"
+    (folder / "ops.py").write_bytes((course.root / "private/solutions/hw1/ops_solution.py").read_bytes())
+    script = (folder / "generate_fixtures.py").read_text()
+    both = script.replace("from ops import scale", "from src.assignments.hw1 import ops\nfrom ops import scale")
+    (folder / "generate_fixtures.py").write_text(both)
+    done = subprocess.run(
+        [sys.executable, "generate_fixtures.py", "--output", str(tmp_path / "out")],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/gold_output.npz").read_bytes() == (course.gold() / "gold_output.npz").read_bytes()
+    assert "Not verified" in done.stdout
+
+
+def test_a_recipe_without_main_works(course: CourseOnDisk) -> None:
+    text = recipe("@gs.case\ndef a(case):\n    case.record('y', np.arange(3.0))\n").replace("gs.main()", "pass")
+    course.write({RECIPE_FILE: text})
+    assert course.run("generate", "hw1").code == 0
+
+
+def test_a_recipe_kept_private_wins_and_its_helpers_are_found(course: CourseOnDisk) -> None:
+    course.write(
+        {
+            "private/solutions/hw1/generate_fixtures.py": recipe(
+                "@gs.case\ndef secret(case):\n    case.record('y', scale(VALUES))\n", "from helper import VALUES"
+            ),
+            "private/solutions/hw1/helper.py": "import numpy as np\nVALUES = np.arange(4.0)\n",
+        }
+    )
+    assert course.run("generate", "hw1").code == 0
+    assert list(goldsmith.load(course.gold())) == ["secret"]
+    assert not (course.root / "src/assignments/hw1/helper.py").exists()
+
+
+def test_what_the_recipe_prints_shows_with_v_only(course: CourseOnDisk) -> None:
+    body = "print('hello from the recipe')\n@gs.case\ndef a(case):\n    case.record('y', np.arange(3.0))\n"
+    course.write({RECIPE_FILE: recipe(body)})
+    quiet = course.run("generate", "hw1")
+    assert "hello from the recipe" not in quiet.out + quiet.err
+    assert "| hello from the recipe" in course.run("generate", "hw1", "-v").err
+
+
+def test_the_workspace_takes_the_writes_and_the_course_stays_clean(course: CourseOnDisk) -> None:
+    body = """
+        from pathlib import Path
+        Path("litter.txt").write_text("x")
+        Path(__file__).with_name("ops.py").write_text("broken")
+
+        @gs.case
+        def a(case):
+            case.record("y", np.arange(3.0))
+        """
+    course.write({RECIPE_FILE: recipe(body)})
+    before = course.snapshot()
+    assert course.run("generate", "hw1").code == 0
+    assert course.snapshot() == before
+
+
+def test_a_recipe_that_writes_into_the_real_starter_is_refused(course: CourseOnDisk) -> None:
+    body = f"""
+        from pathlib import Path
+        Path({str(course.root / "src/assignments/hw1/ops.py")!r}).write_text("broken")
+
+        @gs.case
+        def a(case):
+            case.record("y", np.arange(3.0))
+        """
+    course.write({RECIPE_FILE: recipe(body)})
+    run = course.run("generate", "hw1")
+    assert run.code == 3
+    assert "src/assignments/hw1/ops.py changed while the recipe ran" in run.last_line
+    assert "Reset to starter: FAILED" in run.out
+    assert not course.gold().exists()
