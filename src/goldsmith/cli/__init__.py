@@ -1,5 +1,23 @@
 """The command line: one small module per command. They parse, call and render; there is no logic here."""
 
-from goldsmith.cli.app import run
+from __future__ import annotations
+
+import sys
+
+from goldsmith.errors import INTERRUPTED
+from goldsmith.interruption import install_handlers
+
+
+def run() -> None:
+    """The console script. Even while it is still importing, an interruption is one word and an exit code."""
+    try:
+        install_handlers()
+        from goldsmith.cli.app import app
+
+        app()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
 
 __all__ = ["run"]

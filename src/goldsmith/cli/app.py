@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from goldsmith._version import __version__
 from goldsmith.cli import generate, init, status
-from goldsmith.errors import INTERRUPTED
 
 app = typer.Typer(
     name="goldsmith",
@@ -41,17 +38,3 @@ def _main(
     ] = False,
 ) -> None:
     pass
-
-
-def run() -> None:
-    """The console script. A polite kill is an interruption like Ctrl-C: everything is put in order first."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        app()
-    except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt

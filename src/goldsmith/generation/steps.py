@@ -88,8 +88,8 @@ def _steps(run: _Run, progress: Progress) -> None:
     sources = hash_sources(assignment, placed)
 
     staging = Staging(assignment.gold)
-    staging.open()
     try:
+        staging.open()
         progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
         with make_workspaces(assignment, placed, 2) as workspaces:
             progress.step(4, f"every random source from {options.seed}")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from goldsmith.errors import CannotWrite
+from goldsmith.interruption import uninterrupted
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -79,21 +80,23 @@ class Staging:
         )
 
     def publish(self) -> None:
-        try:
-            if not self.target.exists():
-                self.folder.rename(self.target)
-            elif not _exchange(self.folder, self.target):
-                self.target.rename(self._old)
-                self.folder.rename(self.target)
-        except OSError as error:
-            raise CannotWrite(self.target, error.strerror or str(error)) from None
-        self.discard()
+        with uninterrupted():
+            try:
+                if not self.target.exists():
+                    self.folder.rename(self.target)
+                elif not _exchange(self.folder, self.target):
+                    self.target.rename(self._old)
+                    self.folder.rename(self.target)
+            except OSError as error:
+                raise CannotWrite(self.target, error.strerror or str(error)) from None
+            self.discard()
 
     def discard(self) -> None:
         """Remove the staging folder, and the old gold once there is a new one in its place."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if self.target.exists():
-            shutil.rmtree(self._old, ignore_errors=True)
+        with uninterrupted():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if self.target.exists():
+                shutil.rmtree(self._old, ignore_errors=True)
 
 
 def _files(folder: Path) -> dict[str, Path]:

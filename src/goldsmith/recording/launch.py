@@ -15,6 +15,7 @@ from typing import IO
 
 import msgspec
 
+from goldsmith.interruption import uninterrupted
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 
 _POLL = 0.02
@@ -63,8 +64,9 @@ def run_side_by_side(jobs: Sequence[Job], *, timeout: float, watcher: Watcher) -
             time.sleep(_POLL)
         children[0].report(watcher)
     finally:
-        for child in children:
-            child.stop()
+        with uninterrupted():
+            for child in children:
+                child.stop()
     return [child.ending() for child in children]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -21,6 +22,7 @@ import filelock
 
 from goldsmith.course import Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
+from goldsmith.interruption import uninterrupted
 from goldsmith.workspace.snapshot import IGNORED
 
 _PREFIX = "goldsmith-"
@@ -47,17 +49,23 @@ class Workspace:
 def make_workspaces(assignment: Assignment, placed: Sequence[Placement], count: int) -> Iterator[list[Workspace]]:
     """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case."""
     sweep_abandoned()
-    try:
-        base = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-    except OSError as error:
-        raise CannotWrite(Path(tempfile.gettempdir()), error.strerror or str(error)) from None
+    base = Path(tempfile.gettempdir()).resolve() / f"{_PREFIX}{secrets.token_hex(6)}"
     lock = filelock.FileLock(base / _LOCK)
     try:
-        lock.acquire(timeout=0)
+        _lock_new(base, lock)
         yield [_make(assignment, placed, base / f"run-{number}") for number in range(1, count + 1)]
     finally:
-        lock.release()
-        _remove(base)
+        with uninterrupted():
+            lock.release()
+            _remove(base)
+
+
+def _lock_new(base: Path, lock: filelock.BaseFileLock) -> None:
+    try:
+        base.mkdir(mode=0o700)
+        lock.acquire(timeout=0)
+    except OSError as error:
+        raise CannotWrite(base.parent, error.strerror or str(error)) from None
 
 
 def _make(assignment: Assignment, placed: Sequence[Placement], base: Path) -> Workspace:

@@ -13,6 +13,7 @@ import filelock
 
 from goldsmith.course import Course
 from goldsmith.errors import Busy, CannotWrite
+from goldsmith.interruption import uninterrupted
 
 _POLL = 0.2
 
@@ -36,8 +37,9 @@ def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[st
         _announce(holder, doing)
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
+        with uninterrupted():
+            holder.unlink(missing_ok=True)
+            lock.release()
 
 
 def _announce(holder: Path, doing: str) -> None:

@@ -1,0 +1,38 @@
+"""Ctrl-C and polite kills: both interrupt, and both wait for the short stretches that put things in order."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+_depth = 0
+_pending = False
+
+
+def install_handlers() -> None:
+    """Called once by the command line; a library user keeps Python's own handling."""
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards."""
+    global _depth, _pending
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if _pending and not _depth:
+            _pending = False
+            raise KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    global _pending
+    if not _depth:
+        raise KeyboardInterrupt
+    _pending = True
