@@ -3,7 +3,6 @@
 import policy
 import pytest
 import torch
-from trajectories import make_trajectories
 
 import goldsmith
 
@@ -27,7 +26,7 @@ def test_the_gold_checkpoint_acts_like_the_expert(gold_folder):
     fixture = torch.load(gold_folder / "gold_checkpoint.pt")
     trained = policy.FlowPolicy(**fixture["model_config"]).eval()
     trained.load_state_dict(fixture["model_state_dict"])
-    observations, expert = make_trajectories(256, fixture["training_config"]["data_seed"] + 1)
+    observations, expert = fixture["input"]["unseen"]
     error = (trained.act(observations, fixture["input"]["noise"], 20) - expert).pow(2).mean()
     torch.testing.assert_close(error, fixture["output"]["unseen_error"], rtol=1e-2, atol=1e-5)
     assert error < fixture["output"]["unseen_error_of_standing_still"] / 5
@@ -39,7 +38,7 @@ def test_training_follows_the_gold_curve(gold):
     case = gold["gold_checkpoint"]
     settings = case.data["training_config"]
     model = build(policy.FlowPolicy, case)
-    observations, actions = make_trajectories(settings["trajectories"], settings["data_seed"])
+    observations, actions = case.input["expert"]
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings["lr"])
     losses = torch.tensor(
         policy.train_policy(model, observations, actions, optimizer, case.input["draws"], settings["batch_size"])

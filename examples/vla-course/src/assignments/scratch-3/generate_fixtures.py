@@ -15,14 +15,15 @@ ACT_STEPS = 20
 @gs.checkpoint
 def gold_checkpoint(case):
     """The policy trained on the expert's trajectories, its training curve, and how well it then acts."""
-    observations, actions = make_trajectories(TRAINING["trajectories"], TRAINING["data_seed"])
+    seed = TRAINING["data_seed"]
+    observations, actions = case.input("expert", lambda: make_trajectories(TRAINING["trajectories"], seed))
     policy = case.model(FlowPolicy, **CONFIG, train=True)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=TRAINING["lr"])
     draws = case.input("draws", lambda: make_draws(TRAINING["epochs"], TRAINING["trajectories"]))
     losses = train_policy(policy, observations, actions, optimizer, draws, TRAINING["batch_size"])
     case.record("losses", torch.tensor(losses), shape=(TRAINING["epochs"],))
 
-    unseen, expert = make_trajectories(256, TRAINING["data_seed"] + 1)
+    unseen, expert = case.input("unseen", lambda: make_trajectories(256, seed + 1))
     noise = case.input("noise", lambda: torch.randn(256, CHUNK, ACTION_DIM))
     error = (policy.eval().act(unseen, noise, ACT_STEPS) - expert).pow(2).mean()
     case.record("unseen_error", error)
