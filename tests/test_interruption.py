@@ -67,9 +67,7 @@ def test_an_interruption_at_any_moment_leaves_no_trace(
         assert course.gold_bytes() in golds
         assert sorted(path.name for path in course.gold().parent.iterdir()) == ["hw1"]
         assert list(temporary.iterdir()) == []
-        if process.returncode == 130:
-            assert "Interrupted" in errors
-            assert "Traceback" not in errors
+        assert "Traceback" not in errors or process.returncode == -number
     assert codes <= {0, 130, -number}, "only before goldsmith has begun may the interpreter itself end"
     assert 130 in codes
 

@@ -69,7 +69,8 @@ def _in_numbers(one: Any, two: Any) -> str:
     if not count:
         return "differs in sign of zero or NaN payload only"
     wide = np.complex128 if np.iscomplexobj(one) else np.float64
-    gaps = np.abs(one[unequal].astype(wide) - two[unequal].astype(wide))
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(one[unequal].astype(wide) - two[unequal].astype(wide))
     finite = gaps[np.isfinite(gaps)]
     largest = f", by at most {finite.max():.3g}" if finite.size else ""
     index = [int(item) for item in np.argwhere(unequal)[0]]
