@@ -6,9 +6,11 @@ Nothing here runs code of the course, writes files or knows what gold is.
 from goldsmith.course.config import Config
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.litter import LITTER
 from goldsmith.course.solutions import Placement, placements
 
 __all__ = [
+    "LITTER",
     "Assignment",
     "Config",
     "Course",

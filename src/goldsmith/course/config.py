@@ -47,9 +47,9 @@ def read_config(root: Path) -> Config | None:
         return _convert(own, _parse(own), prefix="")
     project = root / PROJECT_FILE
     if project.is_file():
-        table = _parse(project).get("tool", {}).get("goldsmith")
-        if table is not None:
-            return _convert(project, table, prefix="tool.goldsmith")
+        tools = _parse(project).get("tool")
+        if isinstance(tools, dict) and "goldsmith" in tools:
+            return _convert(project, tools["goldsmith"], prefix="tool.goldsmith")
     return None
 
 

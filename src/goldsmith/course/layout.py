@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course.config import Config, read_config
+from goldsmith.course.litter import LITTER
 from goldsmith.errors import NotACourse, UnknownAssignment
 
 
@@ -46,7 +47,7 @@ class Course:
         folders = [
             entry
             for entry in self.assignments_folder.iterdir()
-            if entry.is_dir() and not entry.name.startswith((".", "_")) and any(entry.iterdir())
+            if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry)
         ]
         return [Assignment(self, folder.name) for folder in sorted(folders, key=_natural_order)]
 
@@ -123,6 +124,10 @@ def find_course(start: Path) -> Course:
         if config is not None:
             return Course(folder, config)
     raise NotACourse(origin)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(path.name not in LITTER for path in folder.iterdir())
 
 
 def _plain(name: str) -> str:

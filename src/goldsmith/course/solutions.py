@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.litter import LITTER
 from goldsmith.errors import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
 
 SUFFIX = "_solution.py"
-_JUNK = {"__pycache__", ".DS_Store", ".ipynb_checkpoints", ".pytest_cache"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _from_folder(assignment: Assignment) -> Iterator[Placement]:
     course = assignment.course
     for file in sorted(assignment.solution.rglob("*")):
         inside = file.relative_to(assignment.solution)
-        if not file.is_file() or _JUNK.intersection(inside.parts) or file.suffix == ".pyc":
+        if not file.is_file() or LITTER.intersection(inside.parts) or file.suffix == ".pyc":
             continue
         if not file.name.endswith(SUFFIX):
             yield Placement(file, inside)

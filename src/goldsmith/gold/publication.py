@@ -85,11 +85,18 @@ class Staging:
                 if not self.target.exists():
                     self.folder.rename(self.target)
                 elif not _exchange(self.folder, self.target):
-                    self.target.rename(self._old)
-                    self.folder.rename(self.target)
+                    self._replace_in_two_steps()
             except OSError as error:
                 raise CannotWrite(self.target, error.strerror or str(error)) from None
             self.discard()
+
+    def _replace_in_two_steps(self) -> None:
+        self.target.rename(self._old)
+        try:
+            self.folder.rename(self.target)
+        except OSError:
+            self._old.rename(self.target)
+            raise
 
     def discard(self) -> None:
         """Remove the staging folder, and the old gold once there is a new one in its place."""

@@ -20,15 +20,14 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.course import Assignment, Course, Placement
+from goldsmith.course import LITTER, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
 from goldsmith.interruption import uninterrupted
-from goldsmith.workspace.snapshot import IGNORED
 
 _PREFIX = "goldsmith-"
 _LOCK = "owner.lock"
 _SWEEP_AGE = 60.0
-_NEVER_COPIED = IGNORED | {".git", ".goldsmith", ".ruff_cache", ".hypothesis", ".tox", ".nox", "node_modules"}
+_NEVER_COPIED = LITTER | {".git", ".goldsmith"}
 
 
 @dataclass(frozen=True)
@@ -74,20 +73,29 @@ def _make(assignment: Assignment, placed: Sequence[Placement], base: Path) -> Wo
     origins: dict[Path, Path] = {}
     try:
         scratch.mkdir(parents=True)
-        _copy_tree(course, course.root, root, origins)
+        _copy_tree(assignment, course.root, root, origins)
         folder = root / assignment.starter.relative_to(course.root)
         for item in placed:
-            target = folder / item.target
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            _copy_file(item.source, target)
-            origins[target] = item.source
+            _place(item, root, folder / item.target)
+            origins[folder / item.target] = item.source
     except OSError as error:
         raise CannotWrite(base, error.strerror or str(error)) from None
     return Workspace(root, scratch, folder, origins)
 
 
-def _copy_tree(course: Course, source: Path, target: Path, origins: dict[Path, Path]) -> None:
+def _place(item: Placement, root: Path, target: Path) -> None:
+    """Put one solution file into the workspace, and never, through whatever link, anywhere else."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.resolve().is_relative_to(root):
+        raise CannotWrite(target, "it lies behind a link that leaves the workspace")
+    target.unlink(missing_ok=True)
+    _copy_file(item.source, target)
+
+
+def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path]) -> None:
+    """Copy files and folders. Links stay links, except on the way to the starter and inside it: what is going to
+    be replaced must be the workspace's own."""
+    course = assignment.course
     target.mkdir(parents=True, exist_ok=True)
     try:
         entries = sorted(os.scandir(source), key=lambda entry: entry.name)
@@ -98,13 +106,19 @@ def _copy_tree(course: Course, source: Path, target: Path, origins: dict[Path, P
         if _left_out(course, path):
             continue
         goal = target / entry.name
-        if entry.is_symlink():
+        if entry.is_symlink() and not _is_copied_through(assignment, path):
             goal.symlink_to(_link_target(course, path))
         elif entry.is_dir():
-            _copy_tree(course, path, goal, origins)
-        elif stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
+            _copy_tree(assignment, path, goal, origins)
+        elif entry.is_file():
             _copy_file(path, goal)
             origins[goal] = path
+
+
+def _is_copied_through(assignment: Assignment, link: Path) -> bool:
+    starter = assignment.starter
+    on_the_way = starter.is_relative_to(link) or link.is_relative_to(starter)
+    return on_the_way and link.exists() and not link.parent.resolve().is_relative_to(link.resolve())
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -129,11 +143,9 @@ def _left_out(course: Course, path: Path) -> bool:
 
 
 def _link_target(course: Course, link: Path) -> str:
-    """A link into the course by absolute path would lead out of the workspace: make it relative."""
-    target = os.readlink(link)
-    if os.path.isabs(target) and Path(target).is_relative_to(course.root):
-        return os.path.relpath(target, link.parent)
-    return target
+    """Inside the course a link stays relative, so that it leads to the copy; out of it, it becomes absolute."""
+    target = Path(os.path.normpath(link.parent / os.readlink(link)))
+    return os.path.relpath(target, link.parent) if target.is_relative_to(course.root) else str(target)
 
 
 def sweep_abandoned() -> None:
@@ -143,7 +155,7 @@ def sweep_abandoned() -> None:
             status = base.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
                 continue
-            if time.time() - status.st_mtime < _SWEEP_AGE or not (base / _LOCK).exists():
+            if time.time() - status.st_mtime < _SWEEP_AGE:
                 continue
             with filelock.FileLock(base / _LOCK).acquire(timeout=0):
                 _remove(base)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-IGNORED = frozenset({"__pycache__", ".DS_Store", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache"})
+from goldsmith.course import LITTER
 
 
 class Entry(NamedTuple):
-    """One path: `digest` is of the bytes of a file, of the target of a link."""
+    """One path: `digest` is of the bytes of a file, of the target and the bytes behind a link."""
 
     kind: str
     mode: int
@@ -24,13 +24,15 @@ Snapshot = Mapping[str, Entry]
 
 
 def take_snapshot(folder: Path) -> Snapshot:
-    """Every file, link and folder below `folder`, caches apart."""
+    """Every file, link and folder below `folder`, what tools leave behind apart; links are followed too."""
     entries: dict[str, Entry] = {}
-    for current, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in IGNORED)
-        for name in (*folders, *files):
-            if name in IGNORED:
-                continue
+    seen: set[str] = set()
+    for current, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(current)
+        names = [name for name in (*folders, *files) if name not in LITTER]
+        folders[:] = [] if real in seen else [name for name in folders if name in names]
+        seen.add(real)
+        for name in names:
             path = Path(current, name)
             entries[path.relative_to(folder).as_posix()] = _entry(path)
     return dict(sorted(entries.items()))
@@ -49,7 +51,8 @@ def _entry(path: Path) -> Entry:
     status = path.lstat()
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return Entry("link", 0, hashlib.sha256(os.readlink(path).encode()).hexdigest())
+        behind = file_hash(path) if path.is_file() else ""
+        return Entry("link", 0, hashlib.sha256(f"{os.readlink(path)}|{behind}".encode()).hexdigest())
     if stat.S_ISDIR(status.st_mode):
         return Entry("folder", mode, "")
     if stat.S_ISREG(status.st_mode):

@@ -1,0 +1,19 @@
+"""Names that tools leave behind: no part of a starter, a solution or a workspace."""
+
+LITTER = frozenset(
+    {
+        "__pycache__",
+        ".DS_Store",
+        ".coverage",
+        ".hypothesis",
+        ".idea",
+        ".ipynb_checkpoints",
+        ".mypy_cache",
+        ".nox",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".tox",
+        ".vscode",
+        "node_modules",
+    }
+)
