@@ -127,7 +127,10 @@ def test_solution_that_leaves_a_part_of_the_starter_unwritten(course: CourseOnDi
         ("@gs.case\ndef a(case):\n    case.record('y', np.zeros(3), shape=(4,))\n", ("has shape (3,)", "(4,)")),
         ("@gs.case\ndef manifest(case): pass\n", ("'manifest' cannot name a case",)),
         ("@gs.checkpoint\ndef a(case):\n    case.record('y', 1.0)\n", ("records no checkpoint",)),
-        ("@gs.case\ndef a(case):\n    case.record('y', 1.0, allow={'nam': 'x'})\n", ("names no check", "nan, inf")),
+        (
+            "@gs.case\ndef a(case):\n    case.record('y', 1.0, allow={'nam': 'x'})\n",
+            ("names no check", "nan, inf"),
+        ),
         ("@gs.case\ndef a(case):\n    case.record('y', 1.0, allow={'nan': ''})\n", ("needs its reason",)),
     ],
 )
@@ -139,17 +142,17 @@ def test_recipe_that_asks_for_what_cannot_be_gold(course: CourseOnDisk, body: st
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("np.array([[1.0, 2.0], [np.nan, np.nan]])", ("output has 2 NaN of 4", "first at index [1, 0]")),
-        ("np.array([1.0, -np.inf])", ("output has 1 Inf of 2", "first at index [1]")),
-        ("{'a': np.arange(2.0), 'b': [1.0, float('nan')]}", ("output.b.1 has 1 NaN of 1",)),
-        ("np.full((2, 3), 7.0)", ("output is constant (7 in all 6 elements)",)),
-        ("np.array([1.0, 1e9])", ("output reaches 1e+09",)),
-        ("np.array([1e-20, 1e-30])", ("output is at most 1e-20",)),
+        ("np.array([[1.0, 2.0], [np.nan, np.nan]])", ("output.y has 2 NaN of 4", "first at index [1, 0]")),
+        ("np.array([1.0, -np.inf])", ("output.y has 1 Inf of 2", "first at index [1]")),
+        ("{'a': np.arange(2.0), 'b': [1.0, float('nan')]}", ("output.y.b.1 has 1 NaN of 1",)),
+        ("np.full((2, 3), 7.0)", ("output.y is constant (7 in all 6 elements)",)),
+        ("np.array([1.0, 1e9])", ("output.y reaches 1e+09",)),
+        ("np.array([1e-20, 1e-30])", ("output.y is at most 1e-20",)),
     ],
 )
 def test_values_that_are_not_gold_are_refused_by_name(course: CourseOnDisk, value: str, words: tuple[str, ...]) -> None:
     course.write({RECIPE_FILE: recipe(f"@gs.case\ndef odd(case):\n    case.record('y', {value})\n")})
-    run = fails(course, COULD_NOT_RUN, "The gold of hw1 was refused", "case odd", *words)
+    run = fails(course, COULD_NOT_RUN, "hw1: gold refused", "case odd", *words)
     with unharmed(course):
         item = course.run("generate", "hw1", "--json").json["assignments"][0]
     assert item["outcome"] == "refused"

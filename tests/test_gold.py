@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from goldsmith.errors import GoldUnreadable
 from goldsmith.gold import (
     CaseFacts,
     Evidence,
+    FileEntry,
     leaf_facts,
     load_gold,
     read_back,
@@ -141,12 +143,23 @@ def test_a_file_that_does_not_load_is_said_to(tmp_path: Path) -> None:
     assert "UnpicklingError" in (read_back(tmp_path / "y.pt").error or "")
 
 
+def entry(path: Path, size: int | None = None) -> FileEntry:
+    content = path.read_bytes()
+    return FileEntry(path.name, len(content) if size is None else size, hashlib.sha256(content).hexdigest())
+
+
 def evidence(payload: dict[str, Any], tmp_path: Path, **changes: Any) -> Evidence:
     path = write_payload(payload, tmp_path / "a")
     case = CaseFacts(
         name="a", kind="output", file=read_back(path), declared=tuple(leaves(payload)), outputs=("y",), inputs=("x",)
     )
-    base: dict[str, Any] = {"mode": "cases", "seed": 42, "cases": [case], "sizes": {path.name: 10}, "disagreements": {}}
+    base: dict[str, Any] = {
+        "mode": "cases",
+        "seed": 42,
+        "cases": [case],
+        "files": {path.name: entry(path)},
+        "disagreements": {},
+    }
     return Evidence(**(base | changes))
 
 
@@ -200,14 +213,15 @@ def test_a_missing_key_a_changed_value_and_a_lost_leaf_are_found(tmp_path: Path)
         leaves({key: value for key, value in SOUND.items() if key != "output"}),
     ):
         (case,) = sound.cases
-        changed = CaseFacts(name="a", kind="output", file=case.file, declared=tuple(declared))
-        items = Evidence(mode="cases", seed=42, cases=[changed], sizes={}, disagreements={})
+        changed = CaseFacts(name="a", kind="output", file=case.file, declared=tuple(declared), outputs=("y",))
+        items = Evidence(mode="cases", seed=42, cases=[changed], files=sound.files, disagreements={})
         assert failed(items) == ["declared"]
 
 
 def test_size_warns_above_ten_and_refuses_above_a_hundred_megabytes(tmp_path: Path) -> None:
     def size_check(size: int, **options: Any) -> Any:
-        return verify(evidence(SOUND, tmp_path, sizes={"a.pt": size}, **options))[-1]
+        evidence(SOUND, tmp_path)
+        return verify(evidence(SOUND, tmp_path, files={"a.pt": entry(tmp_path / "a.pt", size)}, **options))[-1]
 
     assert size_check(9_900_000).outcome == "passed"
     assert size_check(10_100_000).outcome == "warned"

@@ -169,7 +169,7 @@ def test_only_what_changed_moves(generated: tuple[CourseOnDisk, Run], tmp_path: 
     assert course.run("status", "--json").json["assignments"][2] == {
         "name": "scratch-3",
         "outcome": "stale",
-        "reasons": ["src/assignments/scratch-3/generate_fixtures.py changed since"],
+        "reasons": ["src/assignments/scratch-3/generate_fixtures.py changed since the gold was made"],
     }
     assert course.run("generate", "scratch-3").code == 0
     after = course.gold_bytes("scratch-3")

@@ -48,7 +48,7 @@ def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk, kind: str, cas
     assert list(goldsmith.load(bare.gold("scratch-1"))) == cases
     text = (bare.root / "src/assignments/scratch-1/generate_fixtures.py").read_text()
     assert "from backbone import DecoderOnlyTransformer" in text
-    assert "torch.randint(0, 256, (3, 11))" in text
+    assert "torch.randint(0, 256, (5, 11))" in text
     assert bare.run("generate", "scratch-1").last_line.startswith("scratch-1: nothing changed")
 
 
@@ -114,7 +114,7 @@ def test_leaving_the_menu_leaves_everything_as_it_was(course: CourseOnDisk, key:
     terminal.wait_for("Hw1")
     terminal.keys(key)
     assert terminal.end() == 130
-    assert "Interrupted" in terminal.screen
+    assert "Nothing chosen, nothing done." in terminal.screen
     assert course.snapshot() == before
     assert not course.gold().exists()
 

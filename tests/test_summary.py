@@ -48,7 +48,7 @@ def test_a_refusal_is_shown_with_its_reason_last(course: CourseOnDisk) -> None:
     assert terminal.end() == 3
     assert "FIXTURES REFUSED: HW1" in terminal.screen
     assert "❌" in terminal.screen
-    assert "case a: output has 1 NaN of 2, first at index [1]" in terminal.screen.splitlines()[-1]
+    assert "hw1: gold refused: case a: output.y has 1 NaN of 2, first at index [1]" in terminal.screen
 
 
 @pytest.mark.parametrize("how", ["environment", "option"])
@@ -101,7 +101,7 @@ def test_status_says_missing_fresh_and_stale_with_the_reason(course: CourseOnDis
     with (course.root / "private/solutions/hw1/ops_solution.py").open("a") as file:
         file.write("# edited\n")
     text = course.run("status").out
-    assert "private/solutions/hw1/ops_solution.py changed since" in text
+    assert "private/solutions/hw1/ops_solution.py changed since the gold was made" in text
     assert text.rstrip().splitlines()[-1] == "Next: goldsmith generate hw1"
     (course.root / "src/assignments/hw1/README.md").write_text("# Prose\n")
     course.run("generate", "hw1")

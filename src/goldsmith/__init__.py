@@ -7,6 +7,7 @@ Importing it is cheap: everything behind a name is imported when that name is fi
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,18 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def _prepare_lone_recipe() -> None:
-    """A recipe started by hand imports goldsmith first: from then on both names of its code must work."""
+def _prepare_recipe() -> None:
+    """A recipe started by hand, or a process that a recipe started, imports goldsmith early: from then on both names
+    of the assignment's code must work there."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script and script.endswith("generate_fixtures.py"):
         from goldsmith.reading import prepare_recipe
 
         prepare_recipe(script)
+    elif "GOLDSMITH_RECIPE" in os.environ:
+        from goldsmith.recording import imports
+
+        imports.install_announced()
 
 
-_prepare_lone_recipe()
+_prepare_recipe()

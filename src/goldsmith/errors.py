@@ -60,7 +60,7 @@ class BadConfig(GoldsmithError):
     def sentence(self) -> str:
         place = f"{self.file}" + (f", line {self.line}" if self.line else "")
         key = f"`{self.key}`: " if self.key else ""
-        return f"{place}: {key}{self.problem}."
+        return f"{place}: {key}{self.problem}{'' if self.problem.endswith('?') else '.'}"
 
 
 @dataclass(eq=False)
@@ -70,9 +70,12 @@ class UnknownAssignment(GoldsmithError):
     nearest: Sequence[str]
     known: Sequence[str]
     folder: Path
+    exists: bool = True
 
     def sentence(self) -> str:
-        if self.nearest:
+        if not self.exists:
+            hint = "that folder does not exist; `assignments` in the configuration names it."
+        elif self.nearest:
             hint = "did you mean " + " or ".join(self.nearest) + "?"
         elif self.known:
             hint = "there are " + ", ".join(self.known) + "."
@@ -188,8 +191,8 @@ class NoModelFound(GoldsmithError):
         else:
             reason = "its solution defines no torch.nn.Module"
         return (
-            f"No recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand, "
-            "docs/recipes.md shows how."
+            f"No recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand: "
+            "functions marked @goldsmith.case that call case.input, case.model and case.record."
         )
 
 
@@ -314,7 +317,7 @@ class GoldRefused(GoldsmithError):
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"The gold of {self.assignment} was refused: {self.problems[0]}{more}"
+        return f"gold refused: {self.problems[0]}{more}. Mend it, or allow it by name in the recipe: allow={{…}}."
 
 
 @dataclass(eq=False)
@@ -324,7 +327,10 @@ class TreeChanged(GoldsmithError):
 
     def sentence(self) -> str:
         names = ", ".join(str(path) for path in self.paths[:3]) + (" and more" if len(self.paths) > 3 else "")
-        return f"{names} changed while the recipe ran, so its gold may not fit them; run again when it is calm."
+        return (
+            f"{names} changed while the recipe ran, by the recipe or by hand; look at what changed (git diff), "
+            "then run again."
+        )
 
 
 @dataclass(eq=False)
@@ -352,6 +358,14 @@ class Busy(GoldsmithError):
 
     def sentence(self) -> str:
         return f"{self.folder} is in use by {self.holder}; wait for it, or leave out --no-wait."
+
+
+@dataclass(eq=False)
+class MenuLeft(GoldsmithError):
+    exit_code: ClassVar[int] = INTERRUPTED
+
+    def sentence(self) -> str:
+        return "Nothing chosen, nothing done."
 
 
 @dataclass(eq=False)

@@ -31,3 +31,4 @@ def prepare_recipe(script: str) -> None:
         return
     if folder.is_relative_to(course.root) and folder != course.root:
         imports.install(course.root, folder)
+        imports.announce(course.root, folder)

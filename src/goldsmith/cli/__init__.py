@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 from goldsmith.errors import INTERRUPTED
@@ -12,6 +13,9 @@ def run() -> None:
     """The console script. Even while it is still importing, an interruption is one word and an exit code."""
     try:
         install_handlers()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal that lacks a letter is no reason to fail
         from goldsmith.cli.app import app
 
         app()

@@ -91,19 +91,19 @@ generate.__doc__ = f"Run the solution with fixed seeds and leave verified, docum
 
 
 def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignment]:
-    from goldsmith.errors import NothingChosen
+    from goldsmith.errors import MenuLeft, NothingChosen
 
     found = course.assignments()
-    if names == ["all"] and found:
+    if "all" in names and found:
         return found
-    if names and names != ["all"]:
+    if names and "all" not in names:
         return list({item.name: item for item in map(course.assignment, names)}.values())
     if interactive and found:
         from goldsmith.cli.questions import ask_assignments
 
         chosen = ask_assignments(found)
         if not chosen:
-            raise KeyboardInterrupt
+            raise MenuLeft
         return chosen
     raise NothingChosen([item.name for item in found])
 
@@ -115,10 +115,11 @@ def _planned(assignment: Assignment, options: Options, interactive: bool) -> Opt
     import msgspec
 
     from goldsmith.cli.questions import ask_kind
+    from goldsmith.errors import MenuLeft
 
     kind = ask_kind()
     if kind is None:
-        raise KeyboardInterrupt
+        raise MenuLeft
     return msgspec.structs.replace(options, kind=kind)
 
 

@@ -44,8 +44,11 @@ def _select(question: str, choices: Sequence[Choice]) -> Any:
     import questionary
     from prompt_toolkit.key_binding import KeyBindings
 
-    menu = questionary.select(question, choices=choices)
+    menu = questionary.select(question, choices=choices, instruction="(arrow keys, Enter; Esc leaves)")
     bindings = menu.application.key_bindings
     assert isinstance(bindings, KeyBindings)
     bindings.add("escape", eager=True)(lambda event: event.app.exit(result=None))
-    return menu.ask()
+    try:
+        return menu.unsafe_ask()
+    except KeyboardInterrupt:
+        return None

@@ -45,6 +45,8 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
 
     colours = {"fresh": "green", "stale": "yellow", "missing": "red"}
     console = Console(no_color=no_color or None)
+    if not console.is_terminal:
+        console.width = 240  # a log has no edge to wrap at
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for heading in ("assignment", "gold", "why"):
         table.add_column(heading)
@@ -53,11 +55,13 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
         why = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "") if reasons else ""
         table.add_row(item["name"], Text(item["outcome"], style=colours[item["outcome"]]), why)
     console.print(table)
-    todo = [item["name"] for item in items if item["outcome"] != "fresh"]
+    bare = [item["name"] for item in items if item["reasons"] == ["no recipe yet"]]
+    todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in bare]
+    todo, kind = (todo, "") if todo else (bare, " --kind outputs")
     console.print()
     if not items:
         console.print("This course has no assignments yet.")
     elif todo:
-        console.print(f"Next: goldsmith generate {' '.join(todo)}", style="bold", highlight=False)
+        console.print(f"Next: goldsmith generate {' '.join(todo)}{kind}", style="bold", highlight=False)
     else:
         console.print("All gold is fresh.", style="bold green")

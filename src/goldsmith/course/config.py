@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from pathlib import Path, PurePosixPath
@@ -75,7 +76,9 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            problem = "there is no such setting"
+            settings = (AssignmentConfig if "assignment" in keys else Config).__struct_encode_fields__
+            near = difflib.get_close_matches(unknown[1], settings, n=1)
+            problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
             keys.append(unknown[1])
         else:
             problem = re.sub(r" - at .*$", "", message)

@@ -63,8 +63,9 @@ class Course:
                 return matches[0]
         known = [item.name for item in found]
         by_plain = {_plain(item): item for item in known}
-        near = [by_plain[item] for item in difflib.get_close_matches(wanted, by_plain, n=2, cutoff=0.6)]
-        raise UnknownAssignment(name, near, known, self.relative(self.assignments_folder))
+        near = [by_plain[item] for item in difflib.get_close_matches(wanted, by_plain, n=1, cutoff=0.6)]
+        folder = self.assignments_folder
+        raise UnknownAssignment(name, near, known, self.relative(folder), exists=folder.is_dir())
 
 
 @dataclass(frozen=True)

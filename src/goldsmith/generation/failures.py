@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from goldsmith.course import Assignment
 from goldsmith.errors import (
+    CannotWrite,
     DeviceMissing,
     GoldsmithError,
     MissingPackage,
@@ -17,7 +19,7 @@ from goldsmith.errors import (
     RecipeTimedOut,
 )
 from goldsmith.generation.options import Options
-from goldsmith.recording import Ending, Failure, Frame
+from goldsmith.recording import NO_RESULT, Ending, Failure
 from goldsmith.workspace import Workspace
 
 
@@ -26,9 +28,11 @@ def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, optio
     recipe = assignment.course.relative(assignment.recipe)
     if ending.timed_out:
         return RecipeTimedOut(recipe, ending.last_case, options.timeout)
-    if ending.result is None:
-        if ending.signal:
-            return RecipeKilled(recipe, ending.last_case, ending.signal)
+    if ending.signal and (ending.result is None or ending.result.failure is None):
+        return RecipeKilled(recipe, ending.last_case, ending.signal)
+    if ending.result is None and ending.code == NO_RESULT:
+        return CannotWrite(workspace.scratch, "the recipe's process could not leave its result there")
+    if ending.result is None or (ending.result.failure is None and ending.code != 0):
         return RecipeLeftEarly(recipe, ending.last_case, f"its process ended with exit code {ending.code}")
     if ending.result.failure is None:
         return None
@@ -38,7 +42,7 @@ def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, optio
 
 
 def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
-    frames = [(_in_course(assignment, workspace, frame), frame) for frame in failure.frames]
+    frames = [(_in_course(assignment, workspace, Path(frame.file)), frame) for frame in failure.frames]
     if failure.kind == "misuse":
         last = frames[-1] if frames else None
         place = f"{last[0]}, line {last[1].line}" if last else None
@@ -53,17 +57,39 @@ def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure
     for path, frame in frames:
         trace.append(f"{path}:{frame.line} in {frame.function}")
         trace.append(f"    {frame.text}")
-    return RecipeRaised(recipe, failure.case, _tidy(assignment, workspace, failure.message), tuple(trace))
+    message, *more = _in_course_words(assignment, workspace, failure.message).splitlines()
+    hint = _hint(assignment, workspace, failure)
+    return RecipeRaised(recipe, failure.case, message + (f"; {hint}" if hint else ""), tuple(trace + more))
 
 
-def _in_course(assignment: Assignment, workspace: Workspace, frame: Frame) -> Path:
+def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str | None:
+    """What most likely lies behind an error that beginners meet, from what is there."""
+    if failure.message.startswith("NotImplementedError") and failure.frames:
+        origin = workspace.origin(Path(failure.frames[-1].file))
+        if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
+            wanted = assignment.solution / f"{origin.stem}_solution.py"
+            return (
+                f"that is the starter's {origin.name}: no solution took its place, "
+                f"which would be called {assignment.course.relative(wanted)}"
+            )
+    missing = re.match(r"ModuleNotFoundError: No module named '([^']+)'", failure.message)
+    if missing:
+        if missing[1].endswith("_solution"):
+            return f"the solution stands in its place: import {missing[1].removesuffix('_solution')}"
+        skip = Path(assignment.course.config.recipe).stem
+        here = sorted(path.stem for path in workspace.folder.glob("*.py") if path.stem != skip)
+        return f"the assignment's own modules are {', '.join(here)}" if here else None
+    return None
+
+
+def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path:
     """The file to open in an editor: the solution's own where it stood in for the starter's."""
-    path = Path(frame.file)
     origin = workspace.origin(path)
     if origin is not None:
         return assignment.course.relative(origin)
     return path.relative_to(workspace.root) if path.is_relative_to(workspace.root) else path
 
 
-def _tidy(assignment: Assignment, workspace: Workspace, text: str) -> str:
-    return text.replace(str(workspace.root), str(assignment.course.root))
+def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) -> str:
+    pattern = re.escape(str(workspace.root)) + r"/[^\s\"',:;)]*"
+    return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)

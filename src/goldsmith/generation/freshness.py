@@ -22,7 +22,7 @@ class Freshness:
 def freshness(assignment: Assignment) -> Freshness:
     """Fresh, stale and why, or missing; from hashes alone, without loading any array."""
     if not (assignment.gold / MANIFEST).is_file():
-        return Freshness(MISSING, ("no gold yet",))
+        return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
     try:
         manifest = read_manifest(assignment.gold)
         sources = hash_sources(assignment, placements(assignment))
@@ -52,7 +52,7 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         elif path not in before:
             found.append(f"{path} is new")
         elif before[path] != now[path]:
-            found.append(f"{path} changed since")
+            found.append(f"{path} changed since the gold was made")
     return found
 
 

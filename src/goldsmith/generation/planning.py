@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +41,7 @@ def ensure_recipe(
 def check_syntax(assignment: Assignment) -> None:
     recipe = assignment.recipe
     try:
-        ast.parse(recipe.read_bytes(), filename=str(recipe))
+        compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True)
     except SyntaxError as error:
         place = assignment.course.relative(recipe)
         raise RecipeSyntax(place, error.lineno or 1, error.msg, error.text or "") from None
@@ -98,4 +97,5 @@ def _write(path: Path, source: str) -> None:
         partial.write_text(source, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
+        partial.unlink(missing_ok=True)
         raise CannotWrite(path, error.strerror or str(error)) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import msgspec
 from goldsmith._version import __version__
 from goldsmith.course import Assignment, placements
 from goldsmith.errors import GoldRefused, GoldsmithError, GoldUnreadable, RecipeRaised, TreeChanged
+from goldsmith.generation.evidence import gather
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, UNCHANGED, MadeFile, Outcome, Trouble
@@ -25,7 +25,6 @@ from goldsmith.gold import (
     Check,
     CheckEntry,
     Environment,
-    Evidence,
     FileEntry,
     Manifest,
     Provenance,
@@ -34,7 +33,6 @@ from goldsmith.gold import (
     encode,
     keep_stamp,
     read_manifest,
-    read_payload,
     render_readme,
     verify,
 )
@@ -99,25 +97,18 @@ def _steps(run: _Run, progress: Progress) -> None:
             result = _finished(run, workspaces, endings)
 
             progress.step(6)
-            outputs = [workspace.scratch / "gold" for workspace in workspaces]
-            run.files = _list_files(result, outputs[0])
-            run.checks = verify(
-                Evidence(
-                    mode=result.mode,
-                    seed=options.seed,
-                    cases=result.cases,
-                    sizes={item.name: item.size for item in run.files},
-                    disagreements=_disagreements(result, outputs),
-                    allow_large=options.allow_large,
-                )
-            )
+            first, second = (workspace.scratch / "gold" for workspace in workspaces)
+            evidence = gather(result, first, second, options)
+            run.files = list(evidence.files.values())
+            run.checks = verify(evidence)
+            run.notes += _notes(result)
             problems = [problem for check in run.checks for problem in check.problems]
             if problems:
                 raise GoldRefused(assignment.name, problems)
 
             progress.step(7)
             for item in run.files:
-                staging.take(outputs[0] / item.name)
+                staging.take(first / item.name)
             _document(run, result, sources, staging)
 
         progress.step(8)
@@ -153,45 +144,11 @@ def _weight(ending: Ending) -> int:
     return 2 if ending.signal == "SIGTERM" else 1
 
 
-def _list_files(result: Result, output: Path) -> list[FileEntry]:
-    names = [name for case in result.cases for name in (case.file.name, case.trace) if name]
-    entries = []
-    for name in names:
-        content = (output / name).read_bytes()
-        entries.append(FileEntry(name, len(content), hashlib.sha256(content).hexdigest()))
-    return entries
-
-
-def _disagreements(result: Result, outputs: list[Path]) -> Mapping[str, str]:
-    """Per case that did not come out the same twice, one sentence that names the first leaf."""
-    first, second = outputs
-    found: dict[str, str] = {}
-    for case in result.cases:
-        for name in filter(None, (case.file.name, case.trace)):
-            if not (second / name).is_file():
-                found[case.name] = f"case {case.name}: the second run did not write {name}"
-            elif (first / name).read_bytes() != (second / name).read_bytes():
-                found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
-    extra = {path.name for path in second.iterdir()} - {path.name for path in first.iterdir()}
-    if extra:
-        found["*"] = f"the second run also wrote {', '.join(sorted(extra))}"
-    return found
-
-
-def _first_difference(first: Path, second: Path) -> str:
-    from goldsmith.comparison import bit_differences
-
-    where = f"{first.name} differs between two runs with the same seed"
-    if first.name.endswith(".safetensors"):
-        return f"{where} (only inside its modules)"
-    try:
-        found = bit_differences(read_payload(first), read_payload(second))
-    except Exception:
-        return where
-    if not found:
-        return f"{where}, in bytes that hold no value"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{where}: {found[0]}{more}; is a random source unseeded?"
+def _notes(result: Result) -> list[str]:
+    notes = [f"case {case.name}: {text}" for case in result.cases for text in case.notes]
+    if result.left_out:
+        notes.append(f"not published, only .pt and .npz files are: {', '.join(result.left_out)}")
+    return notes
 
 
 def _document(run: _Run, result: Result, sources: Sources, staging: Staging) -> None:
@@ -224,7 +181,12 @@ def _document(run: _Run, result: Result, sources: Sources, staging: Staging) -> 
     run.files.append(FileEntry(MANIFEST, len(content), hashlib.sha256(content).hexdigest()))
     staging.write(README, readme)
     staging.write(MANIFEST, content)
-    own = {item.name for item in previous.files} | {MANIFEST} if previous else ()
+    own = {item.name for item in previous.files} | {MANIFEST} if previous else set()
+    gone = sorted(own - {item.name for item in run.files})
+    if gone:
+        run.notes.append(f"removed, since no case makes them any more: {', '.join(gone)}")
+    if previous and previous.seed != options.seed:
+        run.notes.append(f"the gold before had seed {previous.seed}, this has {options.seed}")
     kept = staging.carry_over(own)
     if kept:
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
@@ -251,47 +213,38 @@ def _command(assignment: Assignment, options: Options) -> str:
 def _outcome(run: _Run, error: GoldsmithError | None, seconds: float) -> Outcome:
     assignment = run.assignment
     folder = assignment.course.relative(assignment.gold).as_posix()
-    reset = not run.untouched.changes()
-    made = tuple(MadeFile(f"{folder}/{item.name}", error is None, item.size, item.sha256) for item in run.files)
-    if error is None:
-        return Outcome(
-            name=assignment.name,
-            label=assignment.label,
-            outcome=run.outcome,
-            seed=run.options.seed,
-            folder=folder,
-            files=made,
-            checks=tuple(run.checks),
-            reset=reset,
-            notes=tuple(run.notes),
-            next=_next_steps(assignment, folder),
-            seconds=round(seconds, 3),
-        )
+    made = (MadeFile(f"{folder}/{item.name}", error is None, item.size, item.sha256) for item in run.files)
     return Outcome(
         name=assignment.name,
         label=assignment.label,
-        outcome=error.outcome,
+        outcome=error.outcome if error else run.outcome,
         seed=run.options.seed,
         folder=folder,
-        files=made,
+        files=tuple(made),
         checks=tuple(run.checks),
-        reset=reset,
+        reset=not run.untouched.changes(),
         notes=tuple(run.notes),
-        error=Trouble(
-            kind=error.kind,
-            message=str(error),
-            problems=tuple(error.problems) if isinstance(error, GoldRefused) else (),
-            trace=tuple(error.trace) if isinstance(error, RecipeRaised) else (),
-            prints=run.log,
-        ),
-        exit_code=error.exit_code,
+        next=() if error else _next_steps(assignment, folder),
+        error=_trouble(run, error) if error else None,
+        exit_code=error.exit_code if error else 0,
         seconds=round(seconds, 3),
     )
 
 
+def _trouble(run: _Run, error: GoldsmithError) -> Trouble:
+    return Trouble(
+        kind=error.kind,
+        message=str(error),
+        problems=tuple(error.problems) if isinstance(error, GoldRefused) else (),
+        trace=tuple(error.trace) if isinstance(error, RecipeRaised) else (),
+        prints=run.log,
+    )
+
+
 def _next_steps(assignment: Assignment, folder: str) -> tuple[str, ...]:
+    tests = assignment.course.config.internal_tests
     return (
         f"cat {folder}/{README}",
-        f'goldsmith.load("{assignment.name}") in your tests',
-        f"pytest {assignment.course.config.internal_tests} -m rigor  (a solution passes, the starter fails)",
+        f'goldsmith.load("{assignment.name}")',
+        f"pytest {tests} -m rigor  (on a solution)",
     )

@@ -76,14 +76,14 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
 
 
 def _plain_facts(path: str, value: Any) -> LeafFacts:
-    name = _PLAIN[type(value)]
+    name = _PLAIN.get(type(value), "other")
     digest = hashlib.sha256(f"{name}|{value!r}".encode()).hexdigest()
     if isinstance(value, float) and not math.isfinite(value):
         return LeafFacts(path, name, (), digest, nan=int(math.isnan(value)), inf=int(math.isinf(value)), first_bad=())
     if isinstance(value, int | float):
         number = float(value)
         return LeafFacts(path, name, (), digest, min=number, max=number, mean=number, value=value)
-    return LeafFacts(path, name, (), digest, value=value)
+    return LeafFacts(path, name, (), digest, value=str(value) if name == "other" else value)
 
 
 def _raw_bytes(array: Any) -> memoryview:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -68,14 +69,17 @@ def _case(case: CaseEntry) -> str:
         lines.append(f"- **Model config**: {_settings(settings['model_config'])}")
     if case.kind == "checkpoint" and "epoch" in settings:
         lines.append(f"- **Training epochs**: {settings['epoch']}")
-        lines.append(f"- **Final loss**: {settings['loss']:.4f}")
+        loss = settings["loss"]
+        lines.append(f"- **Final loss**: {f'{loss:.4f}' if isinstance(loss, float) else loss}")
         if settings.get("training_config"):
             lines.append(f"- **Training config**: {_settings(settings['training_config'])}")
-    weights = [item for item in case.tensors if item.path.startswith(("state_dict", "model_state_dict"))]
-    if weights:
-        values = sum(_elements(item.shape) for item in weights)
-        count = f"{len(weights)} tensor{'' if len(weights) == 1 else 's'}"
-        lines.append(f"- **Weights**: {count}, {values:,} values")
+    for title, section in (("Weights", "state_dict"), ("Trained weights", "model_state_dict")):
+        weights = [item for item in case.tensors if item.path.partition(".")[0] == section]
+        if weights:
+            count = f"{len(weights)} tensor{'' if len(weights) == 1 else 's'}"
+            lines.append(f"- **{title}**: {count}, {sum(math.prod(item.shape) for item in weights):,} values")
+    if case.training:
+        lines.append(f"- **Train mode**: {', '.join(case.training)}")
     if case.trace:
         kept = f"{case.traced_calls} of {case.calls} calls" if case.calls > 1 else "1 call"
         lines.append(f"- **Trace**: `{case.trace}`, inputs and outputs of every submodule in {kept}")
@@ -118,7 +122,7 @@ def _checks(manifest: Manifest) -> str:
 
 def _usage(manifest: Manifest, where: str) -> str:
     outputs = [case for case in manifest.cases if case.kind == "output" and _is_lone(case)]
-    case = next((item for item in outputs if item.name == "gold_output"), outputs[0] if outputs else manifest.cases[0])
+    case = min(outputs or manifest.cases, key=lambda item: (not item.models, item.name != "gold_output"))
     path = f"{where}/{case.file}"
     if case.file.endswith(".pt"):
         plain = f'import torch\n\nfixture = torch.load("{path}")'
@@ -128,10 +132,11 @@ def _usage(manifest: Manifest, where: str) -> str:
         compare = f"np.testing.assert_allclose(actual, expected, rtol={_number(RTOL)}, atol={_number(ATOL)})"
     lines = [plain]
     if case in outputs:
-        weights = any(item.path.startswith("state_dict") for item in case.tensors)
-        if weights and case.file.endswith(".pt"):
+        name = "model" if case.models else "function"
+        if case.models and case.file.endswith(".pt"):
             lines.append('model.load_state_dict(fixture["state_dict"])')
-        lines += ['actual = model(fixture["input"])', 'expected = fixture["output"]', compare]
+            lines.append("model.train()" if case.training else "model.eval()")
+        lines += [f'actual = {name}(fixture["input"])', 'expected = fixture["output"]', compare]
     ours = (
         f'import goldsmith\n\ngold = goldsmith.load("{manifest.assignment}")["{case.name}"]  # hashes checked\n'
         f"print(gold.seed, list(gold.data))"
@@ -148,10 +153,3 @@ def _is_lone(case: CaseEntry) -> bool:
     """One bare input, one bare output: the usual case of a model and its forward pass."""
     paths = [item.path for item in case.tensors]
     return paths.count("input") == 1 and paths.count("output") == 1
-
-
-def _elements(shape: Iterable[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count

@@ -5,6 +5,7 @@ These structures cross the border between the process that ran a recipe and the 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -36,7 +37,7 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_number(self) -> bool:
-        return self.dtype not in ("str", "none")
+        return self.dtype not in ("str", "none", "other")
 
     @property
     def is_inexact(self) -> bool:
@@ -44,19 +45,17 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def elements(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
 
-PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python)", "str"})
+PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python)", "str", "other"})
 
 
 class FileFacts(msgspec.Struct, frozen=True):
     """One gold file as it reads from disk: its top-level keys and every leaf; `error` when it does not load."""
 
     name: str
+    sha256: str = ""
     keys: tuple[str, ...] = ()
     leaves: tuple[LeafFacts, ...] = ()
     error: str | None = None
@@ -72,6 +71,8 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    training: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     declared: tuple[LeafFacts, ...] = ()
     trace: str | None = None
     traced_calls: int = 0

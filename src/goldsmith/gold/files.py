@@ -6,6 +6,7 @@ that never imports torch gets `.npz` files with the same keys, so that NumPy alo
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -57,13 +58,15 @@ def read_payload(path: Path) -> dict[str, Any]:
 
 def read_back(path: Path) -> FileFacts:
     """Load a file from disk with the safe loader and say what it holds."""
+    digest = ""
     try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         payload = read_payload(path)
         leaves = [leaf_facts(name, leaf) for key, value in payload.items() for name, leaf in walk(value, str(key))]
     except Exception as error:
         text = str(error).strip().splitlines()
-        return FileFacts(path.name, error=f"{type(error).__name__}: {text[0] if text else ''}")
-    return FileFacts(path.name, tuple(str(key) for key in payload), tuple(leaves))
+        return FileFacts(path.name, digest, error=f"{type(error).__name__}: {text[0] if text else ''}")
+    return FileFacts(path.name, digest, tuple(str(key) for key in payload), tuple(leaves))
 
 
 def _torch_bytes(payload: Mapping[str, Any]) -> bytes:

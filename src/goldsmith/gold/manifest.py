@@ -40,6 +40,7 @@ class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     models: tuple[str, ...]
+    training: tuple[str, ...]
     trace: str | None
     calls: int
     traced_calls: int
@@ -101,6 +102,7 @@ def case_entry(case: CaseFacts) -> CaseEntry:
         inputs=case.inputs,
         outputs=case.outputs,
         models=case.models,
+        training=case.training,
         trace=case.trace,
         calls=case.calls,
         traced_calls=case.traced_calls,

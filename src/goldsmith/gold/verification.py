@@ -11,12 +11,15 @@ import msgspec
 
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import CHECKPOINT_KEYS, OUTPUT_KEYS
+from goldsmith.gold.manifest import FileEntry
 
 PASSED, WARNED, FAILED = "passed", "warned", "failed"
 SIZE_WARNING = 10 * 10**6
 SIZE_LIMIT = 100 * 10**6
 LARGEST = 1e6
 SMALLEST = 1e-12
+_SETTINGS = ("model_config", "training_config")
+_NOT_OUTPUTS = (*_SETTINGS, "input", "state_dict", "model_state_dict", "seed", "epoch", "loss")
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -34,12 +37,13 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the checks look at. `disagreements` are the second run's, one sentence each."""
+    """All that the checks look at: facts of the run, `files` as they are about to be published, and where a second
+    run disagreed, a sentence a case."""
 
     mode: str
     seed: int
     cases: Sequence[CaseFacts]
-    sizes: Mapping[str, int]
+    files: Mapping[str, FileEntry]
     disagreements: Mapping[str, str]
     allow_large: bool = False
 
@@ -50,6 +54,11 @@ def verify(evidence: Evidence) -> list[Check]:
 
 def _loads(evidence: Evidence) -> Check:
     problems = [f"{case.file.name} does not load: {case.file.error}" for case in evidence.cases if case.file.error]
+    problems += [
+        f"{case.file.name} was changed after its case had written it"
+        for case in _readable(evidence)
+        if case.file.sha256 != evidence.files[case.file.name].sha256
+    ]
     numpy_only = all(case.file.name.endswith(".npz") for case in evidence.cases)
     title = "Loads with allow_pickle=False" if numpy_only else "Loads with weights_only=True"
     return _check("loads", title, problems, _count(len(evidence.cases), "file"))
@@ -74,7 +83,7 @@ def _no_nan(evidence: Evidence) -> Check:
 
 
 def _no_inf(evidence: Evidence) -> Check:
-    """Infinite inputs are fine (a mask's -inf); infinite results are not."""
+    """Infinite inputs are fine (a mask's -inf); infinite results and weights are not."""
     problems = [
         _bad_values(case, leaf, leaf.inf, "Inf")
         for case, leaf in _leaves(evidence)
@@ -106,24 +115,41 @@ def _not_constant(evidence: Evidence) -> Check:
     """Of what is recorded under one name something must vary; one still gradient among many is no fault."""
     problems = []
     for case in _readable(evidence):
-        for name, leaves in _recorded(case).items():
-            still = [leaf for leaf in leaves if leaf.constant and not leaf.inf and not _allows(case, leaf, "constant")]
-            if still and len(still) == len(leaves):
-                first = still[0]
-                value = f"{first.min:g} in all {first.elements} elements"
-                where = f"{name} is constant ({value})" if len(still) == 1 else f"every tensor in {name} is constant"
-                problems.append(f"case {case.name}: {where}; it can tell no implementation from another")
+        for name, leaves in _recorded(case, evidence.mode).items():
+            reason = _stillness(leaves)
+            if reason and not any(_allows(case, leaf, "constant") for leaf in leaves):
+                where = f"case {case.name}: {_label(case, name)}"
+                problems.append(f"{where} {reason}; it can tell no implementation from another")
     return _check("constant", "Not constant", problems, "every output varies")
 
 
-def _recorded(case: CaseFacts) -> dict[str, list[LeafFacts]]:
-    """The numbers of a case by the name they were recorded under."""
-    names = ["output"] if len(case.outputs) == 1 else [f"output.{name}" for name in case.outputs]
+def _stillness(leaves: Sequence[LeafFacts]) -> str | None:
+    """Why what was recorded under one name says nothing, or None. Text beside numbers is no fault."""
+    numbers = [leaf for leaf in leaves if leaf.is_number and leaf.elements]
+    if not numbers:
+        return "holds no number"
+    wide = [leaf for leaf in numbers if leaf.elements > 1]
+    if not wide or not all(leaf.constant and not leaf.inf for leaf in wide):
+        return None
+    if len(wide) > 1:
+        return "is constant in every tensor"
+    return f"is constant ({wide[0].min:g} in all {wide[0].elements} elements)"
+
+
+def _recorded(case: CaseFacts, mode: str) -> dict[str, list[LeafFacts]]:
+    """The leaves of a case by the name they were recorded under; a script's tensors are judged one by one."""
     found: dict[str, list[LeafFacts]] = {}
     for leaf in case.file.leaves:
-        if leaf.section == "output" and leaf.is_number:
-            owner = next((name for name in names if leaf.path == name or leaf.path.startswith(f"{name}.")), leaf.path)
-            found.setdefault(owner, []).append(leaf)
+        if mode == "script":
+            if leaf.section not in _NOT_OUTPUTS and leaf.is_array:
+                found[leaf.path] = [leaf]
+        elif leaf.section == "output":
+            depth = 1 if len(case.outputs) == 1 else 2
+            found.setdefault(".".join(leaf.path.split(".")[:depth]), []).append(leaf)
+    texts = [name for name, leaves in found.items() if all(leaf.dtype == "str" for leaf in leaves)]
+    if len(texts) < len(found):
+        for name in texts:
+            del found[name]
     return found
 
 
@@ -133,15 +159,16 @@ def _in_range(evidence: Evidence) -> Check:
     for case, leaf in _leaves(evidence):
         if leaf.section == "input" or not leaf.is_inexact or leaf.min is None or leaf.max is None:
             continue
+        label = _label(case, leaf.path)
         size = max(abs(leaf.min), abs(leaf.max))
         if leaf.section == "output":
             ranges.append(size)
         if _allows(case, leaf, "range"):
             continue
         if size > LARGEST:
-            problems.append(f"case {case.name}: {leaf.path} reaches {size:.3g}, beyond {LARGEST:g}")
+            problems.append(f"case {case.name}: {label} reaches {size:.3g}, beyond {LARGEST:g}")
         elif leaf.section == "output" and 0 < size < SMALLEST:
-            problems.append(f"case {case.name}: {leaf.path} is at most {size:.3g}, below {SMALLEST:g}")
+            problems.append(f"case {case.name}: {label} is at most {size:.3g}, below {SMALLEST:g}")
     detail = f"outputs at most {max(ranges):.3g} in magnitude" if ranges else "no floating-point outputs"
     return _check("range", "Value range sane", problems, detail)
 
@@ -163,14 +190,15 @@ def _reproducible(evidence: Evidence) -> Check:
     excused = {case.name for case in evidence.cases if "reproducible" in case.allowed.get("*", {})}
     problems = [text for name, text in evidence.disagreements.items() if name not in excused]
     title = "A second run agrees bit for bit"
-    return _check("reproducible", title, problems, "in a fresh process, side by side with the first")
+    return _check("reproducible", title, problems, "in a fresh process")
 
 
 def _size(evidence: Evidence) -> Check:
-    total = sum(evidence.sizes.values())
-    text = f"{total / 10**6:.1f} MB"
+    sizes = {name: entry.size for name, entry in evidence.files.items()}
+    total = sum(sizes.values())
+    text = f"{total / 10**6:.1f} MB" if total >= 10**5 else f"{total / 10**3:.1f} kB"
     title = "Size within budget"
-    largest = max(evidence.sizes, key=lambda name: evidence.sizes[name], default="")
+    largest = max(sizes, key=lambda name: sizes[name], default="")
     if total > SIZE_LIMIT and not evidence.allow_large:
         problem = f"the gold takes {text}, more than 100 MB (most in {largest}); shrink it or say --allow-large"
         return Check("size", title, FAILED, text, (problem,))
@@ -213,10 +241,18 @@ def _readable(evidence: Evidence) -> Iterator[CaseFacts]:
 
 
 def _leaves(evidence: Evidence) -> Iterator[tuple[CaseFacts, LeafFacts]]:
+    """Every number that was computed or fed in; settings are what their author chose."""
     for case in _readable(evidence):
         for leaf in case.file.leaves:
-            if leaf.is_number:
+            if leaf.is_number and leaf.section not in _SETTINGS:
                 yield case, leaf
+
+
+def _label(case: CaseFacts, path: str) -> str:
+    """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""
+    section, dot, rest = path.partition(".")
+    names = {"input": case.inputs, "output": case.outputs}.get(section, ())
+    return f"{section}.{names[0]}{dot}{rest}" if len(names) == 1 else path
 
 
 def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
@@ -230,7 +266,7 @@ def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
 
 def _bad_values(case: CaseFacts, leaf: LeafFacts, count: int, what: str) -> str:
     where = f", first at index {list(leaf.first_bad)}" if leaf.first_bad else ""
-    return f"case {case.name}: {leaf.path} has {count} {what} of {leaf.elements}{where}"
+    return f"case {case.name}: {_label(case, leaf.path)} has {count} {what} of {leaf.elements}{where}"
 
 
 def _type(leaf: LeafFacts) -> str:

@@ -7,11 +7,12 @@ from goldsmith.recording.cases import Case
 from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import Event, Failure, Frame, Job, Proposal, Result
+from goldsmith.recording.protocol import NO_RESULT, Event, Failure, Frame, Job, Proposal, Result
 from goldsmith.recording.registry import case, checkpoint
 from goldsmith.recording.seeding import seed_everything
 
 __all__ = [
+    "NO_RESULT",
     "Case",
     "Ending",
     "Event",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from goldsmith.gold import is_array, walk
@@ -31,6 +31,7 @@ class Case:
         self._outputs: dict[str, Any] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._weights: dict[str, dict[str, Any]] = {}
+        self._training: tuple[str, ...] = ()
         self._checkpoint: dict[str, Any] | None = None
         self._allow: dict[tuple[str, str], dict[str, str]] = {}
         self._tracer = Tracer()
@@ -43,21 +44,27 @@ class Case:
         weights: str = "init",
         name: str = "model",
         train: bool = False,
+        trace: bool = True,
+        allow: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> T:
         """Build `factory(*args, **kwargs)`, keep its weights, and trace its submodules from here on.
 
         `weights="stress"` moves every parameter off its identity first. The model comes in eval mode
-        unless `train=True`. Give each a `name` when a case has several.
+        unless `train=True`. Give each a `name` when a case has several. `trace=False` keeps no trace;
+        `allow` accepts by name, with a reason, what verification would refuse in the weights.
         """
         self._claim(self._settings, name, "model")
         model: T = models.build(factory, args, kwargs, self.device)
         models.choose_weights(model, weights, self.seed)
         self._settings[name] = models.settings_of(factory, args, kwargs)
         self._weights[name] = models.weights_of(model, f"{name}'s weights")
+        self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
             model.train(train)
-            self._tracer.attach(name, model)
+            self._training += (name,) if train else ()
+            if trace:
+                self._tracer.attach(name, model)
         return model
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
@@ -142,19 +149,36 @@ class Case:
             "inputs": tuple(self._inputs),
             "outputs": tuple(self._outputs),
             "models": tuple(self._settings),
+            "training": self._training,
+            "notes": tuple(self._notes()),
         }
+
+    def _notes(self) -> Iterator[str]:
+        """What is no fault but will trouble whoever wants to retrace this case."""
+        torch = sys.modules.get("torch")
+        if not self._inputs and not self._settings:
+            yield "keeps neither inputs nor weights, so nobody can retrace it; use case.input and case.model"
+        elif not self._inputs:
+            yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
+        if self._tracer.drew:
+            yield "its model drew random numbers while it ran (dropout?), which nobody else can match"
+        if torch is not None and torch.initial_seed() != self.seed:
+            yield f"it set a seed of its own, {torch.initial_seed()}; the one recorded is {self.seed}"
 
     def allowed(self) -> dict[str, dict[str, str]]:
         """What was accepted by name, by path in the payload; `*` stands for the whole case."""
         found = {"*": dict(self._definition.allow)}
+        groups = {"input": self._inputs, "output": self._outputs, "state_dict": self._settings}
         for (section, name), allow in self._allow.items():
-            group = self._inputs if section == "input" else self._outputs
+            group = groups[section]
             found[section if len(group) == 1 else f"{section}.{name}"] = allow
         return {path: allow for path, allow in found.items() if allow}
 
     def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
         if not isinstance(name, str) or not name:
-            raise RecipeMisuse(f"an {what} needs a name, got {name!r}" if what[0] in "io" else f"a {what} needs a name")
+            raise RecipeMisuse(f"the name of an {what} must be text, not {name!r}")
+        if set(name) & set("./"):
+            raise RecipeMisuse(f"{name!r} is no name for an {what}: dots and slashes stand for nesting")
         if name in group:
             hint = "; give the second a name= of its own" if what == "model" else ""
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")

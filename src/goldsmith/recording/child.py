@@ -19,13 +19,14 @@ import msgspec
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import EVENTS, RESULT, Event, Failure, Frame, Job, Result
+from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Frame, Job, Result
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 
 
 def run(job: Job) -> Result:
     imports.install(Path(job.root), Path(job.folder))
+    imports.announce(Path(job.root), Path(job.folder))
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
     session = Session(
@@ -54,7 +55,7 @@ def run(job: Job) -> Result:
     except RecipeMisuse as misuse:
         return Result(failure=_failure(job, "misuse", misuse, session))
     except ModuleNotFoundError as missing:
-        if (missing.name or "").split(".")[0] == "torch":
+        if missing.name == "torch":
             return Result(failure=Failure(kind="package", message=str(missing), package="torch"))
         return Result(failure=_failure(job, "raised", missing, session))
     except MemoryError as full:
@@ -75,6 +76,9 @@ def _record(job: Job, session: Session) -> Result:
 
 
 def _cases_result(session: Session) -> Result:
+    never = [item.name for item in registry.registered[len(session.facts or ()) :]]
+    if never:
+        raise RecipeMisuse(f"case {never[0]} stands below gs.main() and never ran; move gs.main() to the end")
     return Result(mode="cases", cases=tuple(session.facts or ()), environment=session.environment())
 
 
@@ -94,7 +98,8 @@ def _script_result(job: Job, session: Session) -> Result:
         )
         for path in files
     ]
-    return Result(mode="script", cases=tuple(cases), environment=session.environment())
+    others = sorted(path.name for path in output.iterdir() if path not in files)
+    return Result(mode="script", cases=tuple(cases), environment=session.environment(), left_out=tuple(others))
 
 
 def _run_as_main(recipe: Path, output: Path) -> None:
@@ -103,7 +108,7 @@ def _run_as_main(recipe: Path, output: Path) -> None:
     sys.modules["__main__"] = module
     sys.argv = [str(recipe), "--output", str(output)]
     output.mkdir(parents=True, exist_ok=True)
-    exec(compile(recipe.read_bytes(), str(recipe), "exec"), module.__dict__)
+    exec(compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True), module.__dict__)
 
 
 class _NoSuchDevice(Exception):
@@ -122,17 +127,22 @@ def _check_device(device: str) -> None:
         raise _NoSuchDevice(", ".join(available))
 
 
-def _failure(job: Job, kind: str, error: BaseException, session: Session) -> Failure:
+def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session) -> Failure:
     """The error with the frames that lie in the workspace: neither torch's nor ours help its author."""
     frames = tuple(
         Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename.startswith(job.root)
     )
-    text = str(error)
-    message = text if kind == "misuse" else "".join(traceback.format_exception_only(error)).strip()
-    case = session.current
-    return Failure(kind=kind, message=message, case=case, frames=frames)  # type: ignore[arg-type]
+    message = str(error) if kind == "misuse" else _in_words(error)
+    readable = message.encode("utf-8", "replace").decode()
+    return Failure(kind=kind, message=readable, case=session.current, frames=frames)
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def _exit_text(leaving: SystemExit) -> str:
@@ -162,9 +172,13 @@ def _main(job_file: str) -> None:
         result = run(job)
     except RecipeMisuse as misuse:
         result = Result(failure=Failure(kind="misuse", message=str(misuse)))
+    result = msgspec.structs.replace(result, process=os.getpid())
     partial = Path(job.scratch, RESULT + ".partial")
-    partial.write_bytes(msgspec.json.encode(result))
-    partial.replace(Path(job.scratch, RESULT))
+    try:
+        partial.write_bytes(msgspec.json.encode(result))
+        partial.replace(Path(job.scratch, RESULT))
+    except OSError:
+        raise SystemExit(NO_RESULT) from None
 
 
 if __name__ == "__main__":

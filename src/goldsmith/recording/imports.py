@@ -11,11 +11,14 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+
+_VARIABLE = "GOLDSMITH_RECIPE"
 
 
 def install(root: Path, folder: Path) -> None:
@@ -25,6 +28,18 @@ def install(root: Path, folder: Path) -> None:
             sys.path.remove(path)
         sys.path.insert(0, path)
     sys.meta_path.insert(0, _AssignmentFinder(root, folder))
+
+
+def announce(root: Path, folder: Path) -> None:
+    """Let processes that the recipe starts (a loader's workers) find the code by the same names."""
+    os.environ[_VARIABLE] = f"{root}{os.pathsep}{folder}"
+
+
+def install_announced() -> None:
+    """In such a process, once it imports goldsmith."""
+    announced = os.environ.get(_VARIABLE, "").split(os.pathsep)
+    if len(announced) == 2 and not any(isinstance(finder, _AssignmentFinder) for finder in sys.meta_path):
+        install(Path(announced[0]), Path(announced[1]))
 
 
 def module_name(text: str) -> str:

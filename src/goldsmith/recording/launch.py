@@ -15,6 +15,7 @@ from typing import IO
 
 import msgspec
 
+from goldsmith.errors import CannotWrite
 from goldsmith.interruption import uninterrupted
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 
@@ -104,8 +105,14 @@ class _Child:
 
     def start(self) -> None:
         job_file = self._scratch / JOB
-        job_file.write_bytes(msgspec.json.encode(self.job))
         self._started = time.monotonic()
+        try:
+            job_file.write_bytes(msgspec.json.encode(self.job))
+            self._launch(job_file)
+        except OSError as error:
+            raise CannotWrite(self._scratch, error.strerror or str(error)) from None
+
+    def _launch(self, job_file: Path) -> None:
         with (self._scratch / LOG).open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "goldsmith.recording.child", str(job_file)],
@@ -157,11 +164,10 @@ class _Child:
 
     def ending(self) -> Ending:
         code = self._process.returncode if self._process else None
-        killed_by = signal.Signals(-code).name if code is not None and code < 0 else None
         log = (self._scratch / LOG).read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace")
         return Ending(
             result=self._result() if not self.timed_out else None,
-            signal=killed_by,
+            signal=_signal_name(-code) if code is not None and code < 0 else None,
             code=code,
             timed_out=self.timed_out,
             last_case=self._last_event(),
@@ -175,10 +181,12 @@ class _Child:
                 os.killpg(self._process.pid, number)
 
     def _result(self) -> Result | None:
+        """What the child left behind, if it was the child itself that did."""
         try:
-            return msgspec.json.decode((self._scratch / RESULT).read_bytes(), type=Result)
+            result = msgspec.json.decode((self._scratch / RESULT).read_bytes(), type=Result)
         except (OSError, msgspec.DecodeError):
             return None
+        return result if self._process is not None and result.process == self._process.pid else None
 
     def _last_event(self) -> str | None:
         try:
@@ -194,3 +202,10 @@ class _Child:
             except OSError:
                 return ""
         return self._readers[name].read().decode("utf-8", "replace")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -28,6 +28,9 @@ def is_module(value: object) -> TypeGuard[torch.nn.Module]:
 
 
 def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device: str) -> Any:
+    if is_module(factory):
+        name = type(factory).__name__
+        raise RecipeMisuse(f"case.model takes the class and its arguments, not a finished model: case.model({name}, …)")
     model = factory(*args, **kwargs)
     if model is None:
         raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
@@ -47,14 +50,31 @@ def weights_of(model: Any, label: str) -> dict[str, Any]:
     """Parameters and persistent buffers as independent copies, by name."""
     if is_module(model):
         state = {name: value for name, value in model.state_dict().items() if is_array(value)}
+        _refuse_lazy(state, label)
     else:
-        state = (
-            {name: value for name, value in vars(model).items() if is_array(value)}
-            if hasattr(model, "__dict__")
-            else {}
-        )
+        state = _only_arrays(vars(model)) if hasattr(model, "__dict__") else {}
     copies: dict[str, Any] = snapshot(state, label)
     return copies
+
+
+def _only_arrays(value: Any) -> Any:
+    """The arrays in nested attributes, empty where there are none."""
+    if isinstance(value, dict):
+        kept = {key: _only_arrays(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if is_array(item) or item}
+    if isinstance(value, list | tuple) and any(is_array(item) or isinstance(item, dict) for item in value):
+        return [_only_arrays(item) for item in value]
+    return value if is_array(value) else {}
+
+
+def _refuse_lazy(state: Mapping[str, Any], label: str) -> None:
+    from torch.nn.parameter import is_lazy
+
+    lazy = [name for name, value in state.items() if is_lazy(value)]
+    if lazy:
+        raise RecipeMisuse(
+            f"{label}: {lazy[0]} has no shape yet; give case.model a function that builds the model and calls it once"
+        )
 
 
 def gradients_of(model: Any, label: str) -> dict[str, Any]:

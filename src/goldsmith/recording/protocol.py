@@ -11,6 +11,11 @@ from goldsmith.gold import CaseFacts, Environment
 JOB, RESULT, EVENTS, LOG = "job.json", "result.json", "events.jsonl", "output.log"
 
 
+FailureKind = Literal["raised", "misuse", "exit", "memory", "package", "device"]
+NO_RESULT = 74
+"""The exit code of a child that finished but could not write its result."""
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace."""
 
@@ -40,7 +45,7 @@ class Frame(msgspec.Struct, frozen=True):
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why the recipe did not finish."""
 
-    kind: Literal["raised", "misuse", "exit", "memory", "package", "device"]
+    kind: FailureKind
     message: str
     case: str | None = None
     frames: tuple[Frame, ...] = ()
@@ -59,6 +64,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What the child has to say when it comes to its end; no result means that it did not."""
 
     mode: Literal["cases", "script", "proposal"] = "cases"
+    process: int = 0
+    left_out: tuple[str, ...] = ()
     cases: tuple[CaseFacts, ...] = ()
     environment: Environment | None = None
     failure: Failure | None = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from goldsmith.recording.misuse import RecipeMisuse
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
-ALLOWABLE = ("nan", "inf", "constant", "range", "reproducible")
+ALLOWABLE = ("nan", "inf", "constant", "range")
 _RESERVED = {"manifest", "readme"}
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,17 +62,27 @@ def _register(kind: str, function: Any, name: str | None, allow: Mapping[str, st
             raise RecipeMisuse(f"{case_name!r} cannot name a case: it becomes a file's name")
         if any(case_name.lower() == item.name.lower() for item in registered):
             raise RecipeMisuse(f"two cases are called {case_name}; each needs a name of its own")
-        registered.append(CaseDefinition(case_name, kind, target, check_allow(allow)))
+        if not _takes_one_argument(target):
+            raise RecipeMisuse(f"a case takes one argument: write `def {target.__name__}(case):`")
+        registered.append(CaseDefinition(case_name, kind, target, check_allow(allow, (*ALLOWABLE, "reproducible"))))
         return target
 
     return add if function is None else add(function)
 
 
-def check_allow(allow: Mapping[str, str] | None) -> dict[str, str]:
+def _takes_one_argument(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind("case")
+    except TypeError:
+        return False
+    return True
+
+
+def check_allow(allow: Mapping[str, str] | None, known: Sequence[str] = ALLOWABLE) -> dict[str, str]:
     """`allow` as given, once each entry names a real check and gives a reason."""
     for check, reason in (allow or {}).items():
-        if check not in ALLOWABLE:
-            raise RecipeMisuse(f"allow={{{check!r}: …}} names no check; there are {', '.join(ALLOWABLE)}")
+        if check not in known:
+            raise RecipeMisuse(f"allow={{{check!r}: …}} names no check; here there are {', '.join(known)}")
         if not isinstance(reason, str) or not reason.strip():
             raise RecipeMisuse(f"allow={{{check!r}: …}} needs its reason as text")
     return dict(allow or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -106,7 +107,16 @@ class Session:
 
 def _settings(payload: dict[str, Any]) -> dict[str, Any]:
     names = ("model_config", "training_config", "epoch", "loss")
-    return {name: plain(payload[name]) for name in names if name in payload}
+    return {name: _as_json(plain(payload[name])) for name in names if name in payload}
+
+
+def _as_json(value: Any) -> Any:
+    """JSON has no infinity and no NaN: they are written out."""
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _device_name(device: str) -> str:

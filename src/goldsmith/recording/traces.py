@@ -19,39 +19,38 @@ MAX_BYTES = 2 * 2**20
 
 
 class Tracer:
-    """Listens to the models of one case through forward hooks."""
+    """Listens to the models of one case through forward hooks. `drew` says whether chance played in them."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, torch.Tensor] = {}
         self.index: list[dict[str, Any]] = []
         self.calls = 0
         self.kept = 0
+        self.drew = False
         self._stack: list[tuple[Any, dict[str, Any] | None]] = []
         self._stored: dict[str, str] = {}
         self._bytes = 0
         self._keeping = False
+        self._chance: Any = None
         self._handles: list[Any] = []
 
     def attach(self, label: str, model: torch.nn.Module) -> None:
         for name, module in model.named_modules():
-            self._handles.append(
-                module.register_forward_pre_hook(
-                    lambda part, args, kwargs, name=name: self._enter(label, name, part, args, kwargs),
-                    with_kwargs=True,
-                )
-            )
-            self._handles.append(module.register_forward_hook(self._leave))
+            enter, leave = _Hook(self, label, name, entering=True), _Hook(self, label, name, entering=False)
+            self._handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+            self._handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
 
     def detach(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
 
-    def _enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
+    def enter(self, label: str, name: str, module: Any, values: list[Any]) -> None:
         if not self._stack:
             self.calls += 1
             self._keeping = self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
             self.kept += self._keeping
+            self._chance = None if self.drew else _state_of_chance()
         entry: dict[str, Any] | None = None
         if self._keeping:
             entry = {
@@ -63,29 +62,60 @@ class Tracer:
                 "depth": len(self._stack),
             }
             self.index.append(entry)
-            entry["inputs"] = self._keep(f"{entry['key']}.input", [*args, *kwargs.values()])
+            entry["inputs"] = self._keep(f"{entry['key']}.input", values)
         self._stack.append((module, entry))
 
-    def _leave(self, module: Any, args: Any, output: Any) -> None:
+    def leave(self, module: Any, output: Any) -> None:
         while self._stack:
             owner, entry = self._stack.pop()
             if owner is module:
                 if entry is not None:
                     entry["outputs"] = self._keep(f"{entry['key']}.output", [output])
-                return
+                break
+        if not self._stack and self._chance is not None:
+            self.drew = not bool((self._chance == _state_of_chance()).all())
+            self._chance = None
 
     def _keep(self, prefix: str, values: list[Any]) -> list[str]:
         """Store copies of all tensors in `values`, however nested; the names they were stored under."""
         names: list[str] = []
         for tensor in _tensors(values):
-            copy = tensor.detach().cpu().clone(memory_format=_contiguous())
-            content = leaf_facts("", copy).sha256
+            try:
+                copy = tensor.detach().cpu().clone(memory_format=_contiguous())
+                content = leaf_facts("", copy).sha256
+            except RuntimeError:  # a tensor without storage, inside torch.func's transformations
+                continue
             name = self._stored.setdefault(content, f"{prefix}.{len(names)}")
             if name not in self.tensors:
                 self.tensors[name] = copy
                 self._bytes += copy.numel() * copy.element_size()
             names.append(name)
         return names
+
+
+class _Hook:
+    """One hook on one module. Copies and pickles of a module take along one that no longer listens."""
+
+    def __init__(self, tracer: Tracer | None, label: str, name: str, *, entering: bool) -> None:
+        self._tracer = tracer
+        self._label, self._name, self._entering = label, name, entering
+
+    def __call__(self, module: Any, args: Any, kwargs: Any, output: Any = None) -> None:
+        import torch
+
+        if torch.compiler.is_compiling() or self._tracer is None:
+            return
+        if self._entering:
+            self._tracer.enter(self._label, self._name, module, [*args, *kwargs.values()])
+        else:
+            self._tracer.leave(module, output)
+
+    def __reduce__(self) -> Any:
+        return _deaf, (self._entering,)
+
+
+def _deaf(entering: bool) -> _Hook:
+    return _Hook(None, "", "", entering=entering)
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -96,6 +126,12 @@ def _tensors(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [tensor for item in value for tensor in _tensors(item)]
     return []
+
+
+def _state_of_chance() -> Any:
+    import torch
+
+    return torch.get_rng_state()
 
 
 def _contiguous() -> Any:

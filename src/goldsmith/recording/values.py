@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import re
 import sys
 from typing import Any
 
@@ -16,9 +18,9 @@ def snapshot(value: Any, path: str) -> Any:
     Tensors are detached and brought to the CPU; named tuples and dataclasses become dicts, whatever
     speaks DLPack or `__array__` becomes an array. Anything else is refused by name.
     """
-    if value is None or isinstance(value, bool | str):
-        return value
-    if type(value) in (int, float):
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or type(value) in (bool, int, float, str):
         return value
     if is_array(value):
         return _copy_array(value, path)
@@ -40,14 +42,20 @@ def snapshot(value: Any, path: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Settings for the manifest: JSON's types; anything richer by its `repr`."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """Settings as JSON knows them; anything richer by name, never by an address that the next run has not."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or type(value) in (bool, int, str):
         return value
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return repr(value)
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def first_of(value: Any) -> Any:
@@ -68,7 +76,7 @@ def to_device(value: Any, device: str) -> Any:
     if device == "cpu":
         return value
     if is_tensor(value):
-        return value.to(device)
+        return value.detach().to(device).requires_grad_(value.requires_grad)
     if isinstance(value, dict):
         return {key: to_device(item, device) for key, item in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
@@ -91,7 +99,7 @@ def _copy_array(array: Any, path: str) -> Any:
         return array.detach().cpu().clone(memory_format=sys.modules["torch"].contiguous_format)
     if array.dtype.hasobject or array.dtype.kind in "USV":
         raise RecipeMisuse(f"{path} is an array of {array.dtype}; only numbers and booleans can be gold")
-    return array.copy(order="C")
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=True)
 
 
 def _foreign_array(value: Any, path: str) -> Any:

@@ -77,7 +77,9 @@ class Summary:
         self._console.print(table)
         self._line()
         good = sum(item.ok for item in outcomes)
-        text = f"{good} of {len(outcomes)} assignments have verified gold."
+        bad = [item.name for item in outcomes if not item.ok]
+        but = f"; not {', '.join(bad)}" if bad else ""
+        text = f"{good} of {len(outcomes)} assignments have verified gold{but}."
         self._line(text, "bold green" if good == len(outcomes) else "bold red")
 
     def _title(self, outcome: Outcome) -> None:
@@ -119,9 +121,9 @@ class Summary:
                 continue
             self._line(f"  {mark} {check.title}", "red")
             for problem in check.problems[:5]:
-                self._line(f"       {problem}")
+                self._line(f"  {' ' * len(self._mark(False))} {problem}" if not self._rich else f"     {problem}")
             if len(check.problems) > 5:
-                self._line(f"       and {len(check.problems) - 5} more")
+                self._line(f"     and {len(check.problems) - 5} more")
 
     def _next(self, commands: Sequence[str]) -> None:
         self._line()
@@ -151,7 +153,8 @@ class Summary:
         return "FAILED" if not ok else "warn  " if warned else "ok    "
 
     def _line(self, text: str = "", style: str = "") -> None:
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        """On a terminal, long lines break between words; in a log they stay whole."""
+        self._console.print(Text(text, style=style), soft_wrap=not self._rich)
 
 
 def human_size(size: int) -> str:
@@ -162,7 +165,8 @@ def human_size(size: int) -> str:
 
 def _last_line(outcome: Outcome) -> str:
     if outcome.error is not None:
-        return f"{outcome.name}: {outcome.error.message}"
+        message = outcome.error.message
+        return message if message.startswith(outcome.name) else f"{outcome.name}: {message}"
     if not outcome.reset:
         return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
     what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"

@@ -1,0 +1,67 @@
+"""Step 6: what the two runs left behind, put side by side for verification."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from goldsmith.comparison import bit_differences
+from goldsmith.generation.options import Options
+from goldsmith.gold import CaseFacts, Evidence, FileEntry, read_payload
+from goldsmith.recording import Result
+
+
+def gather(result: Result, first: Path, second: Path, options: Options) -> Evidence:
+    """The first run's result with its files as they lie in `first`, and where `second` differs."""
+    files = _hashed(result, first)
+    return Evidence(
+        mode=result.mode,
+        seed=options.seed,
+        cases=result.cases,
+        files=files,
+        disagreements=_disagreements(result, files, first, second),
+        allow_large=options.allow_large,
+    )
+
+
+def _hashed(result: Result, folder: Path) -> dict[str, FileEntry]:
+    return {name: _entry(folder / name) for case in result.cases for name in _files_of(case)}
+
+
+def _files_of(case: CaseFacts) -> list[str]:
+    return [name for name in (case.file.name, case.trace) if name]
+
+
+def _entry(path: Path) -> FileEntry:
+    content = path.read_bytes() if path.is_file() else b""
+    return FileEntry(path.name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _disagreements(result: Result, files: Mapping[str, FileEntry], first: Path, second: Path) -> dict[str, str]:
+    """Per case that did not come out the same twice, one sentence that names the first leaf."""
+    found: dict[str, str] = {}
+    for case in result.cases:
+        for name in _files_of(case):
+            if not (second / name).is_file():
+                found[case.name] = f"case {case.name}: the second run did not write {name}"
+            elif files[name] != _entry(second / name):
+                found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
+    extra = {path.name for path in second.iterdir()} - {path.name for path in first.iterdir()}
+    if extra:
+        found["*"] = f"the second run also wrote {', '.join(sorted(extra))}"
+    return found
+
+
+def _first_difference(first: Path, second: Path) -> str:
+    where = f"{first.name} differs between two runs with the same seed"
+    if first.name.endswith(".safetensors"):
+        return f"{where} (only inside its modules)"
+    try:
+        found = bit_differences(read_payload(first), read_payload(second))
+    except Exception:  # an unreadable file has a check of its own
+        return where
+    if not found:
+        return f"{where}, in bytes that hold no value"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{where}: {found[0]}{more}; is a random source unseeded?"
