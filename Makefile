@@ -13,7 +13,7 @@ $(BIN)/.ready: pyproject.toml constraints.txt
 demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
 	rm -rf $(DEMO)
 	$(BIN)/goldsmith init --example $(DEMO)
-	$(BIN)/goldsmith generate all --course $(DEMO)
+	$(BIN)/goldsmith generate all --force --yes --course $(DEMO)
 	$(BIN)/goldsmith status --course $(DEMO)
 
 test: $(BIN)/.ready  ## all tests
@@ -33,7 +33,7 @@ picture: $(BIN)/.ready  ## the README's picture, from a real terminal
 
 example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
 	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example
-	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --yes --course build/example
+	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --force --yes --course build/example
 	rm -rf examples/vla-course/tests/internal/fixtures
 	cp -r build/example/tests/internal/fixtures examples/vla-course/tests/internal/fixtures
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from goldsmith.course import Course, copy_example, placements
 
 ROUNDS = 5
+GOLDSMITH = [sys.executable, "-c", "from goldsmith.cli import run; run()"]
 
 
 def seconds(command: list[str], folder: Path) -> float:
@@ -42,7 +43,11 @@ def main() -> None:
                 out = str(Path(temporary, f"out-{assignment.name}-{number}"))
                 bare.append(seconds([sys.executable, "generate_fixtures.py", "--output", out], solved))
                 command = "from goldsmith.cli import run; run()"
-                ours.append(seconds([sys.executable, "-c", command, "generate", assignment.name, "--yes"], course.root))
+                ours.append(
+                    seconds(
+                        [sys.executable, "-c", command, "generate", assignment.name, "--yes", "--force"], course.root
+                    )
+                )
             one, two = statistics.median(bare), statistics.median(ours)
             print(f"{assignment.name:36} {one:11.2f} s {two:18.2f} s   {two / one:5.2f}")
 

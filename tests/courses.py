@@ -50,13 +50,16 @@ class CourseOnDisk:
     def run(
         self,
         *arguments: str,
+        yes: bool = True,
         prefix: Sequence[str] = (),
         python: Path | None = None,
         cwd: Path | None = None,
         **env: str,
     ) -> Run:
+        """Run a command to its end; `generate` gets --yes, as from a script, unless told otherwise."""
+        extra = ["--yes"] if yes and arguments[:1] == ("generate",) and "--help" not in arguments else []
         done = subprocess.run(
-            [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments],
+            [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments, *extra],
             cwd=cwd or self.root,
             capture_output=True,
             text=True,
@@ -67,8 +70,9 @@ class CourseOnDisk:
         return Run(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
+        """Start `generate` (with --yes) and return while it runs."""
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*COMMAND, *arguments, "--yes"],
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -260,7 +260,7 @@ def test_paths_with_spaces_and_other_letters(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "mein Kurs für Übungen 学")
     run = course.run("generate", "hw1", TMPDIR=str(_folder(tmp_path / "tmp mit Leerzeichen é")))
     assert run.code == 0, run.out + run.err
-    assert course.run("generate", "hw1").last_line.startswith("hw1: nothing changed")
+    assert course.run("generate", "hw1", "--force").last_line.startswith("hw1: nothing changed")
 
 
 def _folder(path: Path) -> Path:
@@ -291,7 +291,7 @@ def test_read_only_folder(course: CourseOnDisk, where: str) -> None:
     folder.chmod(0o555)
     try:
         with unharmed(course):
-            run = course.run("generate", "hw1", prefix=prefix)
+            run = course.run("generate", "hw1", "--force", prefix=prefix)
     finally:
         folder.chmod(0o755)
     assert run.code == COULD_NOT_RUN
@@ -324,7 +324,7 @@ def test_two_at_once_are_serialised(course: CourseOnDisk) -> None:
     refused = course.run("generate", "hw1", "--no-wait")
     assert refused.code == COULD_NOT_RUN
     assert f"in use by `goldsmith generate hw1` (process {first.pid}, since" in refused.err
-    second = course.run("generate", "hw1")
+    second = course.run("generate", "hw1", "--force")
     assert "waiting for `goldsmith generate hw1`" in second.err
     assert first.wait(60) == 0
     assert second.last_line.startswith("hw1: nothing changed")

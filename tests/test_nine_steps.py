@@ -46,7 +46,7 @@ def test_generating_again_changes_no_byte(generated: tuple[CourseOnDisk, Run], t
     course, _ = generated
     (tmp_path / "elsewhere").mkdir()
     env = {"TMPDIR": str(tmp_path / "elsewhere"), "TZ": "Asia/Tokyo"}
-    run = course.run("generate", "all", "--json", "-C", str(course.root), cwd=tmp_path, **env)
+    run = course.run("generate", "all", "--force", "--json", "-C", str(course.root), cwd=tmp_path, **env)
     assert [item["outcome"] for item in run.json["assignments"]] == ["unchanged"] * 3
     assert course.git("status", "--porcelain") == ""
 

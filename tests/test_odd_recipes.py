@@ -97,7 +97,7 @@ def test_what_tools_leave_behind_changes_nothing(course: CourseOnDisk) -> None:
     assert course.run("generate", "hw1").code == 0
     course.write({"src/assignments/hw1/.ruff_cache/x": "", "src/assignments/hw1/.coverage": ""})
     course.write({"src/assignments/empty/__pycache__/x.pyc": ""})
-    assert course.run("generate", "all").last_line.startswith("hw1: nothing changed")
+    assert course.run("generate", "all").last_line == "hw1: fresh, nothing to do."
 
 
 # --- settings and objects ---------------------------------------

@@ -49,7 +49,7 @@ def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk, kind: str, cas
     text = (bare.root / "src/assignments/scratch-1/generate_fixtures.py").read_text()
     assert "from backbone import DecoderOnlyTransformer" in text
     assert "torch.randint(0, 256, (5, 11))" in text
-    assert bare.run("generate", "scratch-1").last_line.startswith("scratch-1: nothing changed")
+    assert bare.run("generate", "scratch-1", "--force").last_line.startswith("scratch-1: nothing changed")
 
 
 def test_a_model_with_several_inputs_is_understood(bare: CourseOnDisk) -> None:

@@ -214,7 +214,7 @@ def test_what_the_recipe_prints_shows_with_v_only(course: CourseOnDisk) -> None:
     course.write({RECIPE_FILE: recipe(body)})
     quiet = course.run("generate", "hw1")
     assert "hello from the recipe" not in quiet.out + quiet.err
-    assert "| hello from the recipe" in course.run("generate", "hw1", "-v").err
+    assert "| hello from the recipe" in course.run("generate", "hw1", "-v", "--force").err
 
 
 def test_the_workspace_takes_the_writes_and_the_course_stays_clean(course: CourseOnDisk) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import generate, init, status
+from goldsmith.cli import diff, generate, init, status, verify
 
 app = typer.Typer(
     name="goldsmith",
@@ -22,6 +22,8 @@ app = typer.Typer(
 app.command("init")(init.init)
 app.command("generate")(generate.generate)
 app.command("status")(status.status)
+app.command("verify")(verify.verify)
+app.command("diff")(diff.diff)
 
 
 def _show_version(wanted: bool) -> None:

@@ -7,11 +7,15 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from goldsmith.errors import GoldsmithError, Interrupted, Unexpected
+
+if TYPE_CHECKING:
+    from goldsmith.course import Assignment, Course
+    from goldsmith.generation import Options, Progress
 
 CourseOption = Annotated[
     Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
@@ -52,3 +56,34 @@ def _as_error(problem: BaseException) -> GoldsmithError:
 def at_a_terminal() -> bool:
     """Whether a question can be asked and answered."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def choose(course: Course, names: Sequence[str]) -> list[Assignment]:
+    """The assignments called `names`, each once and in that order; `all` stands for every one."""
+    if "all" in names:
+        return course.assignments()
+    return list({item.name: item for item in map(course.assignment, names)}.values())
+
+
+def options_of(assignment: Assignment) -> Options:
+    """Options as the gold was made with, as far as its manifest tells; else the course's."""
+    from goldsmith.errors import GoldUnreadable
+    from goldsmith.generation import Options
+    from goldsmith.gold import read_manifest
+
+    config = assignment.course.config
+    seed, device = config.seed, "cpu"
+    with contextlib.suppress(GoldUnreadable):
+        made = read_manifest(assignment.gold).provenance
+        seed, device = made.seed, made.environment.device.partition(" ")[0]
+    return Options(seed=seed, threads=config.threads, timeout=config.timeout, device=device)
+
+
+def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
+    """Progress on standard error, live where that is a terminal."""
+    from rich.console import Console
+
+    from goldsmith.report import PlainProgress, TerminalProgress
+
+    console = Console(stderr=True, no_color=no_color or None)
+    return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)

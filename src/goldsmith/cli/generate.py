@@ -15,13 +15,19 @@ from goldsmith.cli.common import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
+    choose,
+    progress_on,
     shown_errors,
 )
 from goldsmith.errors import COULD_NOT_RUN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from goldsmith.course import Assignment, Course
     from goldsmith.generation import Options, Outcome
+    from goldsmith.gold import TensorChange
+    from goldsmith.report import Summary
 
 
 class Kind(StrEnum):
@@ -35,10 +41,12 @@ Examples:
 
     goldsmith generate                     choose from a menu
     goldsmith generate scratch-1           one assignment
-    goldsmith generate all --json          every assignment, for a script
+    goldsmith generate all --yes --json    every assignment, for a script
+    goldsmith generate all --check         would anything change? (for CI)
     goldsmith generate hw3 --kind both     no recipe yet: write one to start from
 
-Exit codes: 0 all well, 2 bad usage or configuration, 3 could not run or gold refused.
+Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
+3 could not run or gold refused.
 """
 
 
@@ -56,6 +64,8 @@ def generate(
         typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this long.", show_default="600"),
     ] = None,
     allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Make fresh gold anew, too.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up when another goldsmith is at work here.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")] = False,
@@ -78,11 +88,15 @@ def generate(
             device=device,
             kind=kind.value if kind else None,
             allow_large=allow_large,
+            force=force,
         )
         interactive = at_a_terminal() and not (yes or json)
         chosen = _choose(found, assignments or [], interactive)
         show = _Show(as_json=json, no_color=no_color, verbose=verbose)
-        _run(found, chosen, options, interactive, show, outcomes, wait=not no_wait)
+        if check:
+            _check(chosen, options, show, outcomes)
+        else:
+            _run(found, chosen, options, interactive, yes, show, outcomes, wait=not no_wait)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
     raise typer.Exit(max(bad, default=0))
 
@@ -94,10 +108,8 @@ def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignm
     from goldsmith.errors import MenuLeft, NothingChosen
 
     found = course.assignments()
-    if "all" in names and found:
-        return found
-    if names and "all" not in names:
-        return list({item.name: item for item in map(course.assignment, names)}.values())
+    if names and (found or "all" not in names):
+        return choose(course, names)
     if interactive and found:
         from goldsmith.cli.questions import ask_assignments
 
@@ -132,35 +144,85 @@ class _Show:
     verbose: bool
 
 
+def _check(chosen: list[Assignment], options: Options, show: _Show, outcomes: list[Outcome]) -> None:
+    """What would change, without writing anything into the course."""
+    import tempfile
+
+    from goldsmith.generation import rehearse
+
+    progress = progress_on(show.no_color, verbose=show.verbose)
+    for assignment in chosen:
+        with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
+            outcome = rehearse(assignment, options, progress, Path(folder, "gold"))
+        _report(outcome, show, after=bool(outcomes))
+        outcomes.append(outcome)
+    _report_all(outcomes, show)
+
+
 def _run(
     course: Course,
     chosen: list[Assignment],
     options: Options,
     interactive: bool,
+    yes: bool,
     show: _Show,
     outcomes: list[Outcome],
     *,
     wait: bool,
 ) -> None:
     """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
-    from rich.console import Console
-
     from goldsmith.generation import generate as run_steps
-    from goldsmith.report import PlainProgress, Summary, TerminalProgress, report
     from goldsmith.workspace import course_lock
 
-    no_color = show.no_color or None
-    console = Console(stderr=True, no_color=no_color)
-    progress = (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=show.verbose)
-    summary = Summary(Console(no_color=no_color))
+    progress = progress_on(show.no_color, verbose=show.verbose)
     doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
+
+    def agree(changes: Sequence[TensorChange]) -> bool:
+        return yes or _agrees(changes, show, interactive)
+
     with course_lock(course, doing, wait=wait, on_wait=progress.note):
         for assignment in chosen:
-            outcome = run_steps(assignment, _planned(assignment, options, interactive), progress)
-            if not show.as_json:
-                summary.show(outcome, after=bool(outcomes))
+            planned = _planned(assignment, options, interactive)
+            outcome = run_steps(
+                assignment, planned, progress, lambda changes: yes or _agrees(changes, show, interactive)
+            )
+            _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
+    _report_all(outcomes, show)
+
+
+def _agrees(changes: Sequence[TensorChange], show: _Show, interactive: bool) -> bool:
+    """A person who has seen what would change; without one, the old gold stays."""
+    if not show.as_json:
+        from rich.console import Console
+
+        from goldsmith.report import show_changes
+
+        show_changes(Console(stderr=True, no_color=show.no_color or None), changes)
+    if not interactive:
+        return False
+    from goldsmith.cli.questions import ask_to_replace
+
+    return ask_to_replace(len(changes))
+
+
+def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:
+    if not show.as_json:
+        _summary(show).show(outcome, after=after)
+
+
+def _report_all(outcomes: list[Outcome], show: _Show) -> None:
     if show.as_json:
+        from goldsmith.report import report
+
         print(report("generate", all(item.ok for item in outcomes), "assignments", outcomes))
     elif len(outcomes) > 1:
-        summary.show_table(outcomes)
+        _summary(show).show_table(outcomes)
+
+
+def _summary(show: _Show) -> Summary:
+    from rich.console import Console
+
+    from goldsmith.report import Summary
+
+    return Summary(Console(no_color=show.no_color or None))

@@ -39,6 +39,17 @@ def ask_kind() -> str | None:
     return answer
 
 
+def ask_to_replace(count: int) -> bool:
+    """Whether gold that would change may be replaced; No is the default."""
+    import questionary
+
+    try:
+        question = f"{count} tensors of the gold would change. Replace it?"
+        return bool(questionary.confirm(question, default=False).unsafe_ask())
+    except KeyboardInterrupt:
+        return False
+
+
 def _select(question: str, choices: Sequence[Choice]) -> Any:
     """The value of the choice, None when the person leaves by Esc or Ctrl-C."""
     import questionary

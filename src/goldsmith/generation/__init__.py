@@ -3,12 +3,13 @@
 Parses no arguments and prints nothing: `cli` does the one, `report` the other.
 """
 
-from goldsmith.generation.freshness import Freshness, freshness
+from goldsmith.generation.freshness import Freshness, environment_differences, freshness
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS
 from goldsmith.generation.progress import STEPS, Progress, Silent
-from goldsmith.generation.steps import generate
+from goldsmith.generation.sources import gold_at_revision
+from goldsmith.generation.steps import generate, rehearse
 
 __all__ = [
     "KINDS",
@@ -20,6 +21,9 @@ __all__ = [
     "Progress",
     "Silent",
     "Trouble",
+    "environment_differences",
     "freshness",
     "generate",
+    "gold_at_revision",
+    "rehearse",
 ]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib.metadata
+import platform
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import msgspec
+
+from goldsmith._version import __version__
 from goldsmith.course import Assignment, placements
 from goldsmith.errors import GoldsmithError, GoldUnreadable
 from goldsmith.generation.sources import hash_sources
-from goldsmith.gold import MANIFEST, read_manifest
+from goldsmith.gold import MANIFEST, Environment, FileEntry, read_manifest
+from goldsmith.workspace import file_hash
 
 FRESH, STALE, MISSING = "fresh", "stale", "missing"
 
@@ -19,8 +26,11 @@ class Freshness:
     reasons: tuple[str, ...] = ()
 
 
-def freshness(assignment: Assignment) -> Freshness:
-    """Fresh, stale and why, or missing; from hashes alone, without loading any array."""
+def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
+    """Fresh, stale and why, or missing; from hashes alone, without loading any array.
+
+    The gold's own files are looked at by size, or `thorough`ly by their bytes.
+    """
     if not (assignment.gold / MANIFEST).is_file():
         return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
     try:
@@ -35,11 +45,13 @@ def freshness(assignment: Assignment) -> Freshness:
         *_changes(made.solution, sources.solution),
         *_changes(made.recipe, sources.recipe),
         *_changes(made.starter, sources.starter),
+        *_changes(made.reads, _hashes(assignment, made.reads)),
+        *_environment(made.goldsmith, made.environment),
     ]
     reasons += [
-        f"{item.name} is missing or not the size it was published with"
+        f"{item.name} is not what was published"
         for item in manifest.files
-        if not _has_size(assignment, item.name, item.size)
+        if not _is_published(assignment.gold / item.name, item, thorough)
     ]
     return Freshness(STALE, tuple(reasons)) if reasons else Freshness(FRESH)
 
@@ -56,6 +68,46 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _has_size(assignment: Assignment, name: str, size: int) -> bool:
-    path = assignment.gold / name
-    return path.is_file() and path.stat().st_size == size
+def _hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
+    found = {name: assignment.course.root / name for name in paths}
+    return {name: file_hash(path) for name, path in found.items() if path.is_file()}
+
+
+def _environment(goldsmith: str, made: Environment) -> Iterator[str]:
+    """Versions that differ from those the gold was recorded with; found without importing any of them."""
+    yield from _version("Python", _minor(made.python), _minor(platform.python_version()))
+    yield from _version("NumPy", made.numpy, _installed("numpy"))
+    if made.torch:
+        yield from _version("torch", made.torch, _installed("torch"))
+    yield from _version("goldsmith", _minor(goldsmith), _minor(__version__))
+
+
+def environment_differences(before: Path, after: Path) -> list[str]:
+    """Facts of the recording machine that differ between two gold folders, in words."""
+    one = msgspec.to_builtins(read_manifest(before).provenance.environment)
+    two = msgspec.to_builtins(read_manifest(after).provenance.environment)
+    return [f"{name} was {one[name]}, now {two[name]}" for name in one if one[name] != two[name]]
+
+
+def _version(name: str, made: str, now: str | None) -> Iterator[str]:
+    if now is None:
+        yield f"recorded with {name} {made}, which is not installed here"
+    elif made != now:
+        yield f"recorded with {name} {made}, this is {now}"
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _is_published(path: Path, entry: FileEntry, thorough: bool) -> bool:
+    if not path.is_file() or path.stat().st_size != entry.size:
+        return False
+    return not thorough or file_hash(path) == entry.sha256

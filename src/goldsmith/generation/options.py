@@ -12,3 +12,4 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     device: str = "cpu"
     kind: str | None = None
     allow_large: bool = False
+    force: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from goldsmith.gold import Check
+from goldsmith.gold import Check, TensorChange
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"
 
@@ -38,6 +38,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     reset: bool = True
     notes: tuple[str, ...] = ()
+    changes: tuple[TensorChange, ...] = ()
     next: tuple[str, ...] = ()
     error: Trouble | None = None
     exit_code: int = 0

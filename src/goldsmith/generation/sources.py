@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course import Assignment, Course, Placement
+from goldsmith.errors import TreeChanged, UnknownRevision
 from goldsmith.gold import Stamp
-from goldsmith.workspace import Snapshot, changed_paths, file_hash, take_snapshot
+from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,34 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
         },
         recipe={_name(course, recipe): file_hash(recipe)} if recipe.is_file() else {},
     )
+
+
+@dataclass(frozen=True)
+class Calm:
+    """What every file looked like to the file system before the run: a hash taken afterwards is one of before, too,
+    for those that still look so."""
+
+    course: Course
+    looks: dict[Path, tuple[int, int]]
+
+    @classmethod
+    def begin(cls, course: Course, workspace: Workspace) -> Calm:
+        return cls(course, {path: _look(path) for path in workspace.origins.values()})
+
+    def hash_reads(self, workspace: Workspace, reads: Sequence[str], known: Sources) -> dict[str, str]:
+        """The hashes of what the recipe read, apart from what is known already and what it made itself."""
+        named = known.solution | known.starter | known.recipe
+        origins = {workspace.origin(workspace.root / name) for name in reads}
+        paths = {_name(self.course, path): path for path in origins if path is not None}
+        changed = [path for path in paths.values() if not path.is_file() or _look(path) != self.looks[path]]
+        if changed:
+            raise TreeChanged([self.course.relative(path) for path in changed])
+        return {name: file_hash(path) for name, path in sorted(paths.items()) if name not in named}
+
+
+def _look(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 @dataclass(frozen=True)
@@ -64,6 +94,24 @@ def stamp_now(course: Course) -> Stamp:
         return Stamp(today)
     changes = _git(course, "status", "--porcelain", "--", ".", f":(exclude){course.config.fixtures}")
     return Stamp(today, commit.strip(), bool(changes and changes.strip()))
+
+
+def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Path:
+    """The gold as it was committed in `revision`, laid out in `folder`."""
+    course = assignment.course
+    place = course.relative(assignment.gold)
+    archive = folder / "gold.tar"
+    run = subprocess.run(
+        ["git", "-C", str(course.root), "archive", f"--output={archive}", revision, "--", place.as_posix()],
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode:
+        reason = (run.stderr.strip().splitlines() or ["git failed"])[0].removeprefix("fatal: ")
+        raise UnknownRevision(revision, place, reason)
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return folder / place
 
 
 def _git(course: Course, *arguments: str) -> str | None:

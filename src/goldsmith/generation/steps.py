@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,14 +12,24 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course import Assignment, placements
-from goldsmith.errors import GoldRefused, GoldsmithError, GoldUnreadable, RecipeRaised, TreeChanged
+from goldsmith.errors import (
+    GoldIsStale,
+    GoldKept,
+    GoldRefused,
+    GoldsmithError,
+    GoldUnreadable,
+    NoRecipe,
+    RecipeRaised,
+    TreeChanged,
+)
 from goldsmith.generation.evidence import gather
 from goldsmith.generation.failures import error_of
+from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, UNCHANGED, MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import ensure_recipe, make_job
 from goldsmith.generation.progress import Progress
-from goldsmith.generation.sources import Sources, Untouched, hash_sources, stamp_now
+from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources, stamp_now
 from goldsmith.gold import (
     MANIFEST,
     README,
@@ -29,8 +40,10 @@ from goldsmith.gold import (
     Manifest,
     Provenance,
     Staging,
+    TensorChange,
     case_entry,
     encode,
+    gold_changes,
     keep_stamp,
     read_manifest,
     render_readme,
@@ -51,25 +64,83 @@ class _Run:
     files: list[FileEntry] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    changes: list[TensorChange] = field(default_factory=list)
     log: str = ""
 
 
-def generate(assignment: Assignment, options: Options, progress: Progress) -> Outcome:
-    """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock."""
+def generate(
+    assignment: Assignment,
+    options: Options,
+    progress: Progress,
+    agree: Callable[[Sequence[TensorChange]], bool] = lambda changes: True,
+) -> Outcome:
+    """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
+
+    Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, `agree`
+    is shown the changes and may keep the old.
+    """
     started = time.monotonic()
-    progress.begin(assignment.name)
     run = _Run(assignment, options, Untouched.begin(assignment))
+    if not options.force and _is_fresh(run):
+        return _outcome(run, None, time.monotonic() - started)
+    staging = Staging(assignment.gold)
     error: GoldsmithError | None = None
     try:
-        _steps(run, progress)
+        _stage(run, progress, staging)
+        if run.outcome != UNCHANGED:
+            if run.changes and _previous(assignment.gold) and not agree(run.changes):
+                raise GoldKept(assignment.name, len(run.changes))
+            staging.publish()
     except GoldsmithError as problem:
         error = problem
     finally:
-        progress.end()
+        staging.discard()
     return _outcome(run, error, time.monotonic() - started)
 
 
-def _steps(run: _Run, progress: Progress) -> None:
+def rehearse(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
+    """All but publishing: what `generate` would publish is left in `folder`, the course is not written to."""
+    started = time.monotonic()
+    run = _Run(assignment, options, Untouched.begin(assignment))
+    error: GoldsmithError | None = None
+    try:
+        if not assignment.recipe.is_file():
+            raise NoRecipe(assignment.name, assignment.course.relative(assignment.recipe))
+        _stage(run, progress, Staging(assignment.gold, folder))
+        if run.outcome != UNCHANGED:
+            raise GoldIsStale(assignment.name, len(run.changes))
+    except GoldsmithError as problem:
+        error = problem
+    return _outcome(run, error, time.monotonic() - started)
+
+
+def _is_fresh(run: _Run) -> bool:
+    """Whether gold stands there, made as asked for from all that stands there now, and not damaged since."""
+    manifest = _previous(run.assignment.gold)
+    if manifest is None or freshness(run.assignment, thorough=True).outcome != FRESH:
+        return False
+    if manifest.provenance.command != _command(run.assignment, run.options):
+        return False
+    run.outcome, run.files = UNCHANGED, list(manifest.files)
+    run.notes.append("fresh: nothing it was made from has changed; --force makes it anew all the same")
+    return True
+
+
+def _stage(run: _Run, progress: Progress, staging: Staging) -> None:
+    """Steps 2 to 8, into the staging folder; then what publishing it would change."""
+    progress.begin(run.assignment.name)
+    try:
+        _steps(run, progress, staging)
+        if staging.equals_target():
+            run.outcome = UNCHANGED
+        else:
+            old = run.assignment.gold if _previous(run.assignment.gold) else None
+            run.changes = gold_changes(old, staging.folder)
+    finally:
+        progress.end()
+
+
+def _steps(run: _Run, progress: Progress, staging: Staging) -> None:
     assignment, options = run.assignment, run.options
     watcher = Watcher(
         on_case=lambda event: progress.step(5, f"case {event.number} of {event.of}: {event.case}"),
@@ -85,42 +156,36 @@ def _steps(run: _Run, progress: Progress) -> None:
         run.untouched = Untouched.begin(assignment)
     sources = hash_sources(assignment, placed)
 
-    staging = Staging(assignment.gold)
-    try:
-        staging.open()
-        progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
-        with make_workspaces(assignment, placed, 2) as workspaces:
-            progress.step(4, f"every random source from {options.seed}")
-            jobs = [make_job(assignment, workspace, options) for workspace in workspaces]
-            progress.step(5)
-            endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher)
-            result = _finished(run, workspaces, endings)
+    staging.open()
+    progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
+    with make_workspaces(assignment, placed, 2) as workspaces:
+        calm = Calm.begin(assignment.course, workspaces[0])
+        progress.step(4, f"every random source from {options.seed}")
+        jobs = [make_job(assignment, workspace, options) for workspace in workspaces]
+        progress.step(5)
+        endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher)
+        result = _finished(run, workspaces, endings)
 
-            progress.step(6)
-            first, second = (workspace.scratch / "gold" for workspace in workspaces)
-            evidence = gather(result, first, second, options)
-            run.files = list(evidence.files.values())
-            run.checks = verify(evidence)
-            run.notes += _notes(result)
-            problems = [problem for check in run.checks for problem in check.problems]
-            if problems:
-                raise GoldRefused(assignment.name, problems)
+        progress.step(6)
+        first, second = (workspace.scratch / "gold" for workspace in workspaces)
+        evidence = gather(result, first, second, options)
+        run.files = list(evidence.files.values())
+        run.checks = verify(evidence)
+        run.notes += _notes(result)
+        problems = [problem for check in run.checks for problem in check.problems]
+        if problems:
+            raise GoldRefused(assignment.name, problems)
 
-            progress.step(7)
-            for item in run.files:
-                staging.take(first / item.name)
-            _document(run, result, sources, staging)
+        progress.step(7)
+        for item in run.files:
+            staging.take(first / item.name)
+        reads = calm.hash_reads(workspaces[0], result.reads, sources)
+        _document(run, result, sources, reads, staging)
 
-        progress.step(8)
-        changes = run.untouched.changes()
-        if changes:
-            raise TreeChanged(changes)
-        if staging.equals_target():
-            run.outcome = UNCHANGED
-        else:
-            staging.publish()
-    finally:
-        staging.discard()
+    progress.step(8)
+    changes = run.untouched.changes()
+    if changes:
+        raise TreeChanged(changes)
 
 
 def _finished(run: _Run, workspaces: list[Workspace], endings: list[Ending]) -> Result:
@@ -151,7 +216,7 @@ def _notes(result: Result) -> list[str]:
     return notes
 
 
-def _document(run: _Run, result: Result, sources: Sources, staging: Staging) -> None:
+def _document(run: _Run, result: Result, sources: Sources, reads: dict[str, str], staging: Staging) -> None:
     """Manifest and README into the staging folder, with what others keep in the gold folder."""
     assignment, options = run.assignment, run.options
     course = assignment.course
@@ -167,6 +232,7 @@ def _document(run: _Run, result: Result, sources: Sources, staging: Staging) -> 
             solution=sources.solution,
             starter=sources.starter,
             recipe=sources.recipe,
+            reads=reads,
             mode=result.mode,
             seed=options.seed,
             command=_command(assignment, options),
@@ -224,6 +290,7 @@ def _outcome(run: _Run, error: GoldsmithError | None, seconds: float) -> Outcome
         checks=tuple(run.checks),
         reset=not run.untouched.changes(),
         notes=tuple(run.notes),
+        changes=tuple(run.changes),
         next=() if error else _next_steps(assignment, folder),
         error=_trouble(run, error) if error else None,
         exit_code=error.exit_code if error else 0,

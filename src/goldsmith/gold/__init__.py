@@ -5,9 +5,11 @@ only by the functions that touch arrays.
 """
 
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
+from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
 from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts
 from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
+from goldsmith.gold.inspection import inspect_gold
 from goldsmith.gold.loading import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import (
     MANIFEST,
@@ -44,8 +46,11 @@ __all__ = [
     "Provenance",
     "Staging",
     "Stamp",
+    "TensorChange",
     "case_entry",
     "encode",
+    "gold_changes",
+    "inspect_gold",
     "is_array",
     "is_tensor",
     "keep_stamp",

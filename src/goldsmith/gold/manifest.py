@@ -6,6 +6,7 @@ taken over from the manifest before as long as nothing else has changed, so that
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,13 @@ class CheckEntry(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sources made the gold (hashes taken before the run), how, and on what."""
+    """Which sources made the gold, how, and on what. `reads` are modules and data of the course outside the other
+    three that the recipe used. All hashes are of what was there before the run."""
 
     solution: dict[str, str]
     starter: dict[str, str]
     recipe: dict[str, str]
+    reads: dict[str, str]
     mode: str
     seed: int
     command: str
@@ -91,6 +94,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileEntry, ...]
     checks: tuple[CheckEntry, ...]
     provenance: Provenance
+    digest: str = ""
 
 
 def case_entry(case: CaseFacts) -> CaseEntry:
@@ -126,10 +130,16 @@ def keep_stamp(new: Manifest, old: Manifest | None) -> Manifest:
 
 def _content(manifest: Manifest) -> Manifest:
     files = tuple(item for item in manifest.files if item.name != README)
-    return msgspec.structs.replace(manifest, stamp=Stamp(""), files=files)
+    return msgspec.structs.replace(manifest, stamp=Stamp(""), files=files, digest="")
 
 
 def encode(manifest: Manifest) -> bytes:
+    """The manifest as it is written, its digest included: of the same text with the digest left empty."""
+    blank = _text(msgspec.structs.replace(manifest, digest=""))
+    return _text(msgspec.structs.replace(manifest, digest=hashlib.sha256(blank).hexdigest()))
+
+
+def _text(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
@@ -137,8 +147,12 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest in `folder`; `GoldUnreadable` says what is wrong with it."""
     path = folder / MANIFEST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
     except (OSError, msgspec.DecodeError) as error:
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
+    blank = _text(msgspec.structs.replace(manifest, digest=""))
+    if hashlib.sha256(blank).hexdigest() != manifest.digest:
+        raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")
+    return manifest

@@ -19,14 +19,19 @@ _RENAME_EXCHANGE = 2
 class Staging:
     """A folder beside `target` that becomes it. The caller holds the lock, so there is one at a time."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, folder: Path | None = None) -> None:
+        """`folder`, when given, is where to stage instead: what will never be published may lie anywhere."""
         self.target = target.resolve()
-        self.folder = self.target.with_name(f".{self.target.name}.staging")
+        self.folder = folder or self.target.with_name(f".{self.target.name}.staging")
+        self._is_rehearsal = folder is not None
         self._old = self.target.with_name(f".{self.target.name}.old")
 
     def open(self) -> None:
         """Repair what a killed run left, then make the empty staging folder."""
         try:
+            if self._is_rehearsal:
+                self.folder.mkdir(parents=True)
+                return
             self.target.parent.mkdir(parents=True, exist_ok=True)
             if self._old.exists() and not self.target.exists():
                 self._old.rename(self.target)
@@ -100,6 +105,8 @@ class Staging:
 
     def discard(self) -> None:
         """Remove the staging folder, and the old gold once there is a new one in its place."""
+        if self._is_rehearsal:
+            return
         with uninterrupted():
             shutil.rmtree(self.folder, ignore_errors=True)
             if self.target.exists():

@@ -20,11 +20,20 @@ from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Frame, Job, Result
+from goldsmith.recording.reads import Reads
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 
 
 def run(job: Job) -> Result:
+    """What became of the job, with the files of the course that were read for it."""
+    reads = Reads(Path(job.root))
+    reads.listen()
+    result = _run(job)
+    return msgspec.structs.replace(result, reads=reads.paths())
+
+
+def _run(job: Job) -> Result:
     imports.install(Path(job.root), Path(job.folder))
     imports.announce(Path(job.root), Path(job.folder))
     os.chdir(job.folder)

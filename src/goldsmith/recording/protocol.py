@@ -65,6 +65,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     mode: Literal["cases", "script", "proposal"] = "cases"
     process: int = 0
+    reads: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     cases: tuple[CaseFacts, ...] = ()
     environment: Environment | None = None

@@ -1,7 +1,8 @@
 """Renderings of outcomes: for a terminal, for logs, for machines. Nothing is decided here."""
 
+from goldsmith.report.changes import show_changes
 from goldsmith.report.machine import report
 from goldsmith.report.summary import Summary, human_size
 from goldsmith.report.terminal import PlainProgress, TerminalProgress
 
-__all__ = ["PlainProgress", "Summary", "TerminalProgress", "human_size", "report"]
+__all__ = ["PlainProgress", "Summary", "TerminalProgress", "human_size", "report", "show_changes"]

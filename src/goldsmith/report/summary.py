@@ -18,14 +18,16 @@ _TITLES = {
     "unchanged": "FIXTURES UP TO DATE",
     "refused": "FIXTURES REFUSED",
     "failed": "FIXTURE GENERATION FAILED",
+    "stale": "FIXTURES STALE",
 }
-_COLOURS = {"published": "green", "unchanged": "green", "refused": "red", "failed": "red"}
+_COLOURS = {"published": "green", "unchanged": "green", "refused": "red", "failed": "red", "stale": "yellow"}
 _NEXT = ("Look at the README", "Use the gold in tests", "Run the internal tests")
 _FILES = {
     "published": "Fixtures generated in",
     "unchanged": "Fixtures as before in",
     "refused": "Fixtures refused, nothing written to",
     "failed": "Fixtures not published, nothing written to",
+    "stale": "Fixtures that would change, nothing written to",
 }
 
 
@@ -44,7 +46,7 @@ class Summary:
         if outcome.files:
             self._files(outcome)
         if outcome.checks:
-            self._checks(outcome.checks)
+            self.show_checks(outcome.checks)
         self._line()
         untouched = "byte for byte as before (checked)" if outcome.reset else "CHANGED during the run"
         self._line(f"Reset to starter: {self._mark(outcome.reset)} {untouched}")
@@ -110,9 +112,10 @@ class Summary:
             extra = f"  + trace {human_size(trace):>8}" if trace else ""
             self._line(f"  {self._mark(file.ok)} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
-    def _checks(self, checks: Sequence[Check]) -> None:
+    def show_checks(self, checks: Sequence[Check], title: str = "Verification") -> None:
+        """One line a check, with every problem below it."""
         self._line()
-        self._line("Verification:", "bold")
+        self._line(f"{title}:", "bold")
         width = max(len(check.title) for check in checks)
         for check in checks:
             mark = self._mark(check.ok, warned=check.outcome == "warned")
@@ -169,6 +172,8 @@ def _last_line(outcome: Outcome) -> str:
         return message if message.startswith(outcome.name) else f"{outcome.name}: {message}"
     if not outcome.reset:
         return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
+    if not outcome.checks:
+        return f"{outcome.name}: fresh, nothing to do."
     what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"
     warned = sum(check.outcome == "warned" for check in outcome.checks)
     checks = f"all {len(outcome.checks)} checks passed" + (f", {warned} with a warning" if warned else "")

@@ -1,0 +1,87 @@
+"""Everything that can go wrong for a user, as types with the facts as fields.
+
+The sentence a person reads is made here and nowhere else: it names the thing, the place and the next
+step. `exit_code` says which of the documented exit codes follows; `kind` is the stable word for machines.
+"""
+
+from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE, GoldsmithError
+from goldsmith.errors.course import (
+    BadConfig,
+    FolderNotEmpty,
+    NoSolution,
+    NotACourse,
+    NothingChosen,
+    SolutionFitsNothing,
+    SolutionIsAmbiguous,
+    SolutionsCollide,
+    UnknownAssignment,
+    Unreadable,
+)
+from goldsmith.errors.gold import (
+    Busy,
+    CannotWrite,
+    Failed,
+    GoldIsStale,
+    GoldKept,
+    GoldRefused,
+    GoldUnreadable,
+    Interrupted,
+    MenuLeft,
+    TreeChanged,
+    Unexpected,
+    UnknownRevision,
+)
+from goldsmith.errors.recipe import (
+    DeviceMissing,
+    MissingPackage,
+    NoModelFound,
+    NoRecipe,
+    RecipeKilled,
+    RecipeLeftEarly,
+    RecipeMisused,
+    RecipeOutOfMemory,
+    RecipeRaised,
+    RecipeSyntax,
+    RecipeTimedOut,
+)
+
+__all__ = [
+    "AGAINST",
+    "COULD_NOT_RUN",
+    "INTERRUPTED",
+    "USAGE",
+    "BadConfig",
+    "Busy",
+    "CannotWrite",
+    "DeviceMissing",
+    "Failed",
+    "FolderNotEmpty",
+    "GoldIsStale",
+    "GoldKept",
+    "GoldRefused",
+    "GoldUnreadable",
+    "GoldsmithError",
+    "Interrupted",
+    "MenuLeft",
+    "MissingPackage",
+    "NoModelFound",
+    "NoRecipe",
+    "NoSolution",
+    "NotACourse",
+    "NothingChosen",
+    "RecipeKilled",
+    "RecipeLeftEarly",
+    "RecipeMisused",
+    "RecipeOutOfMemory",
+    "RecipeRaised",
+    "RecipeSyntax",
+    "RecipeTimedOut",
+    "SolutionFitsNothing",
+    "SolutionIsAmbiguous",
+    "SolutionsCollide",
+    "TreeChanged",
+    "Unexpected",
+    "UnknownAssignment",
+    "UnknownRevision",
+    "Unreadable",
+]

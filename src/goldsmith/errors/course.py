@@ -1,0 +1,136 @@
+"""What can be wrong with a course, its configuration, its assignments and their solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import COULD_NOT_RUN, USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class NotACourse(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    start: Path
+
+    def sentence(self) -> str:
+        return (
+            f"{self.start} is not inside a course: neither it nor a folder above it has goldsmith.toml or "
+            "src/assignments/; change into one, or make one with `goldsmith init --example DIR`."
+        )
+
+
+@dataclass(eq=False)
+class BadConfig(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    file: Path
+    problem: str
+    key: str | None = None
+    line: int | None = None
+
+    def sentence(self) -> str:
+        place = f"{self.file}" + (f", line {self.line}" if self.line else "")
+        key = f"`{self.key}`: " if self.key else ""
+        return f"{place}: {key}{self.problem}{'' if self.problem.endswith('?') else '.'}"
+
+
+@dataclass(eq=False)
+class UnknownAssignment(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    nearest: Sequence[str]
+    known: Sequence[str]
+    folder: Path
+    exists: bool = True
+
+    def sentence(self) -> str:
+        if not self.exists:
+            hint = "that folder does not exist; `assignments` in the configuration names it."
+        elif self.nearest:
+            hint = "did you mean " + " or ".join(self.nearest) + "?"
+        elif self.known:
+            hint = "there are " + ", ".join(self.known) + "."
+        else:
+            hint = "there are no assignments there yet."
+        return f"No assignment is called {self.name!r} in {self.folder}; {hint}"
+
+
+@dataclass(eq=False)
+class NothingChosen(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    known: Sequence[str]
+
+    def sentence(self) -> str:
+        if not self.known:
+            return "This course has no assignments yet; nothing to generate."
+        return f"Name an assignment or `all` (there is no terminal to ask on); found: {', '.join(self.known)}."
+
+
+@dataclass(eq=False)
+class NoSolution(GoldsmithError):
+    exit_code: ClassVar[int] = COULD_NOT_RUN
+    assignment: str
+    expected: Path
+    orphans: Sequence[Path] = ()
+
+    def sentence(self) -> str:
+        orphans = ""
+        if self.orphans:
+            orphans = f" ({', '.join(str(path) for path in self.orphans)} fits no assignment)"
+        return (
+            f"{self.assignment} has no solution: put <name>_solution.py for each <name>.py it replaces into "
+            f"{self.expected}/{orphans}."
+        )
+
+
+@dataclass(eq=False)
+class SolutionFitsNothing(GoldsmithError):
+    file: Path
+    wanted: Path
+
+    def sentence(self) -> str:
+        return (
+            f"{self.file} replaces nothing: the starter has no {self.wanted}; rename one of them, or drop "
+            "`_solution` from the name to add the file as it is."
+        )
+
+
+@dataclass(eq=False)
+class SolutionIsAmbiguous(GoldsmithError):
+    file: Path
+    assignments: Sequence[str]
+    solutions: Path
+
+    def sentence(self) -> str:
+        names = " and ".join(self.assignments)
+        return f"{self.file} fits {names}; move it into {self.solutions}/<assignment>/ of the one it belongs to."
+
+
+@dataclass(eq=False)
+class SolutionsCollide(GoldsmithError):
+    first: Path
+    second: Path
+    target: Path
+
+    def sentence(self) -> str:
+        return f"{self.first} and {self.second} both take the place of {self.target}; keep one of them."
+
+
+@dataclass(eq=False)
+class Unreadable(GoldsmithError):
+    path: Path
+    reason: str
+
+    def sentence(self) -> str:
+        return f"{self.path} cannot be read ({self.reason}); make it readable, or add it to `exclude`."
+
+
+@dataclass(eq=False)
+class FolderNotEmpty(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    folder: Path
+
+    def sentence(self) -> str:
+        return f"{self.folder} exists and is not an empty folder; name a new one. Nothing was written."

@@ -1,0 +1,131 @@
+"""What can be wrong with gold, and what can keep it from being made or published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import AGAINST, INTERRUPTED, USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class GoldRefused(GoldsmithError):
+    outcome: ClassVar[str] = "refused"
+    assignment: str
+    problems: Sequence[str]
+
+    def sentence(self) -> str:
+        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        return f"gold refused: {self.problems[0]}{more}. Mend it, or allow it by name in the recipe: allow={{…}}."
+
+
+@dataclass(eq=False)
+class GoldIsStale(GoldsmithError):
+    exit_code: ClassVar[int] = AGAINST
+    outcome: ClassVar[str] = "stale"
+    assignment: str
+    tensors: int
+
+    def sentence(self) -> str:
+        what = f"{self.tensors} tensors" if self.tensors else "its documentation"
+        return f"regenerating would change {what}; see `goldsmith diff {self.assignment}`, then generate it."
+
+
+@dataclass(eq=False)
+class GoldKept(GoldsmithError):
+    exit_code: ClassVar[int] = AGAINST
+    outcome: ClassVar[str] = "stale"
+    assignment: str
+    tensors: int
+
+    def sentence(self) -> str:
+        return f"the old gold was kept: {self.tensors} of its tensors would change; say --yes to replace it."
+
+
+@dataclass(eq=False)
+class UnknownRevision(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    revision: str
+    folder: Path
+    reason: str
+
+    def sentence(self) -> str:
+        return f"git has no gold at {self.folder} in {self.revision!r} ({self.reason})."
+
+
+@dataclass(eq=False)
+class TreeChanged(GoldsmithError):
+    outcome: ClassVar[str] = "refused"
+    paths: Sequence[Path]
+
+    def sentence(self) -> str:
+        names = ", ".join(str(path) for path in self.paths[:3]) + (" and more" if len(self.paths) > 3 else "")
+        return (
+            f"{names} changed while the recipe ran, by the recipe or by hand; look at what changed (git diff), "
+            "then run again."
+        )
+
+
+@dataclass(eq=False)
+class GoldUnreadable(GoldsmithError):
+    path: Path
+    problem: str
+
+    def sentence(self) -> str:
+        return f"{self.path} is not usable gold: {self.problem}; make it anew with `goldsmith generate`."
+
+
+@dataclass(eq=False)
+class CannotWrite(GoldsmithError):
+    path: Path
+    reason: str
+
+    def sentence(self) -> str:
+        return f"{self.path} cannot be written ({self.reason}); free space or permissions, then run again."
+
+
+@dataclass(eq=False)
+class Busy(GoldsmithError):
+    folder: Path
+    holder: str
+
+    def sentence(self) -> str:
+        return f"{self.folder} is in use by {self.holder}; wait for it, or leave out --no-wait."
+
+
+@dataclass(eq=False)
+class MenuLeft(GoldsmithError):
+    exit_code: ClassVar[int] = INTERRUPTED
+
+    def sentence(self) -> str:
+        return "Nothing chosen, nothing done."
+
+
+@dataclass(eq=False)
+class Interrupted(GoldsmithError):
+    exit_code: ClassVar[int] = INTERRUPTED
+
+    def sentence(self) -> str:
+        return "Interrupted. The starter is untouched and gold that was not finished was not published."
+
+
+@dataclass(eq=False)
+class Failed(GoldsmithError):
+    """A run that another command needed did not succeed; its own sentence says why."""
+
+    message: str
+
+    def sentence(self) -> str:
+        return self.message
+
+
+@dataclass(eq=False)
+class Unexpected(GoldsmithError):
+    """A fault of goldsmith itself."""
+
+    error: str
+
+    def sentence(self) -> str:
+        return f"goldsmith itself failed ({self.error}); --debug shows where. The starter is untouched."

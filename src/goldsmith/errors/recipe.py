@@ -1,0 +1,150 @@
+"""What can be wrong with a recipe, and how its run can end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class NoRecipe(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    assignment: str
+    recipe: Path
+
+    def sentence(self) -> str:
+        return (
+            f"{self.assignment} has no recipe ({self.recipe}); say what to make and one will be written to "
+            f"start from: `goldsmith generate {self.assignment} --kind outputs|checkpoint|both`."
+        )
+
+
+@dataclass(eq=False)
+class NoModelFound(GoldsmithError):
+    assignment: str
+    recipe: Path
+    tried: Sequence[str]
+
+    def sentence(self) -> str:
+        if self.tried:
+            reason = "none of its models could be built and called (" + "; ".join(self.tried) + ")"
+        else:
+            reason = "its solution defines no torch.nn.Module"
+        return (
+            f"No recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand: "
+            "functions marked @goldsmith.case that call case.input, case.model and case.record."
+        )
+
+
+@dataclass(eq=False)
+class RecipeSyntax(GoldsmithError):
+    file: Path
+    line: int
+    problem: str
+    text: str
+
+    def sentence(self) -> str:
+        code = f": {self.text.strip()}" if self.text.strip() else ""
+        return f"{self.file}, line {self.line}: {self.problem}{code}"
+
+
+@dataclass(eq=False)
+class RecipeRaised(GoldsmithError):
+    recipe: Path
+    case: str | None
+    error: str
+    trace: Sequence[str] = field(default=())
+
+    def sentence(self) -> str:
+        where = f"case {self.case} of {self.recipe}" if self.case else f"{self.recipe}"
+        return f"{where} raised {self.error}"
+
+
+@dataclass(eq=False)
+class RecipeMisused(GoldsmithError):
+    """The recipe called goldsmith in a way that cannot make gold."""
+
+    recipe: Path
+    case: str | None
+    problem: str
+    place: str | None = None
+
+    def sentence(self) -> str:
+        where = self.place or str(self.recipe)
+        case = f"case {self.case}: " if self.case else ""
+        return f"{where}: {case}{self.problem}"
+
+
+@dataclass(eq=False)
+class RecipeLeftEarly(GoldsmithError):
+    recipe: Path
+    case: str | None
+    how: str
+
+    def sentence(self) -> str:
+        where = f"in case {self.case}" if self.case else "before its cases had run"
+        return f"{self.recipe} left early ({self.how}) {where}; gold is only made when every case has finished."
+
+
+@dataclass(eq=False)
+class RecipeKilled(GoldsmithError):
+    recipe: Path
+    case: str | None
+    signal: str
+
+    def sentence(self) -> str:
+        where = f" in case {self.case}" if self.case else ""
+        why = {
+            "SIGKILL": ": most likely the machine ran out of memory; use smaller sizes in the recipe",
+            "SIGSEGV": ": native code crashed",
+            "SIGABRT": ": native code gave up",
+        }.get(self.signal, "")
+        return f"{self.recipe} was killed by {self.signal}{where}{why}."
+
+
+@dataclass(eq=False)
+class RecipeOutOfMemory(GoldsmithError):
+    recipe: Path
+    case: str | None
+    error: str
+
+    def sentence(self) -> str:
+        where = f" in case {self.case}" if self.case else ""
+        return f"{self.recipe} ran out of memory{where} ({self.error}); use smaller sizes in the recipe."
+
+
+@dataclass(eq=False)
+class RecipeTimedOut(GoldsmithError):
+    recipe: Path
+    case: str | None
+    seconds: float
+
+    def sentence(self) -> str:
+        where = f" in case {self.case}" if self.case else ""
+        return (
+            f"{self.recipe} was still running{where} after {self.seconds:g} s and was stopped; "
+            "allow more with --timeout SECONDS."
+        )
+
+
+@dataclass(eq=False)
+class MissingPackage(GoldsmithError):
+    package: str
+    needed_by: str
+
+    def sentence(self) -> str:
+        extra = "'goldsmith[torch]'" if self.package == "torch" else self.package
+        return f"{self.needed_by} needs {self.package}, which is not installed: pip install {extra}"
+
+
+@dataclass(eq=False)
+class DeviceMissing(GoldsmithError):
+    device: str
+    available: Sequence[str]
+
+    def sentence(self) -> str:
+        return f"There is no device {self.device!r} here; available: {', '.join(self.available)}."

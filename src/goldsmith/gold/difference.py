@@ -1,0 +1,120 @@
+"""What changed between two golds, tensor by tensor. Hashes decide what is loaded; equal tensors are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.gold.arrays import is_array, is_tensor, walk
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
+from goldsmith.gold.tolerances import Tolerance
+
+ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
+
+
+class TensorChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One tensor that is not what it was.
+
+    `largest` is the largest change of an element, `relative` the same over the tensor's root mean square, and
+    `excess` over what its tolerance allows: at most 1 means that a comparison would not notice.
+    """
+
+    case: str
+    path: str
+    change: str
+    before: str | None = None
+    after: str | None = None
+    largest: float | None = None
+    relative: float | None = None
+    excess: float | None = None
+
+
+def gold_changes(before: Path | None, after: Path) -> list[TensorChange]:
+    """Every tensor that was added, removed or changed; `before` may be no gold at all."""
+    old = {case.name: case for case in read_manifest(before).cases} if before else {}
+    new = {case.name: case for case in read_manifest(after).cases}
+    found: list[TensorChange] = []
+    for name in dict.fromkeys([*old, *new]):
+        found += _case_changes(name, old.get(name), new.get(name), before, after)
+    return found
+
+
+def _case_changes(
+    name: str, old: CaseEntry | None, new: CaseEntry | None, before: Path | None, after: Path
+) -> list[TensorChange]:
+    mine = {item.path: item for item in old.tensors} if old else {}
+    theirs = {item.path: item for item in new.tensors} if new else {}
+    found: list[TensorChange] = []
+    changed: list[str] = []
+    for path in dict.fromkeys([*mine, *theirs]):
+        one, two = mine.get(path), theirs.get(path)
+        if one is None or two is None:
+            kind = ADDED if one is None else REMOVED
+            found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
+        elif one.sha256 != two.sha256:
+            if (one.shape, one.dtype) == (two.shape, two.dtype):
+                changed.append(path)
+            else:
+                kind = SHAPE if one.shape != two.shape else DTYPE
+                found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
+    if changed and old and new and before:
+        first, second = _leaves(before / old.file), _leaves(after / new.file)
+        found += [_values(name, path, mine[path], first[path], second[path]) for path in changed]
+    return found
+
+
+def _leaves(file: Path) -> dict[str, Any]:
+    return {path: leaf for key, value in read_payload(file).items() for path, leaf in walk(value, str(key))}
+
+
+def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any) -> TensorChange:
+    kind = _type(entry)
+    if not _is_number(one):
+        return TensorChange(case=case, path=path, change=VALUES, before=repr(one), after=repr(two))
+    largest, relative, excess = _sizes(_wide(one), _wide(two), entry.tolerance)
+    return TensorChange(
+        case=case, path=path, change=VALUES, before=kind, after=kind, largest=largest, relative=relative, excess=excess
+    )
+
+
+def _sizes(one: Any, two: Any, tolerance: Tolerance | None) -> tuple[float | None, float | None, float | None]:
+    """Over elements finite on both sides; an element that became NaN or infinite exceeds everything."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        both = np.isfinite(one) & np.isfinite(two)
+        same = (one == two) | (np.isnan(one) & np.isnan(two))
+        broken = bool((~both & ~same).any())
+        gap = np.abs(two - one)[both]
+        largest = float(gap.max()) if gap.size else None
+        rms = float(np.sqrt(np.mean(np.abs(one[both]) ** 2))) if gap.size else 0.0
+        relative = largest / rms if largest is not None and rms else None
+        excess = None
+        if tolerance is not None and gap.size:
+            allowed = tolerance.atol + tolerance.rtol * np.abs(one[both])
+            ratio = np.where(gap == 0, 0.0, gap / allowed)
+            excess = float(ratio.max())
+    if broken:
+        return None, None, None
+    return largest, relative, excess
+
+
+def _wide(value: Any) -> Any:
+    import numpy as np
+
+    if is_tensor(value):
+        value = value.detach().cpu()
+        value = (value.double() if value.is_floating_point() else value).numpy()
+    array = np.asarray(value)
+    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return is_array(value) or isinstance(value, int | float)
+
+
+def _type(entry: TensorEntry | None) -> str | None:
+    return f"{entry.dtype} {list(entry.shape)}" if entry else None

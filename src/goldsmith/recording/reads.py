@@ -1,0 +1,47 @@
+"""Which files of the course a recipe read: modules it imported and data it opened, as Python's audit events tell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+_WRITING = os.O_WRONLY | os.O_RDWR
+
+
+class Reads:
+    """Listens from `listen()` on; what other processes read, or native code by itself, is not heard."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = f"{root}{os.sep}"
+        self._found: set[str] = set()
+        self._busy = False
+
+    def listen(self) -> None:
+        sys.addaudithook(self._hear)
+
+    def paths(self) -> tuple[str, ...]:
+        """Relative to the root, sorted; only what is there as a file."""
+        here = (path for path in self._found if os.path.isfile(path))
+        return tuple(sorted(Path(path).relative_to(self._root).as_posix() for path in here))
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or self._busy:
+            return
+        name, mode, flags = arguments
+        if not isinstance(name, str | bytes) or _is_writing(mode, flags):
+            return
+        self._busy = True
+        try:
+            path = os.path.abspath(os.fsdecode(name))
+        finally:
+            self._busy = False
+        if path.startswith(self._root):
+            self._found.add(path)
+
+
+def _is_writing(mode: object, flags: object) -> bool:
+    if isinstance(mode, str):
+        return bool(set(mode) & set("wax+"))
+    return isinstance(flags, int) and bool(flags & _WRITING)
