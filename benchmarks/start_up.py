@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -36,6 +37,15 @@ def heavy_imports(arguments: list[str], folder: Path) -> str:
     return run.stderr.strip() or "neither"
 
 
+def fifty_assignments(folder: Path) -> Path:
+    """A course of fifty assignments with gold: copies of the bundled Scratch-3."""
+    course = copy_example(folder).root
+    for number in range(4, 51):
+        for part in ("src/assignments", "private/solutions", "tests/internal/fixtures"):
+            shutil.copytree(course / part / "scratch-3", course / part / f"scratch-{number}")
+    return course
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         course = copy_example(Path(temporary, "course")).root
@@ -46,6 +56,9 @@ def main() -> None:
             seconds = median_seconds([*GOLDSMITH, *arguments], course)
             name = "goldsmith " + " ".join(arguments)
             print(f"{name:28} {seconds * 1e3:6.0f} ms {seconds / floor:20.1f} x  {heavy_imports(arguments, course)}")
+        fifty = fifty_assignments(Path(temporary, "fifty"))
+        seconds = median_seconds([*GOLDSMITH, "status"], fifty)
+        print(f"{'  of fifty assignments':28} {seconds * 1e3:6.0f} ms {seconds / floor:20.1f} x")
 
 
 if __name__ == "__main__":

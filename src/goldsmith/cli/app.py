@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import diff, generate, init, status, verify
+from goldsmith.cli import diff, doctor, generate, init, status, verify
 
 app = typer.Typer(
     name="goldsmith",
@@ -24,6 +24,7 @@ app.command("generate")(generate.generate)
 app.command("status")(status.status)
 app.command("verify")(verify.verify)
 app.command("diff")(diff.diff)
+app.command("doctor")(doctor.doctor)
 
 
 def _show_version(wanted: bool) -> None:

@@ -26,7 +26,9 @@ NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_
 
 
 @contextlib.contextmanager
-def shown_errors(command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = ()) -> Iterator[None]:
+def shown_errors(
+    command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = (), subjects: str = "assignments"
+) -> Iterator[None]:
     """One sentence on standard error and the right exit code; with --json an object that says the same.
 
     `finished` are the subjects that were done before; the object lists them.
@@ -42,7 +44,7 @@ def shown_errors(command: str, *, as_json: bool, debug: bool, finished: Sequence
         if as_json:
             from goldsmith.report import report
 
-            print(report(command, False, "assignments", finished, error))
+            print(report(command, False, subjects, finished, error))
         print(f"goldsmith {command}: {error}", file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
 

@@ -150,7 +150,7 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
     blank = _text(msgspec.structs.replace(manifest, digest=""))
     if hashlib.sha256(blank).hexdigest() != manifest.digest:

@@ -6,6 +6,7 @@ Code of the course is only ever imported in the child. What the gold must look l
 from goldsmith.recording.cases import Case
 from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.machine import Fact, examine
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import NO_RESULT, Event, Failure, Frame, Job, Proposal, Result
 from goldsmith.recording.registry import case, checkpoint
@@ -16,6 +17,7 @@ __all__ = [
     "Case",
     "Ending",
     "Event",
+    "Fact",
     "Failure",
     "Frame",
     "Job",
@@ -25,6 +27,7 @@ __all__ = [
     "Watcher",
     "case",
     "checkpoint",
+    "examine",
     "main",
     "run_side_by_side",
     "seed_everything",

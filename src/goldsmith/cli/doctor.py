@@ -1,0 +1,54 @@
+"""`goldsmith doctor`: what on this machine bears on determinism."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, shown_errors
+
+if TYPE_CHECKING:
+    from goldsmith.recording import Fact
+
+
+def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
+    """Say what on this machine bears on the bits that come out of a recipe, and what each fact means.
+
+    Exit codes: 0 nothing interferes, 1 something does.
+    """
+    with shown_errors("doctor", as_json=json, debug=debug, subjects="facts"):
+        from goldsmith.recording import examine
+
+        facts = examine()
+        bad = [fact for fact in facts if fact.outcome == "warning"]
+        if json:
+            from goldsmith.report import report
+
+            print(report("doctor", not bad, "facts", facts))
+        else:
+            _show(facts, bad, no_color)
+    raise typer.Exit(1 if bad else 0)
+
+
+def _show(facts: list[Fact], bad: list[Fact], no_color: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(no_color=no_color or None)
+    if not console.is_terminal:
+        console.width = 240
+    colours = {"ok": "green", "note": "cyan", "warning": "yellow"}
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "what", "here", "what it means"):
+        table.add_column(heading)
+    for fact in facts:
+        table.add_row(Text(fact.outcome, style=colours[fact.outcome]), fact.name, fact.value, fact.meaning)
+    console.print(table)
+    console.print()
+    names = ", ".join(fact.name for fact in bad)
+    verdict = (
+        f"Look at {names} before you trust gold made here." if bad else "Nothing here interferes with making gold."
+    )
+    console.print(verdict, style="bold", highlight=False)

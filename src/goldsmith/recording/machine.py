@@ -1,0 +1,89 @@
+"""What on this machine bears on the bits a recipe produces: each fact with what it means."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import msgspec
+
+_VARIABLES = {
+    "PYTHONHASHSEED": "overridden: recipes run with 0, so that sets and dicts of strings keep one order",
+    "OMP_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
+    "MKL_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
+    "CUBLAS_WORKSPACE_CONFIG": "overridden: recipes run with :4096:8, which cuBLAS needs to be deterministic",
+    "ATEN_CPU_CAPABILITY": "passed on and recorded: torch then uses other instructions, and other bits come out",
+    "ONEDNN_MAX_CPU_ISA": "passed on and recorded: oneDNN then uses other instructions, and other bits come out",
+    "MKL_CBWR": "passed on and recorded: MKL then trades speed for the same bits on other processors",
+    "NVIDIA_TF32_OVERRIDE": "interferes: it can force TF32 on, which costs three digits; unset it",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "interferes: it forces TF32 on, which costs three digits; unset it",
+    "PYTHONPATH": "passed on: modules found there can stand in for a package; the course's own code still wins",
+}
+_INTERFERING = ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One thing about this machine; `outcome` is ok, note or warning."""
+
+    name: str
+    outcome: str
+    value: str
+    meaning: str
+
+
+def examine() -> list[Fact]:
+    """Everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
+    return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk()]
+
+
+def _versions() -> Iterator[Fact]:
+    yield Fact("python", "ok", platform.python_version(), "recorded; another minor version makes gold stale")
+    for package, extra in (("numpy", ""), ("torch", "pip install 'goldsmith[torch]'")):
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            yield Fact(package, "note", "not installed", f"recipes that need it are refused: {extra}")
+            continue
+        yield Fact(package, "ok", version, "recorded; another version makes gold stale")
+    git = shutil.which("git")
+    meaning = "commits are recorded, revisions can be compared" if git else "no commit is recorded with gold"
+    yield Fact("git", "ok" if git else "warning", git or "not found", meaning)
+
+
+def _processor() -> Iterator[Fact]:
+    cores = str(os.cpu_count() or 1)
+    yield Fact("cores", "ok", cores, "two runs go side by side, so two cores make generating quickest")
+    yield Fact("platform", "ok", f"{platform.system()} {platform.machine()}", "recorded; other processors, other bits")
+
+
+def _torch() -> Iterator[Fact]:
+    try:
+        import torch
+    except ImportError:
+        return
+    capability = torch.backends.cpu.get_cpu_capability()
+    yield Fact("cpu-capability", "ok", capability, "recorded; weights drawn from one seed differ between capabilities")
+    devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        devices.append("mps")
+    meaning = "usable with --device; record gold on the CPU unless it must be there"
+    yield Fact("devices", "ok", ", ".join(["cpu", *devices]), meaning)
+
+
+def _variables() -> Iterator[Fact]:
+    for name, meaning in _VARIABLES.items():
+        if name in os.environ:
+            yield Fact(name, "warning" if name in _INTERFERING else "note", os.environ[name], meaning)
+
+
+def _disk() -> Iterator[Fact]:
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    outcome = "ok" if free > 10**9 else "warning"
+    yield Fact(
+        "temporary-folder", outcome, f"{folder}, {free / 1e9:.1f} GB free", "private copies of the course go there"
+    )

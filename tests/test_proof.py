@@ -1,0 +1,247 @@
+"""Gold that proves itself: traceable, never silently stale, damage found, changes shown before they are made."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
+from goldsmith.gold import inspect_gold, read_manifest
+from terminal import Terminal
+
+USES_MORE = """
+    from pathlib import Path
+    from src.shared.tables import OFFSET
+
+    @gs.case
+    def gold_output(case):
+        table = np.loadtxt(Path(__file__).parents[3] / "data" / "table.csv")
+        case.record("y", scale(case.input("x", lambda: table)) + OFFSET)
+"""
+
+
+@pytest.fixture
+def made(course: CourseOnDisk) -> CourseOnDisk:
+    """A course with gold that uses a module and a data file beyond its own folder."""
+    course.write({"src/shared/tables.py": "OFFSET = 3.0\n", "data/table.csv": "1\n2\n4\n", "data/unused.csv": "9\n"})
+    course.write({RECIPE_FILE: recipe(USES_MORE)})
+    assert course.run("generate", "hw1").code == 0
+    return course
+
+
+def reasons(course: CourseOnDisk) -> list[str]:
+    (item,) = course.run("status", "--json").json["assignments"]
+    return list(item["reasons"])
+
+
+# --- provenance and staleness
+
+
+def test_everything_the_recipe_used_is_in_the_manifest(made: CourseOnDisk) -> None:
+    reads = read_manifest(made.gold()).provenance.reads
+    assert sorted(reads) == ["data/table.csv", "src/shared/tables.py"]
+    assert reasons(made) == []
+
+
+@pytest.mark.parametrize("name", ["src/shared/tables.py", "data/table.csv", SOLUTION_FILE, RECIPE_FILE])
+def test_gold_is_stale_when_anything_it_was_made_from_changed(made: CourseOnDisk, name: str) -> None:
+    path = made.root / name
+    path.write_text(path.read_text() + "\n")
+    assert reasons(made) == [f"{name} changed since the gold was made"]
+
+
+def test_what_it_did_not_use_makes_nothing_stale(made: CourseOnDisk) -> None:
+    (made.root / "data/unused.csv").write_text("changed")
+    assert reasons(made) == []
+    (made.root / "data/table.csv").unlink()
+    assert reasons(made) == ["data/table.csv is gone"]
+
+
+def test_other_versions_make_gold_stale(made: CourseOnDisk, tmp_path: Path) -> None:
+    other = tmp_path / "site"
+    (other / "numpy-0.9.dist-info").mkdir(parents=True)
+    (other / "numpy-0.9.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.9\n")
+    (item,) = made.run("status", "--json", PYTHONPATH=str(other)).json["assignments"]
+    assert item["outcome"] == "stale"
+    assert "this is 0.9" in item["reasons"][0]
+
+
+def test_fresh_gold_is_left_alone_and_damaged_gold_is_not(made: CourseOnDisk) -> None:
+    assert made.run("generate", "hw1").last_line == "hw1: fresh, nothing to do."
+    assert made.run("generate", "hw1", "--seed", "7").last_line.startswith("hw1: gold published")
+    assert made.run("generate", "hw1").last_line.startswith("hw1: gold published")
+    path = made.gold() / "gold_output.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    assert made.run("generate", "hw1").last_line.startswith("hw1: gold published")
+    assert inspect_gold(made.gold())[1].ok
+
+
+# --- --check, diff, and asking
+
+
+def test_check_writes_nothing_and_says_whether_anything_would_change(made: CourseOnDisk) -> None:
+    shutil.rmtree(made.root / ".goldsmith")
+    before = made.snapshot(".")
+    assert made.run("generate", "all", "--check", yes=False).code == 0
+    assert made.snapshot(".") == before
+    made.write({SOLUTION_FILE: "def scale(x):\n    return x * 2.0 + 1.5\n"})
+    before = made.snapshot(".")
+    run = made.run("generate", "hw1", "--check", "--json", yes=False)
+    assert run.code == 1
+    (item,) = run.json["assignments"]
+    assert (item["outcome"], len(item["changes"])) == ("stale", 1)
+    assert made.snapshot(".") == before
+
+
+def test_diff_shows_each_tensor_and_its_size_beside_the_tolerance(made: CourseOnDisk) -> None:
+    made.git("init", "--quiet")
+    made.git("add", "--all")
+    made.git("commit", "--quiet", "-m", "gold")
+    assert made.run("diff", "hw1").last_line == "hw1: no tensor changed by regenerating."
+    body = USES_MORE.replace("+ OFFSET)", "+ OFFSET + 0.5)\n        case.record('extra', np.arange(4))")
+    made.write({RECIPE_FILE: recipe(body)})
+    run = made.run("diff", "hw1", "--json")
+    assert run.code == 1
+    changes = {item["path"]: item for item in run.json["assignments"][0]["changes"]}
+    assert {path: item["change"] for path, item in changes.items()} == {
+        "output": "removed",
+        "output.y": "added",
+        "output.extra": "added",
+    }
+    made.write({RECIPE_FILE: recipe(USES_MORE.replace("+ OFFSET)", "+ OFFSET + 0.5)"))})
+    (change,) = made.run("diff", "hw1", "--json").json["assignments"][0]["changes"]
+    assert change["change"] == "values"
+    assert change["largest"] == pytest.approx(0.5)
+    assert change["excess"] > 100
+    assert made.run("generate", "hw1").code == 0
+    since = made.run("diff", "hw1", "HEAD")
+    assert since.code == 1
+    assert since.last_line == "hw1: 1 tensor changed since HEAD."
+    assert "values" in since.out
+    unknown = made.run("diff", "hw1", "nowhere")
+    assert unknown.code == 2
+    assert "git has no gold at tests/internal/fixtures/hw1 in 'nowhere'" in unknown.err
+
+
+def test_without_yes_or_a_person_the_old_gold_stays(made: CourseOnDisk) -> None:
+    made.write({SOLUTION_FILE: "def scale(x):\n    return x * 3.0\n"})
+    before = made.gold_bytes()
+    run = made.run("generate", "hw1", yes=False)
+    assert run.code == 1
+    assert "the old gold was kept: 1 of its tensors would change; say --yes" in run.last_line
+    assert made.gold_bytes() == before
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_person_sees_the_changes_and_decides(made: CourseOnDisk, answer: str) -> None:
+    made.write({SOLUTION_FILE: "def scale(x):\n    return x * 3.0\n"})
+    before = made.gold_bytes()
+    terminal = Terminal(["generate", "hw1"], made.root)
+    terminal.wait_for("1 tensors of the gold would change. Replace it?")
+    assert "of its tolerance" in terminal.screen
+    terminal.keys(answer)
+    assert terminal.end() == (0 if answer == "y" else 1)
+    assert (made.gold_bytes() == before) is (answer == "n")
+
+
+# --- verify
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    course = numpy_course(tmp_path_factory.mktemp("verify") / "course")
+    assert course.run("generate", "hw1").code == 0
+    return course
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(data=st.data())
+def test_any_single_byte_that_changed_is_found_in_any_file(sound: CourseOnDisk, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(sound.gold_bytes())))
+    path = sound.gold() / name
+    content = path.read_bytes()
+    place = data.draw(st.integers(0, len(content) - 1))
+    damaged = bytearray(content)
+    damaged[place] ^= data.draw(st.integers(1, 255))
+    try:
+        path.write_bytes(damaged)
+        checks = inspect_gold(sound.gold())
+        assert not all(check.ok for check in checks)
+        assert name in " ".join(problem for check in checks for problem in check.problems)
+    finally:
+        path.write_bytes(content)
+    assert all(check.ok for check in inspect_gold(sound.gold()))
+
+
+def test_verify_names_what_is_damaged_missing_and_sound(made: CourseOnDisk) -> None:
+    run = made.run("verify")
+    assert run.code == 0
+    assert run.last_line == "hw1: sound, all 11 checks passed."
+    path = made.gold() / "README.md"
+    path.write_text(path.read_text().replace("42", "43"))
+    run = made.run("verify", "hw1")
+    assert run.code == 1
+    assert "README.md has other bytes than were published" in run.out
+    shutil.rmtree(made.gold())
+    run = made.run("verify", "--json")
+    assert run.code == 3
+    assert run.json["assignments"][0]["outcome"] == "missing"
+
+
+def test_reproduce_runs_the_recipe_again(made: CourseOnDisk) -> None:
+    before = made.snapshot(".")
+    run = made.run("verify", "hw1", "--reproduce")
+    assert run.code == 0
+    assert "reproduced bit for bit" in run.last_line
+    assert made.snapshot(".") == before
+    made.write({SOLUTION_FILE: f"def scale(x):\n    return x * 2.0 + 1.0 + {2.0**-40}\n"})
+    run = made.run("verify", "hw1", "--reproduce")
+    assert run.code == 1
+    assert "1 tensors came out with other bits, all within tolerance; the same environment." in run.last_line
+    made.write({SOLUTION_FILE: "def scale(x):\n    return x\n"})
+    assert "not all within tolerance" in made.run("verify", "hw1", "--reproduce").last_line
+
+
+def test_bits_do_not_depend_on_where_when_and_under_what_it_runs(example: CourseOnDisk, tmp_path: Path) -> None:
+    """Identical bytes under another hash seed, thread variable, folder and time zone; other instructions stay close."""
+    assert example.run("generate", "scratch-1", "--force").code == 0
+    before = example.gold_bytes("scratch-1")
+    (tmp_path / "t").mkdir()
+    env = {
+        "PYTHONHASHSEED": "77",
+        "OMP_NUM_THREADS": "2",
+        "TMPDIR": str(tmp_path / "t"),
+        "LC_ALL": "C",
+        "TZ": "Asia/Tokyo",
+    }
+    run = example.run("generate", "scratch-1", "--force", "-C", str(example.root), cwd=tmp_path, **env)
+    assert run.last_line.startswith("scratch-1: nothing changed")
+    assert example.gold_bytes("scratch-1") == before
+    run = example.run("verify", "scratch-1", "--reproduce", "--json", ATEN_CPU_CAPABILITY="default")
+    (item,) = run.json["assignments"]
+    names = {change["path"].split(".")[0] for change in item["changes"]}
+    if item["changes"]:
+        assert any("cpu_capability was" in text for text in item["environment"])
+    assert all(change["relative"] is None or change["relative"] < 0.05 for change in item["changes"]), names
+
+
+# --- doctor
+
+
+def test_the_doctor_says_what_bears_on_determinism(tmp_path: Path) -> None:
+    anywhere = CourseOnDisk(tmp_path)
+    run = anywhere.run("doctor", "--json", ATEN_CPU_CAPABILITY="avx2")
+    facts = {fact["name"]: fact for fact in run.json["facts"]}
+    assert {"python", "numpy", "torch", "cpu-capability", "devices", "cores", "git"} <= facts.keys()
+    assert facts["ATEN_CPU_CAPABILITY"]["outcome"] == "note"
+    assert all(fact["meaning"] for fact in facts.values())
+    assert run.code == 0
+    run = anywhere.run("doctor", NVIDIA_TF32_OVERRIDE="1")
+    assert run.code == 1
+    assert run.last_line == "Look at NVIDIA_TF32_OVERRIDE before you trust gold made here."
