@@ -34,10 +34,13 @@ def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_pat
             continue
         if language not in ("python", "bash"):
             continue
-        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
+        script = text + f'\npwd > "{tmp_path}/where"\n'
+        command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", script]
         done = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
         ran += 1
+        if language == "bash":
+            where = Path((tmp_path / "where").read_text().strip())  # a `cd` holds for the rest of the page
     assert ran
 
 
