@@ -60,7 +60,7 @@ def test_the_json_has_every_fact_of_the_summary(generated: tuple[CourseOnDisk, R
         assert item["outcome"] == "published"
         assert item["reset"] is True
         assert [check["name"] for check in item["checks"]] == [
-            "loads", "keys", "nan", "inf", "declared", "constant", "range", "seed", "reproducible", "size",
+            "interface", "loads", "keys", "nan", "inf", "declared", "constant", "range", "seed", "reproducible", "size",
         ]  # fmt: skip
         assert all(check["outcome"] == "passed" for check in item["checks"])
         for file in item["files"]:

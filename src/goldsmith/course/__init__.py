@@ -4,6 +4,7 @@ Nothing here runs code of the course, writes files or knows what gold is.
 """
 
 from goldsmith.course.config import Config
+from goldsmith.course.drift import Drift, find_drift
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
@@ -14,9 +15,11 @@ __all__ = [
     "Assignment",
     "Config",
     "Course",
+    "Drift",
     "Placement",
     "copy_example",
     "example_folder",
     "find_course",
+    "find_drift",
     "placements",
 ]

@@ -15,10 +15,11 @@ class GoldRefused(GoldsmithError):
     outcome: ClassVar[str] = "refused"
     assignment: str
     problems: Sequence[str]
+    hint: str
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"gold refused: {self.problems[0]}{more}. Mend it, or allow it by name in the recipe: allow={{…}}."
+        return f"gold refused: {self.problems[0]}{more}. Mend it, or accept it by name: {self.hint}."
 
 
 @dataclass(eq=False)

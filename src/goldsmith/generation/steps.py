@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from goldsmith.errors import (
 from goldsmith.generation.evidence import gather
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.freshness import FRESH, freshness
+from goldsmith.generation.interface import INTERFACE, check_interface
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, UNCHANGED, MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import ensure_recipe, make_job
@@ -155,6 +156,8 @@ def _steps(run: _Run, progress: Progress, staging: Staging) -> None:
         placed = placements(assignment)
         run.untouched = Untouched.begin(assignment)
     sources = hash_sources(assignment, placed)
+    run.checks = [check_interface(assignment, placed)]
+    _refuse_failed(run)
 
     staging.open()
     progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
@@ -170,11 +173,9 @@ def _steps(run: _Run, progress: Progress, staging: Staging) -> None:
         first, second = (workspace.scratch / "gold" for workspace in workspaces)
         evidence = gather(result, first, second, options)
         run.files = list(evidence.files.values())
-        run.checks = verify(evidence)
+        run.checks += verify(evidence)
         run.notes += _notes(result)
-        problems = [problem for check in run.checks for problem in check.problems]
-        if problems:
-            raise GoldRefused(assignment.name, problems)
+        _refuse_failed(run)
 
         progress.step(7)
         for item in run.files:
@@ -186,6 +187,19 @@ def _steps(run: _Run, progress: Progress, staging: Staging) -> None:
     changes = run.untouched.changes()
     if changes:
         raise TreeChanged(changes)
+
+
+def _refuse_failed(run: _Run) -> None:
+    problems = [problem for check in run.checks for problem in check.problems]
+    if problems:
+        raise GoldRefused(run.assignment.name, problems, hint=next(_hints(run)))
+
+
+def _hints(run: _Run) -> Iterator[str]:
+    """How what was refused can be accepted, where that is meant."""
+    if any(check.name == INTERFACE and not check.ok for check in run.checks):
+        yield f"allow-drift in [assignment.{run.assignment.name}] of goldsmith.toml, with a reason"
+    yield "allow={…} in the recipe, with a reason"
 
 
 def _finished(run: _Run, workspaces: list[Workspace], endings: list[Ending]) -> Result:
