@@ -73,6 +73,7 @@ def test_other_versions_make_gold_stale(made: CourseOnDisk, tmp_path: Path) -> N
 def test_fresh_gold_is_left_alone_and_damaged_gold_is_not(made: CourseOnDisk) -> None:
     assert made.run("generate", "hw1").last_line == "hw1: fresh, nothing to do."
     assert made.run("generate", "hw1", "--seed", "7").last_line.startswith("hw1: gold published")
+    assert made.run("generate", "hw1", "--check", yes=False).code == 0, "checked with the seed it was made with"
     assert made.run("generate", "hw1").last_line.startswith("hw1: gold published")
     path = made.gold() / "gold_output.npz"
     content = bytearray(path.read_bytes())

@@ -222,6 +222,12 @@ def test_torch_not_installed_while_needed(torch_course: CourseOnDisk, without_to
     assert "needs torch, which is not installed: pip install 'goldsmith[torch]'" in run.last_line
 
 
+def test_verifying_torch_gold_where_torch_is_missing_is_no_verdict(example: CourseOnDisk, without_torch: Path) -> None:
+    run = example.run("verify", "scratch-1", python=without_torch)
+    assert run.code == 3
+    assert "gold_output.pt needs torch, which is not installed" in run.err
+
+
 def test_numpy_recipes_work_where_torch_is_not_installed(course: CourseOnDisk, without_torch: Path) -> None:
     run = course.run("generate", "hw1", "--json", python=without_torch)
     assert run.code == 0, run.out + run.err

@@ -16,6 +16,7 @@ from goldsmith.cli.common import (
     NoColorOption,
     at_a_terminal,
     choose,
+    options_of,
     progress_on,
     shown_errors,
 )
@@ -94,7 +95,7 @@ def generate(
         chosen = _choose(found, assignments or [], interactive)
         show = _Show(as_json=json, no_color=no_color, verbose=verbose)
         if check:
-            _check(chosen, options, show, outcomes)
+            _check(chosen, options, show, outcomes, recorded_seed=seed is None)
         else:
             _run(found, chosen, options, interactive, yes, show, outcomes, wait=not no_wait)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
@@ -144,16 +145,22 @@ class _Show:
     verbose: bool
 
 
-def _check(chosen: list[Assignment], options: Options, show: _Show, outcomes: list[Outcome]) -> None:
-    """What would change, without writing anything into the course."""
+def _check(
+    chosen: list[Assignment], options: Options, show: _Show, outcomes: list[Outcome], *, recorded_seed: bool
+) -> None:
+    """What would change, without writing anything into the course; with the seed the gold was made with."""
     import tempfile
+
+    import msgspec
 
     from goldsmith.generation import rehearse
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
+        seed = options_of(assignment).seed if recorded_seed else options.seed
+        same = msgspec.structs.replace(options, seed=seed)
         with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
-            outcome = rehearse(assignment, options, progress, Path(folder, "gold"))
+            outcome = rehearse(assignment, same, progress, Path(folder, "gold"))
         _report(outcome, show, after=bool(outcomes))
         outcomes.append(outcome)
     _report_all(outcomes, show)

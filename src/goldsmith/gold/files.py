@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from goldsmith.errors import MissingPackage
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.facts import FileFacts
 
@@ -48,8 +49,10 @@ def read_payload(path: Path) -> dict[str, Any]:
     """The payload of a gold file. Raises whatever the reader raises when the file is not sound."""
     if path.suffix == ".npz":
         return _read_numpy(path)
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise MissingPackage("torch", path.name) from None
     payload = torch.load(path, weights_only=True, map_location="cpu")
     if not isinstance(payload, dict):
         return {"output": payload}
@@ -63,6 +66,8 @@ def read_back(path: Path) -> FileFacts:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         payload = read_payload(path)
         leaves = [leaf_facts(name, leaf) for key, value in payload.items() for name, leaf in walk(value, str(key))]
+    except MissingPackage:
+        raise
     except Exception as error:
         text = str(error).strip().splitlines()
         return FileFacts(path.name, digest, error=f"{type(error).__name__}: {text[0] if text else ''}")

@@ -152,6 +152,8 @@ def read_manifest(folder: Path) -> Manifest:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
+    if manifest.schema != SCHEMA:
+        raise GoldUnreadable(path, f"its schema is {manifest.schema}, this goldsmith reads {SCHEMA}")
     blank = _text(msgspec.structs.replace(manifest, digest=""))
     if hashlib.sha256(blank).hexdigest() != manifest.digest:
         raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")
