@@ -83,6 +83,14 @@ def test_fresh_gold_is_left_alone_and_damaged_gold_is_not(made: CourseOnDisk) ->
     assert inspect_gold(made.gold())[1].ok
 
 
+def test_damaged_gold_can_be_replaced_by_other_gold(made: CourseOnDisk) -> None:
+    (made.gold() / "gold_output.npz").write_bytes(b"not an archive")
+    made.write({SOLUTION_FILE: "def scale(x):\n    return x * 3.0\n"})
+    run = made.run("generate", "hw1", "--json")
+    assert run.code == 0, run.out + run.err
+    assert run.json["assignments"][0]["changes"][0]["before"] == "unreadable"
+
+
 # --- --check, diff, and asking
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.errors import GoldsmithError
 from goldsmith.gold.arrays import is_array, is_tensor, walk
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
@@ -61,9 +62,21 @@ def _case_changes(
                 kind = SHAPE if one.shape != two.shape else DTYPE
                 found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
     if changed and old and new and before:
-        first, second = _leaves(before / old.file), _leaves(after / new.file)
-        found += [_values(name, path, mine[path], first[path], second[path]) for path in changed]
+        first, second = _readable_leaves(before / old.file), _leaves(after / new.file)
+        found += [_values(name, path, mine[path], first[path], second[path]) for path in changed if path in first]
+        unread = [path for path in changed if path not in first]
+        found += [TensorChange(case=name, path=path, change=VALUES, before="unreadable") for path in unread]
     return found
+
+
+def _readable_leaves(file: Path) -> dict[str, Any]:
+    """Nothing where the old gold is damaged: that must not keep it from being replaced."""
+    try:
+        return _leaves(file)
+    except GoldsmithError:
+        raise
+    except Exception:
+        return {}
 
 
 def _leaves(file: Path) -> dict[str, Any]:
