@@ -60,13 +60,15 @@ def _verify(assignment: Assignment, reproduce: bool, no_color: bool) -> dict[str
     import msgspec
 
     from goldsmith.generation import environment_differences, rehearse
-    from goldsmith.gold import inspect_gold
+    from goldsmith.gold import inspect_gold, read_manifest
 
     item: dict[str, Any] = {"name": assignment.name, "outcome": "unchanged", "checks": [], "exit_code": 0}
     if not (assignment.gold / "manifest.json").is_file():
         return item | {"outcome": "missing", "exit_code": COULD_NOT_RUN}
     checks = inspect_gold(assignment.gold)
     item["checks"] = msgspec.to_builtins(checks)
+    if checks[0].ok:
+        item["advice"] = msgspec.to_builtins(read_manifest(assignment.gold).advice)
     if not all(check.ok for check in checks):
         return item | {"outcome": "refused", "exit_code": AGAINST}
     if reproduce:
@@ -87,12 +89,14 @@ def _show(item: dict[str, Any], no_color: bool) -> None:
     import msgspec
     from rich.console import Console
 
-    from goldsmith.gold import Check, TensorChange
+    from goldsmith.gold import Advice, Check, TensorChange
     from goldsmith.report import Summary, show_changes
 
     console = Console(no_color=no_color or None)
     if item["checks"]:
         Summary(console).show_checks(msgspec.convert(item["checks"], list[Check]), title=item["name"])
+    if item.get("advice"):
+        Summary(console).show_advice(msgspec.convert(item["advice"], list[Advice]))
     changes = msgspec.convert(item.get("changes", []), list[TensorChange])
     if changes:
         show_changes(console, changes)

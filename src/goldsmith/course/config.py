@@ -22,6 +22,7 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     title: str | None = None
     description: str | None = None
     allow_drift: dict[str, str] = {}
+    silence: dict[str, str] = {}
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -107,9 +108,10 @@ def _check(file: Path, config: Config, prefix: str) -> None:
     if _overlap(config.assignments, config.solutions):
         refuse("solutions", f"{config.solutions!r} and assignments ({config.assignments!r}) overlap")
     for name, assignment in config.assignment.items():
-        for part, reason in assignment.allow_drift.items():
-            if not reason.strip():
-                raise BadConfig(file, "needs its reason as text", key=f"assignment.{name}.allow-drift.{part}")
+        for key, reasons in (("allow-drift", assignment.allow_drift), ("silence", assignment.silence)):
+            for part, reason in reasons.items():
+                if not reason.strip():
+                    raise BadConfig(file, "needs its reason as text", key=f"assignment.{name}.{key}.{part}")
     if config.timeout <= 0:
         refuse("timeout", "must be more than 0 seconds")
     if config.threads < 1:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course.config import Config, read_config
+from goldsmith.course.config import AssignmentConfig, Config, read_config
 from goldsmith.course.litter import LITTER
 from goldsmith.errors import NotACourse, UnknownAssignment
 
@@ -94,18 +94,21 @@ class Assignment:
         return private if private.is_file() else self.starter / self.course.config.recipe
 
     @property
+    def config(self) -> AssignmentConfig:
+        """What the course says about this assignment."""
+        return self.course.config.assignment.get(self.name, AssignmentConfig())
+
+    @property
     def label(self) -> str:
-        configured = self.course.config.assignment.get(self.name)
-        if configured and configured.title:
-            return configured.title
+        if self.config.title:
+            return self.config.title
         return self.name[:1].upper() + self.name[1:]
 
     @property
     def description(self) -> str:
         """One line on what the assignment is about: from the configuration, else its README's heading."""
-        configured = self.course.config.assignment.get(self.name)
-        if configured and configured.description:
-            return configured.description
+        if self.config.description:
+            return self.config.description
         readme = self.starter / "README.md"
         if readme.is_file():
             for line in readme.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from goldsmith.gold import Check, TensorChange
+from goldsmith.gold import Advice, Check, TensorChange
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"
 
@@ -39,6 +39,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reset: bool = True
     notes: tuple[str, ...] = ()
     changes: tuple[TensorChange, ...] = ()
+    advice: tuple[Advice, ...] = ()
     next: tuple[str, ...] = ()
     error: Trouble | None = None
     exit_code: int = 0

@@ -34,6 +34,7 @@ from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources,
 from goldsmith.gold import (
     MANIFEST,
     README,
+    Advice,
     Check,
     CheckEntry,
     Environment,
@@ -42,6 +43,7 @@ from goldsmith.gold import (
     Provenance,
     Staging,
     TensorChange,
+    advise,
     case_entry,
     encode,
     gold_changes,
@@ -66,6 +68,7 @@ class _Run:
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     changes: list[TensorChange] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
     log: str = ""
 
 
@@ -175,6 +178,7 @@ def _steps(run: _Run, progress: Progress, staging: Staging) -> None:
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
         run.notes += _notes(result)
+        run.advice = advise(result.cases, assignment.config.silence)
         _refuse_failed(run)
 
         progress.step(7)
@@ -242,6 +246,7 @@ def _document(run: _Run, result: Result, sources: Sources, reads: dict[str, str]
         cases=tuple(case_entry(case) for case in result.cases),
         files=tuple(run.files),
         checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
+        advice=tuple(run.advice),
         provenance=Provenance(
             solution=sources.solution,
             starter=sources.starter,
@@ -305,6 +310,7 @@ def _outcome(run: _Run, error: GoldsmithError | None, seconds: float) -> Outcome
         reset=not run.untouched.changes(),
         notes=tuple(run.notes),
         changes=tuple(run.changes),
+        advice=tuple(run.advice),
         next=() if error else _next_steps(assignment, folder),
         error=_trouble(run, error) if error else None,
         exit_code=error.exit_code if error else 0,

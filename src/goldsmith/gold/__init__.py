@@ -4,6 +4,7 @@ Nothing here knows about terminals, the folders of a course, or pytest. NumPy an
 only by the functions that touch arrays.
 """
 
+from goldsmith.gold.advice import Advice, advise
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
@@ -32,6 +33,7 @@ __all__ = [
     "README",
     "SUFFIXES",
     "TRACE_SUFFIX",
+    "Advice",
     "CaseFacts",
     "Check",
     "CheckEntry",
@@ -47,6 +49,7 @@ __all__ = [
     "Staging",
     "Stamp",
     "TensorChange",
+    "advise",
     "case_entry",
     "encode",
     "gold_changes",

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors import GoldUnreadable
+from goldsmith.gold.advice import Advice
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts
 from goldsmith.gold.tolerances import Tolerance, customary
 
@@ -93,6 +94,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[CaseEntry, ...]
     files: tuple[FileEntry, ...]
     checks: tuple[CheckEntry, ...]
+    advice: tuple[Advice, ...]
     provenance: Provenance
     digest: str = ""
 

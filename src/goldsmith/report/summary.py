@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from goldsmith.generation import Outcome
-from goldsmith.gold import TRACE_SUFFIX, Check
+from goldsmith.gold import TRACE_SUFFIX, Advice, Check
 
 _WIDTH = 62
 _TITLES = {
@@ -52,6 +52,8 @@ class Summary:
         self._line(f"Reset to starter: {self._mark(outcome.reset)} {untouched}")
         for note in outcome.notes:
             self._line(f"Note: {note}.", "yellow")
+        if outcome.advice:
+            self.show_advice(outcome.advice)
         if outcome.next:
             self._next(outcome.next)
         if outcome.error is not None:
@@ -127,6 +129,13 @@ class Summary:
                 self._line(f"  {' ' * len(self._mark(False))} {problem}" if not self._rich else f"     {problem}")
             if len(check.problems) > 5:
                 self._line(f"     and {len(check.problems) - 5} more")
+
+    def show_advice(self, advice: Sequence[Advice]) -> None:
+        """What would make the gold sharper, with the name to silence each by."""
+        self._line()
+        self._line("Advice, to make the gold sharper:", "bold")
+        for item in advice:
+            self._line(f"  - {item.text} ({item.name})", "cyan")
 
     def _next(self, commands: Sequence[str]) -> None:
         self._line()

@@ -61,8 +61,8 @@ def fusion(case):
 def gradients(case):
     """Loss and gradients: the projector and the decoder have them, the frozen encoder has none."""
     model = case.model(VisionLanguageModel, **SMALL, weights="stress", train=True)
-    images = case.input("images", lambda: torch.randn(3, 3, 12, 12))
-    tokens = case.input("tokens", lambda: torch.randint(0, 53, (3, 7)))
+    images = case.input("images", lambda: torch.randn(5, 3, 12, 12))
+    tokens = case.input("tokens", lambda: torch.randint(0, 53, (5, 7)))
     loss = caption_loss(model, images, tokens)
     loss.backward()
     case.record("loss", loss)
@@ -73,8 +73,8 @@ def gradients(case):
 def three_steps(case):
     """Three steps of SGD: what is frozen stays, what is not moves."""
     model = case.model(VisionLanguageModel, **SMALL, weights="stress", train=True)
-    images = case.input("images", lambda: torch.randn(3, 3, 12, 12))
-    tokens = case.input("tokens", lambda: torch.randint(0, 53, (3, 7)))
+    images = case.input("images", lambda: torch.randn(5, 3, 12, 12))
+    tokens = case.input("tokens", lambda: torch.randint(0, 53, (5, 7)))
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
     losses = []
     for _ in range(3):

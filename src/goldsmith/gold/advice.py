@@ -1,0 +1,115 @@
+"""A look at what was recorded: where a case is blind by construction, and the one change that would cure it.
+
+Advice, never refusal. Each piece has a name, so that a course can silence it with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from goldsmith.gold.facts import CaseFacts, LeafFacts
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """`name` is `<kind>` for the assignment as a whole, `<kind>:<case>` for one case."""
+
+    name: str
+    text: str
+
+
+def advise(cases: Sequence[CaseFacts], silenced: Mapping[str, str]) -> list[Advice]:
+    """What would make these cases sharper, apart from what the course has silenced by name."""
+    found = [advice for case in cases for advice in _about_case(case)]
+    found += _about_all(cases)
+    return [item for item in found if item.name not in silenced]
+
+
+def _about_case(case: CaseFacts) -> Iterator[Advice]:
+    """At most one piece of each kind, about the first tensor it is true of."""
+    inputs = [leaf for leaf in case.file.leaves if leaf.section == "input" and leaf.is_array]
+    outputs = [leaf for leaf in case.file.leaves if leaf.section == "output" and leaf.is_array]
+    for kind, texts in (
+        ("coinciding-sizes", _coinciding(case, inputs)),
+        ("uniform-input", _uniform(case, inputs)),
+        ("output-equals-input", _untouched(case, inputs, outputs)),
+    ):
+        text = next(texts, None)
+        if text is not None:
+            yield Advice(f"{kind}:{case.name}", f"case {case.name}: {text}")
+
+
+def _coinciding(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
+    for leaf in inputs:
+        square = len(leaf.shape) == 4 and leaf.shape[2] == leaf.shape[3]  # an image may be
+        sizes = [size for size in (leaf.shape[:3] if square else leaf.shape) if size > 1]
+        same = "two of these are the same" if len(set(sizes)) < len(sizes) else _as_many_heads(case, leaf)
+        if same:
+            size = " x ".join(str(size) for size in leaf.shape)
+            yield f"{_label(case, leaf)} is {size}, and {same}; that can hide a wrong axis: make them differ"
+
+
+def _as_many_heads(case: CaseFacts, leaf: LeafFacts) -> str | None:
+    settings = case.config.get("model_config", {})
+    for key, value in settings.items() if isinstance(settings, dict) else ():
+        if "head" in key and type(value) is int and value > 1 and leaf.shape[:1] == (value,):
+            return f"{key} is {value} too"
+    return None
+
+
+def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
+    for leaf in inputs:
+        if leaf.constant:
+            yield f"every element of {_label(case, leaf)} is {leaf.min:g}: draw it, so that it varies"
+
+
+def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
+    known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1}
+    for leaf in outputs:
+        if leaf.sha256 in known:
+            same = _label(case, known[leaf.sha256])
+            yield f"{_label(case, leaf)} equals {same}, so doing nothing passes: choose inputs that are changed"
+
+
+def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
+    """What one sharp case is enough for: weights off their identity, and what training does."""
+    with_weights = [case for case in cases if _weights(case)]
+    if not with_weights:
+        return
+    still = [_at_identity(case) for case in with_weights]
+    if all(still):
+        text = (
+            f"no case has all weights off their identity ({still[0]} is all 0 or all 1), where a missing scale or bias"
+        )
+        yield Advice("identity-weights", f'{text} is invisible: build one model with weights="stress"')
+    if not any(_records_by_parameter(case) or case.kind == "checkpoint" for case in cases):
+        text = "no case records gradients or weights after training, where many bugs show alone"
+        yield Advice("no-gradients", f"{text}: call backward() and case.record_gradients(model)")
+
+
+def _weights(case: CaseFacts) -> list[LeafFacts]:
+    return [leaf for leaf in case.file.leaves if leaf.section == "state_dict" and leaf.is_inexact and leaf.elements > 1]
+
+
+def _at_identity(case: CaseFacts) -> str | None:
+    """The first weight that is all 0 or all 1."""
+    found = (leaf.path for leaf in _weights(case) if leaf.constant and leaf.min in (0.0, 1.0))
+    return next((path.partition(".")[2] for path in found), None)
+
+
+def _records_by_parameter(case: CaseFacts) -> bool:
+    """Whether something was recorded under the names of the weights: gradients, or weights after steps."""
+    names = tuple(leaf.path.partition(".")[2] for leaf in _weights(case))
+    return (
+        any(leaf.path.endswith(tuple(names)) for leaf in case.file.leaves if leaf.section == "output")
+        if names
+        else False
+    )
+
+
+def _label(case: CaseFacts, leaf: LeafFacts) -> str:
+    section, _, rest = leaf.path.partition(".")
+    names = case.inputs if section == "input" else case.outputs
+    inner = f"{names[0]}.{rest}".rstrip(".") if len(names) == 1 else rest
+    return f"{section} {inner}"
