@@ -152,7 +152,7 @@ def test_a_person_sees_the_changes_and_decides(made: CourseOnDisk, answer: str) 
     made.write({SOLUTION_FILE: "def scale(x):\n    return x * 3.0\n"})
     before = made.gold_bytes()
     terminal = Terminal(["generate", "hw1"], made.root)
-    terminal.wait_for("1 tensors of the gold would change. Replace it?")
+    terminal.wait_for("1 tensor of the gold would change. Replace it?")
     assert "of its tolerance" in terminal.screen
     terminal.keys(answer)
     assert terminal.end() == (0 if answer == "y" else 1)
@@ -212,7 +212,7 @@ def test_reproduce_runs_the_recipe_again(made: CourseOnDisk) -> None:
     made.write({SOLUTION_FILE: f"def scale(x):\n    return x * 2.0 + 1.0 + {2.0**-40}\n"})
     run = made.run("verify", "hw1", "--reproduce")
     assert run.code == 1
-    assert "1 tensors came out with other bits, all within tolerance; the same environment." in run.last_line
+    assert "1 tensor came out with other bits, all within tolerance; the same environment." in run.last_line
     made.write({SOLUTION_FILE: "def scale(x):\n    return x\n"})
     assert "not all within tolerance" in made.run("verify", "hw1", "--reproduce").last_line
 

@@ -15,7 +15,7 @@ from goldsmith.errors import GoldsmithError, Interrupted, Unexpected
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
-    from goldsmith.generation import Options, Progress
+    from goldsmith.generation import Progress
 
 CourseOption = Annotated[
     Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
@@ -65,20 +65,6 @@ def choose(course: Course, names: Sequence[str]) -> list[Assignment]:
     if "all" in names:
         return course.assignments()
     return list({item.name: item for item in map(course.assignment, names)}.values())
-
-
-def options_of(assignment: Assignment) -> Options:
-    """Options as the gold was made with, as far as its manifest tells; else the course's."""
-    from goldsmith.errors import GoldUnreadable
-    from goldsmith.generation import Options
-    from goldsmith.gold import read_manifest
-
-    config = assignment.course.config
-    seed, device = config.seed, "cpu"
-    with contextlib.suppress(GoldUnreadable):
-        made = read_manifest(assignment.gold).provenance
-        seed, device = made.seed, made.environment.device.partition(" ")[0]
-    return Options(seed=seed, threads=config.threads, timeout=config.timeout, device=device)
 
 
 def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:

@@ -13,7 +13,6 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
-    options_of,
     progress_on,
     shown_errors,
 )
@@ -64,9 +63,9 @@ def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[Tens
 
 def _would(assignment: Assignment, folder: Path, no_color: bool) -> Sequence[TensorChange]:
     from goldsmith.errors import Failed
-    from goldsmith.generation import rehearse
+    from goldsmith.generation import recorded_options, rehearse
 
-    outcome = rehearse(assignment, options_of(assignment), progress_on(no_color), folder / "gold")
+    outcome = rehearse(assignment, recorded_options(assignment), progress_on(no_color), folder / "gold")
     if outcome.error is not None and outcome.outcome != "stale":
         raise Failed(outcome.error.message)
     return outcome.changes

@@ -16,7 +16,6 @@ from goldsmith.cli.common import (
     NoColorOption,
     at_a_terminal,
     choose,
-    options_of,
     progress_on,
     shown_errors,
 )
@@ -153,11 +152,11 @@ def _check(
 
     import msgspec
 
-    from goldsmith.generation import rehearse
+    from goldsmith.generation import recorded_options, rehearse
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
-        seed = options_of(assignment).seed if recorded_seed else options.seed
+        seed = recorded_options(assignment).seed if recorded_seed else options.seed
         same = msgspec.structs.replace(options, seed=seed)
         with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
             outcome = rehearse(assignment, same, progress, Path(folder, "gold"))

@@ -44,7 +44,7 @@ def ask_to_replace(count: int) -> bool:
     import questionary
 
     try:
-        question = f"{count} tensors of the gold would change. Replace it?"
+        question = f"{count} tensor{'' if count == 1 else 's'} of the gold would change. Replace it?"
         return bool(questionary.confirm(question, default=False).unsafe_ask())
     except KeyboardInterrupt:
         return False

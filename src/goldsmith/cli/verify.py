@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,14 +13,12 @@ from goldsmith.cli.common import (
     JsonOption,
     NoColorOption,
     choose,
-    options_of,
     progress_on,
     shown_errors,
 )
-from goldsmith.errors import AGAINST, COULD_NOT_RUN
 
 if TYPE_CHECKING:
-    from goldsmith.course import Assignment
+    from goldsmith.generation import Proof
 
 
 def verify(
@@ -40,82 +37,55 @@ def verify(
 
     Exit codes: 0 all sound, 1 a check failed or bits differ, 3 there is no gold.
     """
-    items: list[dict[str, Any]] = []
-    with shown_errors("verify", as_json=json, debug=debug, finished=items):
+    proofs: list[Proof] = []
+    with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
         from goldsmith.course import find_course
+        from goldsmith.generation import prove
+        from goldsmith.generation import reproduce as run_again
 
-        found = find_course(course)
-        for assignment in choose(found, assignments or ["all"]):
-            items.append(_verify(assignment, reproduce, no_color))
+        for assignment in choose(find_course(course), assignments or ["all"]):
+            proof = prove(assignment)
+            if reproduce:
+                proof = run_again(proof, assignment, progress_on(no_color))
+            proofs.append(proof)
             if not json:
-                _show(items[-1], no_color)
+                _show(proof, no_color)
         if json:
             from goldsmith.report import report
 
-            print(report("verify", all(item["outcome"] == "unchanged" for item in items), "assignments", items))
-    raise typer.Exit(max((item["exit_code"] for item in items), default=0))
+            print(report("verify", all(proof.exit_code == 0 for proof in proofs), "assignments", proofs))
+    raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
 
 
-def _verify(assignment: Assignment, reproduce: bool, no_color: bool) -> dict[str, Any]:
-    import msgspec
-
-    from goldsmith.generation import environment_differences, rehearse
-    from goldsmith.gold import inspect_gold, read_manifest
-
-    item: dict[str, Any] = {"name": assignment.name, "outcome": "unchanged", "checks": [], "exit_code": 0}
-    if not (assignment.gold / "manifest.json").is_file():
-        return item | {"outcome": "missing", "exit_code": COULD_NOT_RUN}
-    checks = inspect_gold(assignment.gold)
-    item["checks"] = msgspec.to_builtins(checks)
-    if checks[0].ok:
-        item["advice"] = msgspec.to_builtins(read_manifest(assignment.gold).advice)
-    if not all(check.ok for check in checks):
-        return item | {"outcome": "refused", "exit_code": AGAINST}
-    if reproduce:
-        with tempfile.TemporaryDirectory(prefix="gold-verify-") as folder:
-            gold = Path(folder, "gold")
-            outcome = rehearse(assignment, options_of(assignment), progress_on(no_color), gold)
-            item["reproduced"] = not outcome.changes and outcome.outcome in ("unchanged", "stale")
-            item["changes"] = msgspec.to_builtins(outcome.changes)
-            item["environment"] = environment_differences(assignment.gold, gold) if outcome.changes else []
-            item["error"] = msgspec.to_builtins(outcome.error) if outcome.outcome in ("failed", "refused") else None
-        if not item["reproduced"]:
-            code = COULD_NOT_RUN if item["error"] else AGAINST
-            return item | {"outcome": "stale", "exit_code": code}
-    return item
-
-
-def _show(item: dict[str, Any], no_color: bool) -> None:
-    import msgspec
+def _show(proof: Proof, no_color: bool) -> None:
     from rich.console import Console
 
-    from goldsmith.gold import Advice, Check, TensorChange
     from goldsmith.report import Summary, show_changes
 
     console = Console(no_color=no_color or None)
-    if item["checks"]:
-        Summary(console).show_checks(msgspec.convert(item["checks"], list[Check]), title=item["name"])
-    if item.get("advice"):
-        Summary(console).show_advice(msgspec.convert(item["advice"], list[Advice]))
-    changes = msgspec.convert(item.get("changes", []), list[TensorChange])
-    if changes:
-        show_changes(console, changes)
+    if proof.checks:
+        Summary(console).show_checks(proof.checks, title=proof.name)
+    if proof.advice:
+        Summary(console).show_advice(proof.advice)
+    if proof.changes:
+        console.print()
+        show_changes(console, proof.changes)
     console.print()
-    console.print(_last_line(item, changes), style="bold", highlight=False, soft_wrap=True)
+    console.print(_last_line(proof), style="bold", highlight=False, soft_wrap=True)
 
 
-def _last_line(item: dict[str, Any], changes: list[Any]) -> str:
-    name = item["name"]
-    if item["outcome"] == "missing":
+def _last_line(proof: Proof) -> str:
+    name = proof.name
+    if proof.outcome == "missing":
         return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
-    if item["outcome"] == "refused":
+    if proof.outcome == "refused":
         return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
-    if item.get("error"):
-        return f"{name}: could not be reproduced: {item['error']['message']}"
-    if changes:
-        inside = all(change.excess is not None and change.excess <= 1 for change in changes)
-        within = "all within tolerance" if inside else "not all within tolerance"
-        why = f"; {', '.join(item['environment'])}" if item["environment"] else "; the same environment"
-        return f"{name}: {len(changes)} tensors came out with other bits, {within}{why}."
-    again = ", and reproduced bit for bit" if item.get("reproduced") else ""
-    return f"{name}: sound, all {len(item['checks'])} checks passed{again}."
+    if proof.error is not None:
+        return f"{name}: could not be reproduced: {proof.error.message}"
+    if proof.changes:
+        count = f"{len(proof.changes)} tensor{'' if len(proof.changes) == 1 else 's'}"
+        within = "all within tolerance" if proof.within_tolerance else "not all within tolerance"
+        why = ", ".join(proof.environment) or "the same environment"
+        return f"{name}: {count} came out with other bits, {within}; {why}."
+    again = ", and reproduced bit for bit" if proof.reproduced else ""
+    return f"{name}: sound, all {len(proof.checks)} checks passed{again}."

@@ -3,11 +3,12 @@
 Parses no arguments and prints nothing: `cli` does the one, `report` the other.
 """
 
-from goldsmith.generation.freshness import Freshness, environment_differences, freshness
+from goldsmith.generation.freshness import Freshness, freshness
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS
 from goldsmith.generation.progress import STEPS, Progress, Silent
+from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.sources import gold_at_revision
 from goldsmith.generation.steps import generate, rehearse
 
@@ -19,11 +20,14 @@ __all__ = [
     "Options",
     "Outcome",
     "Progress",
+    "Proof",
     "Silent",
     "Trouble",
-    "environment_differences",
     "freshness",
     "generate",
     "gold_at_revision",
+    "prove",
+    "recorded_options",
     "rehearse",
+    "reproduce",
 ]
