@@ -43,14 +43,14 @@ def test_a_blind_input_is_named_and_a_sharp_one_is_not(course: CourseOnDisk, bli
     body = "x = case.input('x', lambda: {})\ncase.record('y', np.cumsum(x) * 1.5)"
     found = advice(course, case(body.format(blind)))
     assert list(found) == [name]
-    assert "input x" in found[name]
+    assert "input.x" in found[name]
     assert advice(course, case(body.format(cured))) == {}
 
 
 def test_an_output_that_equals_its_input_is_named(course: CourseOnDisk) -> None:
     found = advice(course, case("x = case.input('x', lambda: np.arange(3.0))\ncase.record('y', np.abs(x))"))
     assert list(found) == ["output-equals-input:a"]
-    assert "output y equals input x, so doing nothing passes" in found["output-equals-input:a"]
+    assert "output.y equals input.x, so doing nothing passes" in found["output-equals-input:a"]
 
 
 def test_weights_at_identity_and_missing_gradients_are_named_until_cured(course: CourseOnDisk) -> None:

@@ -110,6 +110,18 @@ def test_a_difference_is_said_in_words(one: dict[str, Any], two: dict[str, Any],
     assert words in str(found)
 
 
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [(np.array([2**60, 1]), np.array([2**60 + 1, 1])), (np.array([1.0, 2.0]), np.array([1.0, np.nan]))],
+)
+def test_what_must_be_exact_or_became_nan_is_never_within_tolerance(one: Any, two: Any) -> None:
+    from goldsmith.gold.difference import _sizes
+    from goldsmith.gold.tolerances import customary
+
+    *_, excess = _sizes(one, two, customary(leaf_facts("output", one)))
+    assert excess is None
+
+
 def test_a_file_whose_bytes_changed_is_not_read(course: CourseOnDisk) -> None:
     assert course.run("generate", "hw1").code == 0
     path = course.gold() / "gold_output.npz"

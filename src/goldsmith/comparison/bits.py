@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor, leaf_facts, walk
+from goldsmith.gold import as_numpy, is_array, leaf_facts, leaves_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Difference:
 
 def bit_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
     """Every leaf of two payloads that is not bit-identical; empty means equal."""
-    one, two = _leaves(first), _leaves(second)
+    one, two = leaves_of(first), leaves_of(second)
     found = []
     for path in dict.fromkeys([*one, *two]):
         if path not in two:
@@ -36,10 +36,6 @@ def bit_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list
     return found
 
 
-def _leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {path: leaf for key, value in payload.items() for path, leaf in walk(value, str(key))}
-
-
 def _how(path: str, one: Any, two: Any) -> str | None:
     first, second = leaf_facts(path, one), leaf_facts(path, two)
     if first.sha256 == second.sha256:
@@ -48,17 +44,7 @@ def _how(path: str, one: Any, two: Any) -> str | None:
         return f"is {first.dtype} {list(first.shape)} once and {second.dtype} {list(second.shape)} the other time"
     if not is_array(one):
         return f"is {one!r} once and {two!r} the other time"
-    return _in_numbers(_comparable(one), _comparable(two))
-
-
-def _comparable(array: Any) -> Any:
-    """As NumPy, without loss: smaller floats widened, integers and booleans as they are."""
-    import numpy as np
-
-    if is_tensor(array):
-        array = array.detach().cpu()
-        array = (array.double() if array.is_floating_point() else array).numpy()
-    return np.asarray(array)
+    return _in_numbers(as_numpy(one), as_numpy(two))
 
 
 def _in_numbers(one: Any, two: Any) -> str:

@@ -5,7 +5,7 @@ Nothing here runs code of the course, writes files or knows what gold is.
 
 from goldsmith.course.config import Config
 from goldsmith.course.drift import Drift, find_drift
-from goldsmith.course.example import copy_example, example_folder
+from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
 from goldsmith.course.solutions import Placement, placements
@@ -18,7 +18,6 @@ __all__ = [
     "Drift",
     "Placement",
     "copy_example",
-    "example_folder",
     "find_course",
     "find_drift",
     "placements",

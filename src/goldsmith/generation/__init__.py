@@ -7,7 +7,7 @@ from goldsmith.generation.freshness import Freshness, freshness
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS
-from goldsmith.generation.progress import STEPS, Progress, Silent
+from goldsmith.generation.progress import STEPS, Progress
 from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.sources import gold_at_revision
 from goldsmith.generation.steps import generate, rehearse
@@ -21,7 +21,6 @@ __all__ = [
     "Outcome",
     "Progress",
     "Proof",
-    "Silent",
     "Trouble",
     "freshness",
     "generate",

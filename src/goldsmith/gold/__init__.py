@@ -5,7 +5,7 @@ only by the functions that touch arrays.
 """
 
 from goldsmith.gold.advice import Advice, advise
-from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
+from goldsmith.gold.arrays import as_numpy, is_array, is_tensor, leaf_facts, leaves_of, walk
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
 from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts
@@ -50,6 +50,7 @@ __all__ = [
     "Stamp",
     "TensorChange",
     "advise",
+    "as_numpy",
     "case_entry",
     "encode",
     "gold_changes",
@@ -58,6 +59,7 @@ __all__ = [
     "is_tensor",
     "keep_stamp",
     "leaf_facts",
+    "leaves_of",
     "load_gold",
     "read_back",
     "read_manifest",

@@ -47,7 +47,7 @@ def _coinciding(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
         same = "two of these are the same" if len(set(sizes)) < len(sizes) else _as_many_heads(case, leaf)
         if same:
             size = " x ".join(str(size) for size in leaf.shape)
-            yield f"{_label(case, leaf)} is {size}, and {same}; that can hide a wrong axis: make them differ"
+            yield f"{case.label(leaf.path)} is {size}, and {same}; that can hide a wrong axis: make them differ"
 
 
 def _as_many_heads(case: CaseFacts, leaf: LeafFacts) -> str | None:
@@ -61,15 +61,15 @@ def _as_many_heads(case: CaseFacts, leaf: LeafFacts) -> str | None:
 def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
     for leaf in inputs:
         if leaf.constant:
-            yield f"every element of {_label(case, leaf)} is {leaf.min:g}: draw it, so that it varies"
+            yield f"every element of {case.label(leaf.path)} is {leaf.min:g}: draw it, so that it varies"
 
 
 def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
     known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1}
     for leaf in outputs:
         if leaf.sha256 in known:
-            same = _label(case, known[leaf.sha256])
-            yield f"{_label(case, leaf)} equals {same}, so doing nothing passes: choose inputs that are changed"
+            same = case.label(known[leaf.sha256].path)
+            yield f"{case.label(leaf.path)} equals {same}, so doing nothing passes: choose inputs that are changed"
 
 
 def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
@@ -106,10 +106,3 @@ def _records_by_parameter(case: CaseFacts) -> bool:
         if names
         else False
     )
-
-
-def _label(case: CaseFacts, leaf: LeafFacts) -> str:
-    section, _, rest = leaf.path.partition(".")
-    names = case.inputs if section == "input" else case.outputs
-    inner = f"{names[0]}.{rest}".rstrip(".") if len(names) == 1 else rest
-    return f"{section} {inner}"

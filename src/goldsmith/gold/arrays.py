@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.facts import LeafFacts
@@ -42,6 +42,21 @@ def walk(value: object, path: str) -> Iterator[tuple[str, object]]:
             yield from walk(item, f"{path}.{index}")
     else:
         yield path, value
+
+
+def leaves_of(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Every leaf of a payload by its dotted path."""
+    return {path: leaf for key, value in payload.items() for path, leaf in walk(value, str(key))}
+
+
+def as_numpy(value: Any) -> Any:
+    """A tensor, array or number as NumPy without loss: smaller floats widened, integers and booleans as they are."""
+    import numpy as np
+
+    if is_tensor(value):
+        value = value.detach().cpu()
+        value = (value.double() if value.is_floating_point() else value).numpy()
+    return np.asarray(value)
 
 
 def leaf_facts(path: str, value: Any) -> LeafFacts:
@@ -103,13 +118,8 @@ def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
     """The values as float64 for statistics; complex numbers by their magnitude."""
     import numpy as np
 
-    if is_tensor(array):
-        torch = sys.modules["torch"]
-        array = array.detach().cpu()
-        array = (array.abs() if array.is_complex() else array).to(torch.float64).numpy()
-    elif np.iscomplexobj(array):
-        array = np.abs(array)
-    return np.asarray(array, dtype=np.float64)
+    array = as_numpy(array)
+    return np.asarray(np.abs(array) if np.iscomplexobj(array) else array, dtype=np.float64)
 
 
 def _rounded(number: Any) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors import GoldsmithError
-from goldsmith.gold.arrays import is_array, is_tensor, walk
+from goldsmith.gold.arrays import as_numpy, is_array, leaves_of
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
 from goldsmith.gold.tolerances import Tolerance
@@ -20,7 +20,8 @@ class TensorChange(msgspec.Struct, frozen=True, kw_only=True):
     """One tensor that is not what it was.
 
     `largest` is the largest change of an element, `relative` the same over the tensor's root mean square, and
-    `excess` over what its tolerance allows: at most 1 means that a comparison would not notice.
+    `excess` over what its tolerance allows: at most 1 means that a comparison would not notice. None stands for a
+    tensor that must be exact, or in which an element became NaN or infinite.
     """
 
     case: str
@@ -62,7 +63,7 @@ def _case_changes(
                 kind = SHAPE if one.shape != two.shape else DTYPE
                 found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
     if changed and old and new and before:
-        first, second = _readable_leaves(before / old.file), _leaves(after / new.file)
+        first, second = _readable_leaves(before / old.file), leaves_of(read_payload(after / new.file))
         found += [_values(name, path, mine[path], first[path], second[path]) for path in changed if path in first]
         unread = [path for path in changed if path not in first]
         found += [TensorChange(case=name, path=path, change=VALUES, before="unreadable") for path in unread]
@@ -72,57 +73,39 @@ def _case_changes(
 def _readable_leaves(file: Path) -> dict[str, Any]:
     """Nothing where the old gold is damaged: that must not keep it from being replaced."""
     try:
-        return _leaves(file)
+        return leaves_of(read_payload(file))
     except GoldsmithError:
         raise
     except Exception:
         return {}
 
 
-def _leaves(file: Path) -> dict[str, Any]:
-    return {path: leaf for key, value in read_payload(file).items() for path, leaf in walk(value, str(key))}
-
-
 def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any) -> TensorChange:
     kind = _type(entry)
     if not _is_number(one):
         return TensorChange(case=case, path=path, change=VALUES, before=repr(one), after=repr(two))
-    largest, relative, excess = _sizes(_wide(one), _wide(two), entry.tolerance)
+    largest, relative, excess = _sizes(as_numpy(one), as_numpy(two), entry.tolerance)
     return TensorChange(
         case=case, path=path, change=VALUES, before=kind, after=kind, largest=largest, relative=relative, excess=excess
     )
 
 
 def _sizes(one: Any, two: Any, tolerance: Tolerance | None) -> tuple[float | None, float | None, float | None]:
-    """Over elements finite on both sides; an element that became NaN or infinite exceeds everything."""
+    """Largest, relative and excess; all None once an element became NaN or infinite, or ceased to be."""
     import numpy as np
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        both = np.isfinite(one) & np.isfinite(two)
-        same = (one == two) | (np.isnan(one) & np.isnan(two))
-        broken = bool((~both & ~same).any())
-        gap = np.abs(two - one)[both]
-        largest = float(gap.max()) if gap.size else None
-        rms = float(np.sqrt(np.mean(np.abs(one[both]) ** 2))) if gap.size else 0.0
-        relative = largest / rms if largest is not None and rms else None
-        excess = None
-        if tolerance is not None and gap.size:
-            allowed = tolerance.atol + tolerance.rtol * np.abs(one[both])
-            ratio = np.where(gap == 0, 0.0, gap / allowed)
-            excess = float(ratio.max())
-    if broken:
+    wide = np.complex128 if np.iscomplexobj(one) else np.float64
+    first, second = one.astype(wide), two.astype(wide)
+    both = np.isfinite(first) & np.isfinite(second)
+    same = (one == two) | ((one != one) & (two != two))
+    if not both.any() or (~both & ~same).any():
         return None, None, None
-    return largest, relative, excess
-
-
-def _wide(value: Any) -> Any:
-    import numpy as np
-
-    if is_tensor(value):
-        value = value.detach().cpu()
-        value = (value.double() if value.is_floating_point() else value).numpy()
-    array = np.asarray(value)
-    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+    gap = np.abs(second[both] - first[both])
+    largest, rms = float(gap.max()), float(np.sqrt(np.mean(np.abs(first[both]) ** 2)))
+    excess = None
+    if tolerance is not None and tolerance.atol > 0:
+        excess = float((gap / (tolerance.atol + tolerance.rtol * np.abs(first[both]))).max())
+    return largest, largest / rms if rms else None, excess
 
 
 def _is_number(value: Any) -> bool:

@@ -80,6 +80,12 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     allowed: dict[str, dict[str, str]] = {}
     config: dict[str, Any] = {}
 
+    def label(self, path: str) -> str:
+        """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""
+        section, dot, rest = path.partition(".")
+        names = {"input": self.inputs, "output": self.outputs}.get(section, ())
+        return f"{section}.{names[0]}{dot}{rest}" if len(names) == 1 else path
+
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What on the recording machine bears on the bits that come out."""

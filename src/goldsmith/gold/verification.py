@@ -118,7 +118,7 @@ def _not_constant(evidence: Evidence) -> Check:
         for name, leaves in _recorded(case, evidence.mode).items():
             reason = _stillness(leaves)
             if reason and not any(_allows(case, leaf, "constant") for leaf in leaves):
-                where = f"case {case.name}: {_label(case, name)}"
+                where = f"case {case.name}: {case.label(name)}"
                 problems.append(f"{where} {reason}; it can tell no implementation from another")
     return _check("constant", "Not constant", problems, "every output varies")
 
@@ -159,7 +159,7 @@ def _in_range(evidence: Evidence) -> Check:
     for case, leaf in _leaves(evidence):
         if leaf.section == "input" or not leaf.is_inexact or leaf.min is None or leaf.max is None:
             continue
-        label = _label(case, leaf.path)
+        label = case.label(leaf.path)
         size = max(abs(leaf.min), abs(leaf.max))
         if leaf.section == "output":
             ranges.append(size)
@@ -248,13 +248,6 @@ def _leaves(evidence: Evidence) -> Iterator[tuple[CaseFacts, LeafFacts]]:
                 yield case, leaf
 
 
-def _label(case: CaseFacts, path: str) -> str:
-    """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""
-    section, dot, rest = path.partition(".")
-    names = {"input": case.inputs, "output": case.outputs}.get(section, ())
-    return f"{section}.{names[0]}{dot}{rest}" if len(names) == 1 else path
-
-
 def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
     """A check may be waived for the whole case or for a recorded name, which covers all that is nested in it."""
     for path, checks in case.allowed.items():
@@ -266,7 +259,7 @@ def _allows(case: CaseFacts, leaf: LeafFacts, check: str) -> bool:
 
 def _bad_values(case: CaseFacts, leaf: LeafFacts, count: int, what: str) -> str:
     where = f", first at index {list(leaf.first_bad)}" if leaf.first_bad else ""
-    return f"case {case.name}: {_label(case, leaf.path)} has {count} {what} of {leaf.elements}{where}"
+    return f"case {case.name}: {case.label(leaf.path)} has {count} {what} of {leaf.elements}{where}"
 
 
 def _type(leaf: LeafFacts) -> str:

@@ -53,12 +53,6 @@ def _run(job: Job) -> Result:
             return Result(mode="proposal", proposal=propose(job))
         _check_device(job.device)
         return _record(job, session)
-    except SystemExit as leaving:
-        if not registry.registered and leaving.code in (None, 0):
-            return _script_result(job, session)
-        if session.facts is not None and leaving.code in (None, 0):
-            return _cases_result(session)
-        return Result(failure=Failure(kind="exit", message=_exit_text(leaving), case=session.current))
     except _NoSuchDevice as missing:
         return Result(failure=Failure(kind="device", message=str(missing)))
     except RecipeMisuse as misuse:
@@ -75,13 +69,19 @@ def _run(job: Job) -> Result:
 
 
 def _record(job: Job, session: Session) -> Result:
-    """Run the recipe as a script would run; if it only defined its cases, run those."""
-    _run_as_main(Path(job.recipe), Path(job.output))
-    if not registry.registered:
-        return _script_result(job, session)
-    if session.facts is None:
-        session.run(registry.registered)
-    return _cases_result(session)
+    """Run the recipe as a script would run; if it only defined its cases, run those.
+
+    Leaving by `sys.exit(0)` is the end of a script and of a recipe whose cases have run, else it is too early.
+    """
+    try:
+        _run_as_main(Path(job.recipe), Path(job.output))
+        if registry.registered and session.facts is None:
+            session.run(registry.registered)
+    except SystemExit as leaving:
+        finished = not registry.registered or session.facts is not None
+        if leaving.code not in (None, 0) or not finished:
+            return Result(failure=Failure(kind="exit", message=f"sys.exit({leaving.code!r})", case=session.current))
+    return _cases_result(session) if registry.registered else _script_result(job, session)
 
 
 def _cases_result(session: Session) -> Result:
@@ -154,10 +154,6 @@ def _in_words(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
-def _exit_text(leaving: SystemExit) -> str:
-    return f"sys.exit({leaving.code!r})"
-
-
 def _announce(job: Job, event: Event) -> None:
     with Path(job.scratch, EVENTS).open("ab") as file:
         file.write(msgspec.json.encode(event) + b"\n")
@@ -177,11 +173,7 @@ def _watch_parent(parent: int) -> None:
 def _main(job_file: str) -> None:
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
     _watch_parent(job.parent)
-    try:
-        result = run(job)
-    except RecipeMisuse as misuse:
-        result = Result(failure=Failure(kind="misuse", message=str(misuse)))
-    result = msgspec.structs.replace(result, process=os.getpid())
+    result = msgspec.structs.replace(run(job), process=os.getpid())
     partial = Path(job.scratch, RESULT + ".partial")
     try:
         partial.write_bytes(msgspec.json.encode(result))

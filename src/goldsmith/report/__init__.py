@@ -2,7 +2,7 @@
 
 from goldsmith.report.changes import show_changes
 from goldsmith.report.machine import report
-from goldsmith.report.summary import Summary, human_size
+from goldsmith.report.summary import Summary
 from goldsmith.report.terminal import PlainProgress, TerminalProgress
 
-__all__ = ["PlainProgress", "Summary", "TerminalProgress", "human_size", "report", "show_changes"]
+__all__ = ["PlainProgress", "Summary", "TerminalProgress", "report", "show_changes"]
