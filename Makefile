@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test lint bench picture example-gold clean
+.PHONY: demo test lint bench tolerances picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,9 @@ lint: $(BIN)/.ready  ## style and types
 bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/generate.py
+
+tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
+	$(BIN)/python benchmarks/tolerances.py --write
 
 picture: $(BIN)/.ready  ## the README's picture, from a real terminal
 	$(BIN)/python scripts/picture.py

@@ -51,13 +51,18 @@ class CourseOnDisk:
         self,
         *arguments: str,
         yes: bool = True,
+        calibrate: bool = False,
         prefix: Sequence[str] = (),
         python: Path | None = None,
         cwd: Path | None = None,
         **env: str,
     ) -> Run:
-        """Run a command to its end; `generate` gets --yes, as from a script, unless told otherwise."""
-        extra = ["--yes"] if yes and arguments[:1] == ("generate",) and "--help" not in arguments else []
+        """Run a command to its end. `generate` gets --yes, as from a script, and measures no tolerances, which takes
+        time, unless told otherwise."""
+        extra = []
+        if arguments[:1] == ("generate",) and "--help" not in arguments:
+            extra += ["--yes"] if yes else []
+            extra += [] if calibrate or "--check" in arguments else ["--no-calibrate"]
         done = subprocess.run(
             [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments, *extra],
             cwd=cwd or self.root,
@@ -72,7 +77,7 @@ class CourseOnDisk:
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start `generate` (with --yes) and return while it runs."""
         return subprocess.Popen(
-            [*COMMAND, *arguments, "--yes"],
+            [*COMMAND, *arguments, "--yes", "--no-calibrate"],
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

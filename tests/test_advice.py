@@ -66,6 +66,44 @@ def test_a_batch_as_large_as_the_heads_is_named(course: CourseOnDisk) -> None:
     assert "num_heads is 3 too" in advice(course, body, TORCH)["coinciding-sizes:a"]
 
 
+OPTIMISER = """
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.1})
+
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for weight in group["params"]:
+                    weight -= group["lr"] * weight.grad
+
+    @gs.case
+    def a(case):
+        model = case.model(torch.nn.Linear, 3, 5, weights="stress", train=True)
+        optimiser = OPTIMISER
+        model(case.input("x", lambda: torch.randn(2, 3))).pow(2).sum().backward()
+        optimiser.step()
+        case.record_weights(model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "words"),
+    [
+        ("Plain([model.weight])", "Plain takes its steps on a single parameter"),
+        ("Plain(model.parameters())", "Plain takes its steps on a single group of parameters"),
+        ("Plain([{'params': [model.weight]}, {'params': [model.bias]}])", None),
+        ("torch.optim.SGD(model.parameters(), lr=0.1)", None),
+    ],
+)
+def test_an_optimiser_is_tried_on_several_parameters_and_groups(
+    course: CourseOnDisk, optimiser: str, words: str | None
+) -> None:
+    found = advice(course, OPTIMISER.replace("OPTIMISER", optimiser), TORCH)
+    assert list(found) == ([] if words is None else ["single-parameter:a"])
+    assert words is None or words in found["single-parameter:a"]
+
+
 def test_advice_is_shown_kept_in_the_manifest_and_silenced_with_a_reason(course: CourseOnDisk) -> None:
     body = case("x = case.input('x', lambda: np.random.randn(4, 4))\ncase.record('y', x * 2)")
     course.write({RECIPE_FILE: recipe(body)})

@@ -64,6 +64,7 @@ SPLIT = (
     "self.q, self.k, self.v = (nn.Linear(dim, dim, bias=False) for _ in range(3))",
 )
 GELU = ("nn.functional.silu", "nn.functional.gelu")
+SPLIT_BIAS = ("nn.Linear(dim, dim, bias=False)", "nn.Linear(dim, dim, bias=True)")
 BIAS = ("3 * dim, bias=False", "3 * dim, bias=True")
 
 
@@ -114,7 +115,7 @@ def test_comments_docstrings_annotations_and_formatting_do_not_matter(course: Co
         ([SPLIT], ["model.Attention.__init__ is provided by the starter, but other code", "self.q, self.k, self.v"]),
         ([GELU], ["model.FeedForward.forward is provided by the starter", "silu", "gelu"]),
         ([BIAS], ["model.Attention.__init__ is provided by the starter", "bias=False", "bias=True"]),
-        ([BIAS, GELU], ["bias=True", "gelu"]),
+        ([SPLIT, SPLIT_BIAS, GELU], ["self.q, self.k, self.v", "bias=True", "gelu"]),
     ],
 )
 def test_real_drift_is_caught_and_shown_side_by_side(
@@ -128,6 +129,72 @@ def test_real_drift_is_caught_and_shown_side_by_side(
     assert "FIXTURES REFUSED: LAB" in run.out
     assert "allow-drift" in run.last_line
     assert not course.gold("lab").exists()
+
+
+BUILT = """
+    import torch
+    from torch import nn
+
+    def _layer(dim):
+        return nn.Linear(dim, dim, bias=False)
+
+    class Net(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.up = _layer(dim)
+
+        def forward(self, x):
+            raise NotImplementedError
+"""
+NET_RECIPE = RECIPE.replace("Attention, FeedForward", "Net").replace("Attention", "Net")
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        ("nn.Linear(dim, dim, bias=True)", "gives model.Net no parameter up.bias, but the solution has one"),
+        ("nn.Linear(dim, 2 * dim, bias=False)", "of another shape (starter: [6, 6]; solution: [12, 6])"),
+        ("nn.Sequential(nn.Linear(dim, dim, bias=False))", "a parameter up.weight that the solution lacks"),
+        ("nn.Linear(dim, dim, bias=False)", None),
+    ],
+)
+def test_parameters_of_models_that_can_be_built_must_be_the_same(
+    course: CourseOnDisk, layer: str, words: str | None
+) -> None:
+    """What the comparison of sources does not see: here, a private helper that is not the starter's any more."""
+    solution = BUILT.replace("raise NotImplementedError", "return self.up(x)")
+    course.write(
+        {
+            "src/assignments/lab/model.py": BUILT,
+            "private/solutions/lab/model_solution.py": solution.replace("nn.Linear(dim, dim, bias=False)", layer),
+            "src/assignments/lab/generate_fixtures.py": NET_RECIPE,
+        }
+    )
+    run = course.run("generate", "lab")
+    if words is None:
+        assert run.code == 0, run.out + run.err
+        assert "and in the parameters of 1 model" in run.out
+        return
+    assert run.code == 3, run.out + run.err
+    assert words in run.out
+    course.write({"goldsmith.toml": '[assignment.lab.allow-drift]\n"model.Net.__init__" = "told in class"\n'})
+    assert "1 allowed: model.Net.__init__" in course.run("generate", "lab").out
+
+
+def test_parameters_that_students_have_to_make_are_no_drift(course: CourseOnDisk) -> None:
+    starter = BUILT.replace("self.up = _layer(dim)", "self.up = _layer(dim)  # TODO: and a scale of ones")
+    solution = BUILT.replace(
+        "self.up = _layer(dim)", "self.up = _layer(dim)\n            self.scale = nn.Parameter(torch.ones(dim))"
+    ).replace("raise NotImplementedError", "return self.up(x) * self.scale")
+    course.write(
+        {
+            "src/assignments/lab/model.py": starter,
+            "private/solutions/lab/model_solution.py": solution,
+            "src/assignments/lab/generate_fixtures.py": NET_RECIPE,
+        }
+    )
+    run = course.run("generate", "lab")
+    assert run.code == 0, run.out + run.err
 
 
 @pytest.mark.parametrize(

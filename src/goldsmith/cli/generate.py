@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -64,6 +64,14 @@ def generate(
         typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this long.", show_default="600"),
     ] = None,
     allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
+    calibrate: Annotated[
+        bool | None,
+        typer.Option(
+            "--calibrate/--no-calibrate",
+            help="Measure tolerances anew, or not at all.",
+            show_default="where something changed",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Make fresh gold anew, too.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
@@ -89,6 +97,7 @@ def generate(
             kind=kind.value if kind else None,
             allow_large=allow_large,
             force=force,
+            calibrate=_calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
         chosen = _choose(found, assignments or [], interactive)
@@ -102,6 +111,12 @@ def generate(
 
 
 generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
+
+
+def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "anew", "off"]:
+    if flag is None:
+        return "measure" if wanted else "off"
+    return "anew" if flag else "off"
 
 
 def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignment]:
@@ -189,9 +204,7 @@ def _run(
     with course_lock(course, doing, wait=wait, on_wait=progress.note):
         for assignment in chosen:
             planned = _planned(assignment, options, interactive)
-            outcome = run_steps(
-                assignment, planned, progress, lambda changes: yes or _agrees(changes, show, interactive)
-            )
+            outcome = run_steps(assignment, planned, progress, agree)
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
     _report_all(outcomes, show)

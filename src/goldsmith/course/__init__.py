@@ -4,11 +4,11 @@ Nothing here runs code of the course, writes files or knows what gold is.
 """
 
 from goldsmith.course.config import Config
-from goldsmith.course.drift import Drift, find_drift
+from goldsmith.course.drift import Drift, find_drift, is_provided
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
-from goldsmith.course.solutions import Placement, placements
+from goldsmith.course.solutions import Placement, placements, variants_of
 
 __all__ = [
     "LITTER",
@@ -20,5 +20,7 @@ __all__ = [
     "copy_example",
     "find_course",
     "find_drift",
+    "is_provided",
     "placements",
+    "variants_of",
 ]

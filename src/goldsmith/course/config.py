@@ -37,6 +37,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     seed: int = 42
     threads: int = 1
     timeout: float = 600.0
+    calibrate: bool = True
     assignment: dict[str, AssignmentConfig] = {}
 
 

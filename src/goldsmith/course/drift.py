@@ -51,6 +51,17 @@ def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drif
     return found
 
 
+def is_provided(assignment: Assignment, part: str) -> bool:
+    """Whether the starter gives students `part`, a method such as `backbone.RMSNorm.__init__`, as it is."""
+    file, class_name, method = part.split(".", 2)
+    module = _read(assignment.starter / f"{file}.py")
+    node = module.parts.get(class_name) if module else None
+    if module is None or not isinstance(node, ast.ClassDef):
+        return False
+    found = [item for item in node.body if isinstance(item, _Function) and item.name == method]
+    return module.is_provided(found[0]) if found else module.is_provided(node)
+
+
 @dataclass(frozen=True)
 class _Module:
     """A parsed file: its named parts, and the text to look for TODOs in."""

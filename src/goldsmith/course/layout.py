@@ -68,6 +68,9 @@ class Course:
         raise UnknownAssignment(name, near, known, self.relative(folder), exists=folder.is_dir())
 
 
+VARIANTS = "variants"
+
+
 @dataclass(frozen=True)
 class Assignment:
     """One exercise of a course."""
@@ -82,6 +85,11 @@ class Assignment:
     @property
     def solution(self) -> Path:
         return self.course.solutions_folder / self.name
+
+    @property
+    def variants(self) -> Path:
+        """Where other right answers are kept, a folder each."""
+        return self.solution / VARIANTS
 
     @property
     def gold(self) -> Path:

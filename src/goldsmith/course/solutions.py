@@ -24,7 +24,7 @@ class Placement:
 def placements(assignment: Assignment) -> list[Placement]:
     """Every file of the assignment's solution with its place; only its own files, never another's."""
     course = assignment.course
-    found = [*_from_folder(assignment), *_from_flat_files(assignment)]
+    found = [*_from_folder(assignment, assignment.solution), *_from_flat_files(assignment)]
     if not found:
         orphans = [course.relative(file) for file, owners in _flat_files(course) if not owners]
         raise NoSolution(assignment.name, course.relative(assignment.solution), orphans)
@@ -38,12 +38,28 @@ def placements(assignment: Assignment) -> list[Placement]:
     return sorted(found, key=lambda item: item.target.as_posix())
 
 
-def _from_folder(assignment: Assignment) -> Iterator[Placement]:
-    if not assignment.solution.is_dir():
+def variants_of(assignment: Assignment) -> dict[str, list[Placement]]:
+    """The solution's variants by name: its own files, some of them replaced by those in the variant's folder."""
+    folder = assignment.variants
+    if not folder.is_dir():
+        return {}
+    solution = {item.target: item for item in placements(assignment)}
+    found = {}
+    for variant in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in LITTER):
+        own = {item.target: item for item in _from_folder(assignment, variant)}
+        merged = solution | own
+        found[variant.name] = sorted(merged.values(), key=lambda item: item.target.as_posix())
+    return found
+
+
+def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
+    if not folder.is_dir():
         return
     course = assignment.course
-    for file in sorted(assignment.solution.rglob("*")):
-        inside = file.relative_to(assignment.solution)
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if file.is_relative_to(assignment.variants) and folder == assignment.solution:
+            continue
         if not file.is_file() or LITTER.intersection(inside.parts) or file.suffix == ".pyc":
             continue
         if not file.name.endswith(SUFFIX):

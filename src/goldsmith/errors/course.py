@@ -86,6 +86,21 @@ class NoSolution(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NoSuchVariant(GoldsmithError):
+    variant: str
+    case: str
+    folder: Path
+    known: Sequence[str]
+
+    def sentence(self) -> str:
+        there = f"there are {', '.join(self.known)}" if self.known else "there is none"
+        return (
+            f"case {self.case} accepts the variant {self.variant!r}, but {self.folder}/{self.variant}/ is not there "
+            f"({there}); put the changed *_solution.py into it."
+        )
+
+
+@dataclass(eq=False)
 class SolutionFitsNothing(GoldsmithError):
     file: Path
     wanted: Path

@@ -23,6 +23,16 @@ class GoldRefused(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NotCalibrated(GoldsmithError):
+    assignment: str
+    problem: str
+
+    def sentence(self) -> str:
+        problem = self.problem.rstrip(".")
+        return f"tolerances could not be measured: {problem}. With --no-calibrate the gold gets customary ones."
+
+
+@dataclass(eq=False)
 class GoldIsStale(GoldsmithError):
     exit_code: ClassVar[int] = AGAINST
     outcome: ClassVar[str] = "stale"

@@ -9,6 +9,7 @@ from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS
 from goldsmith.generation.progress import STEPS, Progress
 from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
+from goldsmith.generation.replaying import replay
 from goldsmith.generation.sources import gold_at_revision
 from goldsmith.generation.steps import generate, rehearse
 
@@ -28,5 +29,6 @@ __all__ = [
     "prove",
     "recorded_options",
     "rehearse",
+    "replay",
     "reproduce",
 ]

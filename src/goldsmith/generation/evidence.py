@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from goldsmith.comparison import bit_differences
 from goldsmith.generation.options import Options
+from goldsmith.generation.variants import Recording
 from goldsmith.gold import CaseFacts, Evidence, FileEntry, read_payload
-from goldsmith.recording import Result
 
 
-def gather(result: Result, first: Path, second: Path, options: Options) -> Evidence:
-    """The first run's result with its files as they lie in `first`, and where `second` differs."""
-    files = _hashed(result, first)
+def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evidence:
+    """Each recording with its files as they lie in its first folder, and where the second differs."""
+    files: dict[str, FileEntry] = {}
+    disagreements: dict[str, str] = {}
+    for item in recordings:
+        own = {name: file_entry(item.first / name) for case in item.cases for name in files_of(case)}
+        disagreements |= _disagreements(item, own)
+        files |= own
     return Evidence(
-        mode=result.mode,
+        mode=mode,
         seed=options.seed,
-        cases=result.cases,
+        cases=[case for item in recordings for case in item.cases],
         files=files,
-        disagreements=_disagreements(result, files, first, second),
+        disagreements=disagreements,
         allow_large=options.allow_large,
     )
 
 
-def _hashed(result: Result, folder: Path) -> dict[str, FileEntry]:
-    return {name: _entry(folder / name) for case in result.cases for name in _files_of(case)}
-
-
-def _files_of(case: CaseFacts) -> list[str]:
+def files_of(case: CaseFacts) -> list[str]:
     return [name for name in (case.file.name, case.trace) if name]
 
 
-def _entry(path: Path) -> FileEntry:
+def file_entry(path: Path) -> FileEntry:
     content = path.read_bytes() if path.is_file() else b""
     return FileEntry(path.name, len(content), hashlib.sha256(content).hexdigest())
 
 
-def _disagreements(result: Result, files: Mapping[str, FileEntry], first: Path, second: Path) -> dict[str, str]:
+def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict[str, str]:
     """Per case that did not come out the same twice, one sentence that names the first leaf."""
+    first, second = recording.first, recording.second
     found: dict[str, str] = {}
-    for case in result.cases:
-        for name in _files_of(case):
+    for case in recording.cases:
+        for name in files_of(case):
             if not (second / name).is_file():
                 found[case.name] = f"case {case.name}: the second run did not write {name}"
-            elif files[name] != _entry(second / name):
+            elif files[name] != file_entry(second / name):
                 found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
     extra = {path.name for path in second.iterdir()} - {path.name for path in first.iterdir()}
     if extra:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 
@@ -13,3 +15,5 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     allow_large: bool = False
     force: bool = False
+    calibrate: Literal["measure", "anew", "kept", "off"] = "measure"
+    """Tolerances: measured where something changed, in any case, never (those that still hold are kept), or not."""

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment
-from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldUnreadable
+from goldsmith.comparison import judge
+from goldsmith.course import Assignment, placements
+from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable
 from goldsmith.generation.freshness import environment_differences
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import REFUSED, UNCHANGED, Trouble
 from goldsmith.generation.progress import Progress
+from goldsmith.generation.replaying import replay
 from goldsmith.generation.steps import rehearse
-from goldsmith.gold import MANIFEST, Advice, Check, TensorChange, inspect_gold, read_manifest
+from goldsmith.gold import MANIFEST, Advice, Check, TensorChange, inspect_gold, load_gold, read_manifest
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `reproduced` is None when the recipe was not run again."""
+    """What was found. `reproduced` is None when the recipe was not run again; when it was and bits differ,
+    `within_tolerance` says whether the solution still computes the gold from the gold's own inputs and weights."""
 
     name: str
     outcome: str
@@ -27,13 +30,10 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     advice: tuple[Advice, ...] = ()
     reproduced: bool | None = None
     changes: tuple[TensorChange, ...] = ()
+    within_tolerance: bool | None = None
     environment: tuple[str, ...] = ()
     error: Trouble | None = None
     exit_code: int = 0
-
-    @property
-    def within_tolerance(self) -> bool:
-        return all(change.excess is not None and change.excess <= 1 for change in self.changes)
 
 
 def prove(assignment: Assignment) -> Proof:
@@ -62,10 +62,21 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
             outcome="stale",
             reproduced=False,
             changes=made.changes,
+            within_tolerance=_agrees(assignment) if ran else None,
             environment=tuple(environment_differences(assignment.gold, gold)) if ran else (),
             error=None if ran else made.error,
             exit_code=AGAINST if ran else COULD_NOT_RUN,
         )
+
+
+def _agrees(assignment: Assignment) -> bool:
+    """Another machine may draw other numbers; from the same ones it must compute the same."""
+    gold = load_gold(assignment.gold)
+    try:
+        found = replay(assignment, placements(assignment), recorded_options(assignment), gold)
+    except GoldsmithError:
+        return False
+    return all(judge(payload, gold[name]).agrees for name, payload in found.items())
 
 
 def recorded_options(assignment: Assignment) -> Options:

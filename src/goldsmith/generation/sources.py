@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, Placement
+from goldsmith.course import Assignment, Course, Placement, variants_of
 from goldsmith.errors import TreeChanged, UnknownRevision
 from goldsmith.gold import Stamp
 from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
@@ -28,7 +28,11 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter)
     return Sources(
-        solution={_name(course, item.source): file_hash(item.source) for item in placed if item.source != recipe},
+        solution={
+            _name(course, source): file_hash(source)
+            for source in sorted({item.source for item in (*placed, *_variants(assignment))})
+            if source != recipe
+        },
         starter={
             _name(course, assignment.starter / path): entry.digest
             for path, entry in starter.items()
@@ -36,6 +40,10 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
         },
         recipe={_name(course, recipe): file_hash(recipe)} if recipe.is_file() else {},
     )
+
+
+def _variants(assignment: Assignment) -> list[Placement]:
+    return [item for placed in variants_of(assignment).values() for item in placed]
 
 
 @dataclass(frozen=True)

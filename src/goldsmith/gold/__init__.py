@@ -4,17 +4,39 @@ Nothing here knows about terminals, the folders of a course, or pytest. NumPy an
 only by the functions that touch arrays.
 """
 
-from goldsmith.gold.advice import Advice, advise
-from goldsmith.gold.arrays import as_numpy, is_array, is_tensor, leaf_facts, leaves_of, walk
+from goldsmith.gold.advice import Advice, advise, heed
+from goldsmith.gold.arrays import (
+    JUDGED_SECTIONS,
+    as_numpy,
+    is_array,
+    is_tensor,
+    judged_leaves,
+    leaf_facts,
+    leaves_of,
+    numbers_of,
+    walk,
+)
+from goldsmith.gold.calibration import FLOAT32, FLOAT64, OTHER_SEED, Calibrated, Calibration, Trials, calibrate
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
-from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts
-from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
+from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts, OptimiserFacts
+from goldsmith.gold.files import (
+    REFERENCE_SUFFIX,
+    SUFFIXES,
+    TRACE_SUFFIX,
+    read_arrays,
+    read_back,
+    read_payload,
+    write_arrays,
+    write_payload,
+    write_trace,
+)
 from goldsmith.gold.inspection import inspect_gold
 from goldsmith.gold.loading import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import (
     MANIFEST,
     README,
+    CaseEntry,
     CheckEntry,
     FileEntry,
     Manifest,
@@ -26,14 +48,23 @@ from goldsmith.gold.manifest import (
     read_manifest,
 )
 from goldsmith.gold.publication import Staging
-from goldsmith.gold.verification import Check, Evidence, verify
+from goldsmith.gold.tolerances import Pinned, Tolerance, excess
+from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
 
 __all__ = [
+    "FLOAT32",
+    "FLOAT64",
+    "JUDGED_SECTIONS",
     "MANIFEST",
+    "OTHER_SEED",
     "README",
+    "REFERENCE_SUFFIX",
     "SUFFIXES",
     "TRACE_SUFFIX",
     "Advice",
+    "Calibrated",
+    "Calibration",
+    "CaseEntry",
     "CaseFacts",
     "Check",
     "CheckEntry",
@@ -45,28 +76,40 @@ __all__ = [
     "GoldCase",
     "LeafFacts",
     "Manifest",
+    "OptimiserFacts",
+    "Pinned",
     "Provenance",
     "Staging",
     "Stamp",
     "TensorChange",
+    "Tolerance",
+    "Trials",
     "advise",
     "as_numpy",
+    "calibrate",
     "case_entry",
+    "check_tolerances",
     "encode",
+    "excess",
     "gold_changes",
+    "heed",
     "inspect_gold",
     "is_array",
     "is_tensor",
+    "judged_leaves",
     "keep_stamp",
     "leaf_facts",
     "leaves_of",
     "load_gold",
+    "numbers_of",
+    "read_arrays",
     "read_back",
     "read_manifest",
     "read_payload",
     "render_readme",
     "verify",
     "walk",
+    "write_arrays",
     "write_payload",
     "write_trace",
 ]

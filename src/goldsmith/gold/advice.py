@@ -19,11 +19,14 @@ class Advice(msgspec.Struct, frozen=True):
     text: str
 
 
-def advise(cases: Sequence[CaseFacts], silenced: Mapping[str, str]) -> list[Advice]:
-    """What would make these cases sharper, apart from what the course has silenced by name."""
-    found = [advice for case in cases for advice in _about_case(case)]
-    found += _about_all(cases)
-    return [item for item in found if item.name not in silenced]
+def advise(cases: Sequence[CaseFacts]) -> list[Advice]:
+    """What would make these cases sharper."""
+    return [*(advice for case in cases for advice in _about_case(case)), *_about_all(cases)]
+
+
+def heed(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
+    """All but what the course has silenced by name."""
+    return [item for item in advice if item.name not in silenced]
 
 
 def _about_case(case: CaseFacts) -> Iterator[Advice]:
@@ -34,6 +37,7 @@ def _about_case(case: CaseFacts) -> Iterator[Advice]:
         ("coinciding-sizes", _coinciding(case, inputs)),
         ("uniform-input", _uniform(case, inputs)),
         ("output-equals-input", _untouched(case, inputs, outputs)),
+        ("single-parameter", _single(case)),
     ):
         text = next(texts, None)
         if text is not None:
@@ -70,6 +74,16 @@ def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[L
         if leaf.sha256 in known:
             same = case.label(known[leaf.sha256].path)
             yield f"{case.label(leaf.path)} equals {same}, so doing nothing passes: choose inputs that are changed"
+
+
+def _single(case: CaseFacts) -> Iterator[str]:
+    for optimiser in case.optimisers:
+        if optimiser.parameters == 1 or optimiser.groups == 1:
+            what = "parameter" if optimiser.parameters == 1 else "group of parameters"
+            yield (
+                f"{optimiser.name} takes its steps on a single {what}, where state that is shared by mistake does not "
+                f"show: give it several {'parameters' if optimiser.parameters == 1 else 'groups'}"
+            )
 
 
 def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+JUDGED_SECTIONS = ("output", "model_state_dict")
 _PLAIN = {type(None): "none", bool: "bool (Python)", int: "int (Python)", float: "float (Python)", str: "str"}
 
 
@@ -57,6 +58,22 @@ def as_numpy(value: Any) -> Any:
         value = value.detach().cpu()
         value = (value.double() if value.is_floating_point() else value).numpy()
     return np.asarray(value)
+
+
+def judged_leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves that another implementation is compared on: numbers among the outputs and trained weights."""
+    judged = {key: value for key, value in payload.items() if key in JUDGED_SECTIONS}
+    return {path: leaf for path, leaf in leaves_of(judged).items() if is_array(leaf) or isinstance(leaf, int | float)}
+
+
+def numbers_of(value: Any) -> Any:
+    """A leaf as float64; a complex one as its two parts along one axis more."""
+    import numpy as np
+
+    array = as_numpy(value)
+    if np.iscomplexobj(array):
+        array = np.stack([array.real, array.imag], axis=-1)
+    return np.asarray(array, dtype=np.float64)
 
 
 def leaf_facts(path: str, value: Any) -> LeafFacts:

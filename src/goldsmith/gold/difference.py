@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors import GoldsmithError
-from goldsmith.gold.arrays import as_numpy, is_array, leaves_of
-from goldsmith.gold.files import read_payload
+from goldsmith.gold.arrays import is_array, leaves_of, numbers_of
+from goldsmith.gold.calibration import NOISY_PREFIX
+from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
-from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.tolerances import Tolerance, excess
 
 ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
 
@@ -64,7 +65,12 @@ def _case_changes(
                 found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
     if changed and old and new and before:
         first, second = _readable_leaves(before / old.file), leaves_of(read_payload(after / new.file))
-        found += [_values(name, path, mine[path], first[path], second[path]) for path in changed if path in first]
+        marks = _noisy(before, old)
+        found += [
+            _values(name, path, mine[path], first[path], second[path], marks.get(path))
+            for path in changed
+            if path in first
+        ]
         unread = [path for path in changed if path not in first]
         found += [TensorChange(case=name, path=path, change=VALUES, before="unreadable") for path in unread]
     return found
@@ -80,32 +86,40 @@ def _readable_leaves(file: Path) -> dict[str, Any]:
         return {}
 
 
-def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any) -> TensorChange:
+def _noisy(folder: Path, case: CaseEntry) -> dict[str, Any]:
+    """Which elements of the case's tensors are noise, where any are."""
+    if case.reference is None or not (folder / case.reference).is_file():
+        return {}
+    kept = read_arrays(folder / case.reference)
+    return {name.removeprefix(NOISY_PREFIX): mask for name, mask in kept.items() if name.startswith(NOISY_PREFIX)}
+
+
+def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any, noisy: Any) -> TensorChange:
     kind = _type(entry)
     if not _is_number(one):
         return TensorChange(case=case, path=path, change=VALUES, before=repr(one), after=repr(two))
-    largest, relative, excess = _sizes(as_numpy(one), as_numpy(two), entry.tolerance)
+    largest, relative, excess = _sizes(numbers_of(one), numbers_of(two), entry.tolerance, noisy)
     return TensorChange(
         case=case, path=path, change=VALUES, before=kind, after=kind, largest=largest, relative=relative, excess=excess
     )
 
 
-def _sizes(one: Any, two: Any, tolerance: Tolerance | None) -> tuple[float | None, float | None, float | None]:
+def _sizes(
+    one: Any, two: Any, tolerance: Tolerance | None, noisy: Any
+) -> tuple[float | None, float | None, float | None]:
     """Largest, relative and excess; all None once an element became NaN or infinite, or ceased to be."""
     import numpy as np
 
-    wide = np.complex128 if np.iscomplexobj(one) else np.float64
-    first, second = one.astype(wide), two.astype(wide)
-    both = np.isfinite(first) & np.isfinite(second)
-    same = (one == two) | ((one != one) & (two != two))
+    both = np.isfinite(one) & np.isfinite(two)
+    same = (one == two) | (np.isnan(one) & np.isnan(two))
     if not both.any() or (~both & ~same).any():
         return None, None, None
-    gap = np.abs(second[both] - first[both])
-    largest, rms = float(gap.max()), float(np.sqrt(np.mean(np.abs(first[both]) ** 2)))
-    excess = None
-    if tolerance is not None and tolerance.atol > 0:
-        excess = float((gap / (tolerance.atol + tolerance.rtol * np.abs(first[both]))).max())
-    return largest, largest / rms if rms else None, excess
+    gap, gold = np.abs(two[both] - one[both]), one[both]
+    largest, rms = float(gap.max()), float(np.sqrt(np.mean(gold**2)))
+    share = None
+    if tolerance is not None and tolerance.kind != "exact":
+        share = excess(tolerance, gap, gold, noisy[both] if noisy is not None else None)
+    return largest, largest / rms if rms else None, share
 
 
 def _is_number(value: Any) -> bool:

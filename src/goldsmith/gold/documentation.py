@@ -83,10 +83,35 @@ def _case(case: CaseEntry) -> str:
     if case.trace:
         kept = f"{case.traced_calls} of {case.calls} calls" if case.calls > 1 else "1 call"
         lines.append(f"- **Trace**: `{case.trace}`, inputs and outputs of every submodule in {kept}")
+    lines += _tolerances(case)
+    if case.accepts:
+        others = ", ".join(f"`{case.name}.{name}`" for name in case.accepts)
+        lines.append(f"- **Also accepted**: {others}, from variants of the solution")
     for path, checks in case.allowed.items():
         for check, reason in checks.items():
             lines.append(f"- **Allowed**: {check} in `{path}`, because {reason}")
     return "\n".join(lines)
+
+
+def _tolerances(case: CaseEntry) -> Iterable[str]:
+    """How far others may be off, and what the customary tolerance would do here."""
+    found = [item.tolerance for item in case.tensors if item.tolerance is not None and item.tolerance.kind != "exact"]
+    measured = [item for item in found if item.kind == "measured" and item.max is not None]
+    if measured:
+        limits = sorted({f"{item.max:.1e}" for item in measured}, key=float)
+        between = limits[0] if len(limits) == 1 else f"{limits[0]} to {limits[-1]}"
+        lines = [f"- **Tolerance**: measured; an element may be off by {between} of its tensor's root mean square"]
+        if case.reference:
+            lines.append(f"- **Float64 reference**: `{case.reference}`")
+        noise = [item.noise for item in measured if item.noise is not None and item.noise.sentence]
+        worst = max(noise, key=lambda item: (item.customary > 1, item.customary, item.unseen), default=None)
+        if worst is not None:
+            lines.append(f"- **Beware**: in {len(noise)} of {len(measured)} tensors, as in the worst, {worst.sentence}")
+        yield from lines
+    for item in found:
+        if item.kind == "pinned":
+            yield f"- **Pinned tolerance**: {item.reason}"
+            break
 
 
 def _shapes(title: str, lone: str, tensors: Sequence[TensorEntry]) -> Iterable[str]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.gold.tolerances import Pinned
+
 
 class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """One array or plain value. `path` is where it sits in the file, such as `output.logits`."""
@@ -61,10 +63,23 @@ class FileFacts(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One case that ran: what its recipe declared and what its file holds."""
+class OptimiserFacts(msgspec.Struct, frozen=True):
+    """An optimiser of the course's own that took steps, and the most parameters and groups it was ever given."""
 
     name: str
+    parameters: int
+    groups: int
+
+
+class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One case that ran: what its recipe declared and what its file holds.
+
+    Of a case that `accepts` a variant of the solution, there is another named `<case>.<variant>` that it recorded.
+    """
+
+    name: str
+    variant: str = ""
+    accepts: tuple[str, ...] = ()
     kind: str
     title: str = ""
     file: FileFacts
@@ -78,7 +93,14 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     traced_calls: int = 0
     calls: int = 0
     allowed: dict[str, dict[str, str]] = {}
+    pinned: dict[str, Pinned] = {}
+    optimisers: tuple[OptimiserFacts, ...] = ()
     config: dict[str, Any] = {}
+
+    @property
+    def definition(self) -> str:
+        """The name of the recipe's function, whichever variant it ran on."""
+        return self.name.removesuffix(f".{self.variant}") if self.variant else self.name
 
     def label(self, path: str) -> str:
         """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""

@@ -23,6 +23,7 @@ OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
 CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config")
 SUFFIXES = (".pt", ".npz")
 TRACE_SUFFIX = ".trace.safetensors"
+REFERENCE_SUFFIX = ".reference.safetensors"
 _STRUCTURE = "structure"
 _REFERENCE = "@array:"
 
@@ -43,6 +44,20 @@ def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
     from safetensors.torch import save
 
     _write_bytes(path, save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
+
+
+def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
+    """NumPy arrays by name as one safetensors file, torch or no torch."""
+    from safetensors.numpy import save
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(save(dict(arrays)))
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    from safetensors.numpy import load_file
+
+    return load_file(path)
 
 
 def read_payload(path: Path) -> dict[str, Any]:

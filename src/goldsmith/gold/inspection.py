@@ -10,7 +10,7 @@ from goldsmith.errors import GoldUnreadable
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back
 from goldsmith.gold.manifest import MANIFEST, TENSOR_SECTIONS, CaseEntry, FileEntry, Manifest, encode, read_manifest
-from goldsmith.gold.verification import FAILED, PASSED, Check, Evidence, verify
+from goldsmith.gold.verification import FAILED, PASSED, Check, Evidence, check_tolerances, verify
 
 
 def inspect_gold(folder: Path) -> list[Check]:
@@ -29,6 +29,7 @@ def inspect_gold(folder: Path) -> list[Check]:
         return [Check("manifest", "Manifest sound", PASSED, f"schema {manifest.schema}"), files]
     evidence = _evidence(folder, manifest)
     rest = [check for check in verify(evidence) if check.name != "reproducible"]
+    rest.append(check_tolerances(manifest.cases))
     return [Check("manifest", "Manifest sound", PASSED, f"schema {manifest.schema}"), files, *rest]
 
 
@@ -43,7 +44,7 @@ def _damage(folder: Path, manifest: Manifest) -> Iterator[str]:
         elif hashlib.sha256(path.read_bytes()).hexdigest() != entry.sha256:
             yield f"{name} has other bytes than were published"
     for case in manifest.cases:
-        for needed in filter(None, (case.file, case.trace)):
+        for needed in filter(None, (case.file, case.trace, case.reference)):
             if needed not in known:
                 yield f"{needed} of case {case.name} is not among the published files"
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from goldsmith.errors import GoldUnreadable
-from goldsmith.gold.files import read_payload
+from goldsmith.gold.calibration import NOISY_PREFIX
+from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.manifest import CaseEntry, Manifest, read_manifest
 
 
@@ -20,6 +21,25 @@ class GoldCase:
 
     entry: CaseEntry
     path: Path
+    variants: Mapping[str, GoldCase] = field(default_factory=dict)
+    """What the case accepts besides, by the name of the solution's variant that recorded it."""
+
+    @cached_property
+    def reference(self) -> dict[str, Any]:
+        """The float64 reference of outputs and trained weights by path, as NumPy; empty where none is kept."""
+        if self.entry.reference is None:
+            return {}
+        kept = read_arrays(self.path.with_name(self.entry.reference))
+        return {path: array for path, array in kept.items() if not path.startswith(NOISY_PREFIX)}
+
+    @cached_property
+    def noisy(self) -> dict[str, Any]:
+        """Which elements are noise in every correct implementation, by path, where any are."""
+        if self.entry.reference is None:
+            return {}
+        kept = read_arrays(self.path.with_name(self.entry.reference))
+        marks = {path: array for path, array in kept.items() if path.startswith(NOISY_PREFIX)}
+        return {path.removeprefix(NOISY_PREFIX): array for path, array in marks.items()}
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -67,18 +87,19 @@ class Gold:
         self._cases = {entry.name: entry for entry in manifest.cases}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._cases)
+        return iter(name for name, entry in self._cases.items() if not entry.variant)
 
     def __len__(self) -> int:
-        return len(self._cases)
+        return len(list(iter(self)))
 
     def __getitem__(self, name: str) -> GoldCase:
         if name not in self._cases:
             raise KeyError(f"no case {name!r} in {self.folder}; there are {', '.join(self._cases)}")
         entry = self._cases[name]
-        path = self.folder / entry.file
-        self._check_hash(path)
-        return GoldCase(entry, path)
+        for file in filter(None, (entry.file, entry.reference)):
+            self._check_hash(self.folder / file)
+        variants = {variant: self[f"{name}.{variant}"] for variant in entry.accepts}
+        return GoldCase(entry, self.folder / entry.file, variants)
 
     def _check_hash(self, path: Path) -> None:
         expected = {item.name: item.sha256 for item in self.manifest.files}.get(path.name)

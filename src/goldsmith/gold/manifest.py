@@ -7,6 +7,7 @@ taken over from the manifest before as long as nothing else has changed, so that
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import msgspec
 
 from goldsmith.errors import GoldUnreadable
 from goldsmith.gold.advice import Advice
+from goldsmith.gold.arrays import JUDGED_SECTIONS
+from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts
-from goldsmith.gold.tolerances import Tolerance, customary
+from goldsmith.gold.tolerances import Tolerance, unmeasured
 
-SCHEMA = 1
+SCHEMA = 2
 MANIFEST = "manifest.json"
 README = "README.md"
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
@@ -36,6 +39,8 @@ class TensorEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
+    variant: str
+    accepts: tuple[str, ...]
     kind: str
     title: str
     file: str
@@ -44,6 +49,7 @@ class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
     training: tuple[str, ...]
     trace: str | None
+    reference: str | None
     calls: int
     traced_calls: int
     config: dict[str, Any]
@@ -95,13 +101,27 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[FileEntry, ...]
     checks: tuple[CheckEntry, ...]
     advice: tuple[Advice, ...]
+    calibration: Calibration | None
     provenance: Provenance
     digest: str = ""
 
 
-def case_entry(case: CaseFacts) -> CaseEntry:
+class _Head(msgspec.Struct):
+    schema: int
+
+
+def case_entry(case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str, reference: str | None) -> CaseEntry:
+    """The case with the tolerances that were measured; `why_not` says why others were not."""
+
+    def entry(leaf: LeafFacts) -> TensorEntry:
+        judged = leaf.section in JUDGED_SECTIONS
+        tolerance = measured.get(leaf.path) or unmeasured(leaf, why_not, case.pinned) if judged else None
+        return TensorEntry(leaf.path, leaf.dtype, leaf.shape, leaf.sha256, leaf.min, leaf.max, leaf.mean, tolerance)
+
     return CaseEntry(
         name=case.name,
+        variant=case.variant,
+        accepts=case.accepts,
         kind=case.kind,
         title=case.title,
         file=case.file.name,
@@ -110,17 +130,13 @@ def case_entry(case: CaseFacts) -> CaseEntry:
         models=case.models,
         training=case.training,
         trace=case.trace,
+        reference=reference,
         calls=case.calls,
         traced_calls=case.traced_calls,
         config=case.config,
         allowed=case.allowed,
-        tensors=tuple(_tensor_entry(leaf) for leaf in case.file.leaves if leaf.section in TENSOR_SECTIONS),
+        tensors=tuple(entry(leaf) for leaf in case.file.leaves if leaf.section in TENSOR_SECTIONS),
     )
-
-
-def _tensor_entry(leaf: LeafFacts) -> TensorEntry:
-    tolerance = customary(leaf) if leaf.section in ("output", "model_state_dict") else None
-    return TensorEntry(leaf.path, leaf.dtype, leaf.shape, leaf.sha256, leaf.min, leaf.max, leaf.mean, tolerance)
 
 
 def keep_stamp(new: Manifest, old: Manifest | None) -> Manifest:
@@ -149,13 +165,15 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest in `folder`; `GoldUnreadable` says what is wrong with it."""
     path = folder / MANIFEST
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        content = path.read_bytes()
+        schema = msgspec.json.decode(content, type=_Head).schema
+        if schema != SCHEMA:
+            raise GoldUnreadable(path, f"its schema is {schema}, this goldsmith reads {SCHEMA}")
+        manifest = msgspec.json.decode(content, type=Manifest)
     except FileNotFoundError:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
-    if manifest.schema != SCHEMA:
-        raise GoldUnreadable(path, f"its schema is {manifest.schema}, this goldsmith reads {SCHEMA}")
     blank = _text(msgspec.structs.replace(manifest, digest=""))
     if hashlib.sha256(blank).hexdigest() != manifest.digest:
         raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")

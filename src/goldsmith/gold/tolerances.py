@@ -1,24 +1,155 @@
-"""How far another implementation may be from the gold, and how that number was arrived at."""
+"""How far another implementation may be from the gold, and how that number was arrived at.
+
+A measured tolerance limits two things at once, both relative to the size of the tensor: its distance as a whole
+(relative L2) and its farthest element. Elements that are pure noise in every correct implementation are *noisy*: they
+are held to a limit of their own, and never count as agreement.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
 import msgspec
 
-from goldsmith.gold.facts import LeafFacts
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from goldsmith.gold.facts import LeafFacts
 
 RTOL, ATOL = 1e-4, 1e-5
+UNSEEN = 0.01
+"""The share of elements below which nobody is told that a tolerance is blind to them."""
 
 
-class Tolerance(msgspec.Struct, frozen=True):
-    rtol: float
-    atol: float
+class Noise(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What was measured: the largest difference among `trials`, as relative L2 and as farthest element over the
+    tensor's root mean square, and the trial that caused it. `float64` is how far the gold itself is from its float64
+    reference. `customary` is how much of rtol 1e-4 / atol 1e-5 correct work uses up, `unseen` the share of elements
+    so small that those would accept anything in their place."""
+
+    trials: int
+    l2: float
+    max: float
+    worst: str
+    float64: float | None = None
+    customary: float = 0.0
+    unseen: float = 0.0
+
+    @property
+    def sentence(self) -> str | None:
+        """What is wrong with the customary tolerance here, if anything."""
+        if self.customary > 1:
+            return (
+                f"rtol 1e-4 / atol 1e-5 could reject correct work: its noise is up to {self.customary:.1f} x as large"
+            )
+        if self.unseen > UNSEEN:
+            return f"rtol 1e-4 / atol 1e-5 would accept anything in {self.unseen:.0%} of the elements"
+        return None
+
+
+class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Limits of one tensor. A measured one has `l2` and `max`, in units of `scale`; a customary or pinned one may
+    have `rtol` and `atol` instead. `noisy` elements (marked in the reference file) may be off by `noisy_limit`."""
+
+    kind: Literal["exact", "measured", "pinned", "customary"]
     reason: str
+    l2: float | None = None
+    max: float | None = None
+    scale: float = 1.0
+    rtol: float | None = None
+    atol: float | None = None
+    noisy: int = 0
+    noisy_limit: float = 0.0
+    noise: Noise | None = None
 
 
-def customary(leaf: LeafFacts) -> Tolerance | None:
-    """What courses customarily use for floating-point numbers; everything else must be equal."""
+class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """A tolerance that the recipe's author has set: elementwise (`rtol`, `atol`) or relative to the tensor's size
+    (`l2`, `max`), and why."""
+
+    reason: str
+    rtol: float | None = None
+    atol: float | None = None
+    l2: float | None = None
+    max: float | None = None
+
+    def problem(self) -> str | None:
+        """What is wrong with it, in words."""
+        limits = [limit for limit in (self.rtol, self.atol, self.l2, self.max) if limit is not None]
+        if not self.reason.strip():
+            return "needs its reason as text"
+        if not limits:
+            return "limits nothing: give rtol and atol, or l2 and max"
+        if any(not 0 <= limit < math.inf for limit in limits):
+            return "has a limit that is negative or not finite"
+        return None
+
+
+def unmeasured(leaf: LeafFacts, why: str, pinned: Mapping[str, Pinned]) -> Tolerance | None:
+    """The tolerance of a leaf that no trial says anything about."""
     if not leaf.is_number:
         return None
     if not leaf.is_inexact:
-        return Tolerance(0.0, 0.0, "exact: not a floating-point number")
-    return Tolerance(RTOL, ATOL, "customary, not measured")
+        return Tolerance(kind="exact", reason="not a floating-point number")
+    pin = pin_for(leaf.path, pinned)
+    if pin is not None:
+        return apply_pin(pin, Tolerance(kind="customary", reason=""))
+    return Tolerance(kind="customary", rtol=RTOL, atol=ATOL, reason=f"customary, {why}")
+
+
+def pin_for(path: str, pinned: Mapping[str, Pinned]) -> Pinned | None:
+    """The pin of the leaf itself or of what it is part of, the nearest first."""
+    while path:
+        if path in pinned:
+            return pinned[path]
+        path = path.rpartition(".")[0]
+    return None
+
+
+def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
+    return msgspec.structs.replace(
+        measured, kind="pinned", reason=pin.reason, l2=pin.l2, max=pin.max, rtol=pin.rtol, atol=pin.atol
+    )
+
+
+def excess(
+    tolerance: Tolerance,
+    gap: npt.NDArray[np.float64],
+    gold: npt.NDArray[np.float64],
+    noisy: npt.NDArray[np.bool_] | None = None,
+) -> float:
+    """How often the distance `gap` from `gold` fills its tolerance: at most 1 is within. All must be finite."""
+    import numpy as np
+
+    gap, gold = np.abs(gap), np.abs(gold)
+    found = [0.0]
+    if noisy is not None and noisy.any():
+        found.append(_share(float(gap[noisy].max()), tolerance.noisy_limit))
+        gap, gold = gap[~noisy], gold[~noisy]
+    if gap.size:
+        found += list(_shares(tolerance, gap, gold))
+    return max(found)
+
+
+def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:
+    import numpy as np
+
+    if tolerance.kind == "exact":
+        yield _share(float(gap.max()), 0.0)
+    if tolerance.l2 is not None:
+        yield _share(math.sqrt(float(np.mean(gap**2))), tolerance.l2 * tolerance.scale)
+    if tolerance.max is not None:
+        yield _share(float(gap.max()), tolerance.max * tolerance.scale)
+    if tolerance.rtol is not None or tolerance.atol is not None:
+        limit = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * gold
+        with np.errstate(divide="ignore", invalid="ignore"):
+            yield float(np.where(gap == 0, 0.0, gap / limit).max())
+
+
+def _share(distance: float, limit: float) -> float:
+    if distance == 0:
+        return 0.0
+    return distance / limit if limit else math.inf

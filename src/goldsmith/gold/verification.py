@@ -5,13 +5,14 @@ Pure judgement over facts: nothing is loaded and nothing is run here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import CHECKPOINT_KEYS, OUTPUT_KEYS
-from goldsmith.gold.manifest import FileEntry
+from goldsmith.gold.manifest import CaseEntry, FileEntry
+from goldsmith.gold.tolerances import UNSEEN
 
 PASSED, WARNED, FAILED = "passed", "warned", "failed"
 SIZE_WARNING = 10 * 10**6
@@ -50,6 +51,25 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 def verify(evidence: Evidence) -> list[Check]:
     return [check(evidence) for check in _CHECKS]
+
+
+def check_tolerances(cases: Iterable[CaseEntry]) -> Check:
+    """How the tolerances were arrived at, and what the customary ones would have done."""
+    found = [item.tolerance for case in cases for item in case.tensors if item.tolerance is not None]
+    inexact = [item for item in found if item.kind != "exact"]
+    customary = [item for item in inexact if item.kind == "customary"]
+    noise = [item.noise for item in inexact if item.noise is not None]
+    if customary:
+        detail = f"{len(customary)} of {len(inexact)} {customary[0].reason}"
+        return Check("tolerances", "Tolerances", WARNED, detail)
+    pinned = sum(item.kind == "pinned" for item in inexact)
+    parts = [f"{_count(len(inexact) - pinned, 'tensor')} measured" if noise or not pinned else "none measured"]
+    parts += [f"{pinned} pinned"] if pinned else []
+    wrong = sum(item.customary > 1 for item in noise)
+    blind = sum(item.customary <= 1 and item.unseen > UNSEEN for item in noise)
+    if wrong or blind:
+        parts.append(f"1e-4/1e-5 could reject correct work in {wrong}, is blind in {blind}")
+    return Check("tolerances", "Tolerances", PASSED, "; ".join(parts))
 
 
 def _loads(evidence: Evidence) -> Check:

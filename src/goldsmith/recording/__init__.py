@@ -8,12 +8,27 @@ from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
 from goldsmith.recording.machine import Fact, examine
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import NO_RESULT, Event, Failure, Frame, Job, Proposal, Result
+from goldsmith.recording.protocol import (
+    GOLD,
+    NO_RESULT,
+    Built,
+    Event,
+    Failure,
+    Frame,
+    Job,
+    KeptCase,
+    Proposal,
+    Result,
+    Trial,
+    TrialFailure,
+)
 from goldsmith.recording.registry import case, checkpoint
 from goldsmith.recording.seeding import seed_everything
 
 __all__ = [
+    "GOLD",
     "NO_RESULT",
+    "Built",
     "Case",
     "Ending",
     "Event",
@@ -21,9 +36,12 @@ __all__ = [
     "Failure",
     "Frame",
     "Job",
+    "KeptCase",
     "Proposal",
     "RecipeMisuse",
     "Result",
+    "Trial",
+    "TrialFailure",
     "Watcher",
     "case",
     "checkpoint",

@@ -6,8 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from goldsmith.gold import is_array, walk
+import msgspec
+
+from goldsmith.gold import Pinned, is_array, walk
 from goldsmith.recording import models
+from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recording.traces import Tracer
@@ -22,11 +25,12 @@ class Case:
     `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
     """
 
-    def __init__(self, definition: CaseDefinition, seed: int, device: str) -> None:
+    def __init__(self, definition: CaseDefinition, seed: int, device: str, given: Given | None = None) -> None:
         self.name = definition.name
         self.seed = seed
         self.device = device
         self._definition = definition
+        self._given = given
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -34,6 +38,7 @@ class Case:
         self._training: tuple[str, ...] = ()
         self._checkpoint: dict[str, Any] | None = None
         self._allow: dict[tuple[str, str], dict[str, str]] = {}
+        self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer()
 
     def model(
@@ -56,14 +61,17 @@ class Case:
         """
         self._claim(self._settings, name, "model")
         model: T = models.build(factory, args, kwargs, self.device)
-        models.choose_weights(model, weights, self.seed)
+        if self._given is None:
+            models.choose_weights(model, weights, self.seed)
+        else:
+            self._given.settle(name, model)
         self._settings[name] = models.settings_of(factory, args, kwargs)
         self._weights[name] = models.weights_of(model, f"{name}'s weights")
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
             model.train(train)
             self._training += (name,) if train else ()
-            if trace:
+            if trace and self._given is None:
                 self._tracer.attach(name, model)
         return model
 
@@ -71,6 +79,8 @@ class Case:
         """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""
         self._claim(self._inputs, name, "input")
         value: Any = make() if callable(make) and not is_array(make) else make
+        if self._given is not None:
+            value = self._given.input(name, value)
         self._inputs[name] = snapshot(value, f"input {name!r}")
         self._allow["input", name] = check_allow(allow)
         return to_device(value, self.device)  # type: ignore[no-any-return]
@@ -82,11 +92,13 @@ class Case:
         *,
         shape: Sequence[int | None] | None = None,
         allow: Mapping[str, str] | None = None,
+        tolerance: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep an output under `name`, as it is now: an array, a plain value, or these nested.
 
         `shape` declares what it must be (None matches any size); `allow` accepts by name, with a reason,
-        what verification would refuse.
+        what verification would refuse. `tolerance={"rtol": …, "atol": …, "reason": …}` (or `l2` and `max`, relative
+        to the tensor's size) takes the place of the one that would be measured.
         """
         self._claim(self._outputs, name, "output")
         copy = snapshot(value, f"output {name!r}")
@@ -96,6 +108,7 @@ class Case:
             raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
         self._outputs[name] = copy
         self._allow["output", name] = check_allow(allow)
+        self._pin("output", name, tolerance)
 
     def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
         """Keep the gradient of every parameter of `model`, and which parameters have none."""
@@ -110,13 +123,21 @@ class Case:
         return first_of(value)
 
     def checkpoint(
-        self, model: Any, *, epoch: int, loss: Any, training_config: Mapping[str, Any], **extra: Any
+        self,
+        model: Any,
+        *,
+        epoch: int,
+        loss: Any,
+        training_config: Mapping[str, Any],
+        tolerance: Mapping[str, Any] | None = None,
+        **extra: Any,
     ) -> None:
         """Keep `model` as this case's trained checkpoint, with the epoch and loss it was taken at."""
         if self._definition.kind != CHECKPOINT:
             raise RecipeMisuse("case.checkpoint needs a case marked @checkpoint, this one is marked @case")
         if self._checkpoint is not None:
             raise RecipeMisuse("case.checkpoint was called twice; a case has one checkpoint")
+        self._pin("model_state_dict", "", tolerance)
         self._checkpoint = {
             "model_state_dict": models.weights_of(model, "checkpoint"),
             "epoch": int(epoch),
@@ -173,6 +194,25 @@ class Case:
             group = groups[section]
             found[section if len(group) == 1 else f"{section}.{name}"] = allow
         return {path: allow for path, allow in found.items() if allow}
+
+    def pinned(self) -> dict[str, Pinned]:
+        """Tolerances set by the recipe, by path in the payload."""
+        lone = len(self._outputs) == 1
+        return {
+            section if lone or not name else f"{section}.{name}": pin for (section, name), pin in self._pinned.items()
+        }
+
+    def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
+        if tolerance is None:
+            return
+        try:
+            pin = msgspec.convert(dict(tolerance), Pinned)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} cannot be read: {error}") from None
+        problem = pin.problem()
+        if problem:
+            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} {problem}")
+        self._pinned[section, name] = pin
 
     def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
         if not isinstance(name, str) or not name:

@@ -13,16 +13,19 @@ import time
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry
+from goldsmith.recording.building import BuildSession
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Frame, Job, Result
 from goldsmith.recording.reads import Reads
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
+from goldsmith.recording.trials import TrialSession
 
 
 def run(job: Job) -> Result:
@@ -38,13 +41,7 @@ def _run(job: Job) -> Result:
     imports.announce(Path(job.root), Path(job.folder))
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
-    session = Session(
-        Path(job.output),
-        seed=job.seed,
-        device=job.device,
-        threads=job.threads,
-        on_case=lambda name, number, of: _announce(job, Event(name, number, of)),
-    )
+    session = _session(job)
     entry.activate(session)
     try:
         if job.task == "propose":
@@ -68,6 +65,20 @@ def _run(job: Job) -> Result:
         return Result(failure=_failure(job, "memory" if out_of_memory else "raised", error, session))
 
 
+def _session(job: Job) -> Session:
+    options: dict[str, Any] = {
+        "seed": job.seed,
+        "device": job.device,
+        "threads": job.threads,
+        "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
+    }
+    if job.task == "calibrate":
+        return TrialSession(Path(job.output), job.kept, job.trials, **options)
+    if job.task == "build":
+        return BuildSession(Path(job.output), job.root, **options)
+    return Session(Path(job.output), variant=job.variant, kept=job.kept, **options)
+
+
 def _record(job: Job, session: Session) -> Result:
     """Run the recipe as a script would run; if it only defined its cases, run those.
 
@@ -75,20 +86,26 @@ def _record(job: Job, session: Session) -> Result:
     """
     try:
         _run_as_main(Path(job.recipe), Path(job.output))
-        if registry.registered and session.facts is None:
+        if registry.registered and session.ran is None:
             session.run(registry.registered)
     except SystemExit as leaving:
-        finished = not registry.registered or session.facts is not None
+        finished = not registry.registered or session.ran is not None
         if leaving.code not in (None, 0) or not finished:
             return Result(failure=Failure(kind="exit", message=f"sys.exit({leaving.code!r})", case=session.current))
     return _cases_result(session) if registry.registered else _script_result(job, session)
 
 
 def _cases_result(session: Session) -> Result:
-    never = [item.name for item in registry.registered[len(session.facts or ()) :]]
+    never = [item.name for item in registry.registered[session.ran :]]
     if never:
         raise RecipeMisuse(f"case {never[0]} stands below gs.main() and never ran; move gs.main() to the end")
-    return Result(mode="cases", cases=tuple(session.facts or ()), environment=session.environment())
+    return Result(
+        mode="cases",
+        cases=tuple(session.facts),
+        environment=session.environment(),
+        built=session.built if isinstance(session, BuildSession) else {},
+        failed_trials=tuple(session.failures) if isinstance(session, TrialSession) else (),
+    )
 
 
 def _script_result(job: Job, session: Session) -> Result:

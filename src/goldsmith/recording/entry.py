@@ -36,8 +36,8 @@ def main() -> None:
         threads=options.threads,
         on_case=lambda name, number, of: print(f"[{number}/{of}] {name}", flush=True),
     )
-    facts = session.run(registry.registered)
-    for item in facts:
+    session.run(registry.registered)
+    for item in session.facts:
         print(f"wrote {options.output / item.file.name}")
     print("Not verified: `goldsmith generate` does that, and publishes.")
 

@@ -21,6 +21,7 @@ from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, R
 
 _POLL = 0.02
 _GRACE = 0.3
+_PATIENCE = 10.0
 _LOG_TAIL = 4000
 
 
@@ -46,12 +47,18 @@ class Watcher:
     on_tick: Callable[[], None] = lambda: None
 
 
-def run_side_by_side(jobs: Sequence[Job], *, timeout: float, watcher: Watcher) -> list[Ending]:
-    """Run all jobs at once, each in a process of its own. The first failure ends the others."""
+def run_side_by_side(
+    jobs: Sequence[Job], *, timeout: float, watcher: Watcher, beside: Sequence[Job] = ()
+) -> list[Ending]:
+    """Run all jobs at once, each in a process of its own. The first failure ends the others.
+
+    Jobs that run `beside` them decide nothing: they are waited for a little longer, then stopped.
+    """
     children = [_Child(job) for job in jobs]
+    others = [_Child(job) for job in beside]
     started = time.monotonic()
     try:
-        for child in children:
+        for child in (*children, *others):
             child.start()
         while any(child.running() for child in children):
             children[0].report(watcher)
@@ -64,11 +71,15 @@ def run_side_by_side(jobs: Sequence[Job], *, timeout: float, watcher: Watcher) -
                 break
             time.sleep(_POLL)
         children[0].report(watcher)
+        ended = time.monotonic()
+        while any(child.running() for child in others) and time.monotonic() - ended < _PATIENCE:
+            watcher.on_tick()
+            time.sleep(_POLL)
     finally:
         with uninterrupted():
-            for child in children:
+            for child in (*children, *others):
                 child.stop()
-    return [child.ending() for child in children]
+    return [child.ending() for child in (*children, *others)]
 
 
 def environment_for(job: Job) -> dict[str, str]:
@@ -86,6 +97,7 @@ def environment_for(job: Job) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         "TMPDIR": str(temporary),
+        **job.environment,
     }
 
 

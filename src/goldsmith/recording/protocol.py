@@ -12,14 +12,39 @@ JOB, RESULT, EVENTS, LOG = "job.json", "result.json", "events.jsonl", "output.lo
 
 
 FailureKind = Literal["raised", "misuse", "exit", "memory", "package", "device"]
+GOLD = "gold"
+"""Among the files a calibration leaves: what the trials are compared with."""
 NO_RESULT = 74
 """The exit code of a child that finished but could not write its result."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One replay of the solution on its own gold, with something that must not matter made different.
+
+    `noise` seeds disturbed rounding; `precision` is another floating dtype for everything that goes in; `columns`
+    hands NumPy arrays over in column order; `seed` is one other than the gold was drawn with.
+    """
+
+    name: str
+    noise: int | None = None
+    precision: Literal["float32", "float64"] | None = None
+    columns: bool = False
+    threads: int | None = None
+    seed: int | None = None
+
+
+class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a replay finds a case's inputs and weights, and what lone ones are called."""
+
+    file: str
+    inputs: tuple[str, ...]
+    models: tuple[str, ...]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace."""
 
-    task: Literal["record", "propose"] = "record"
+    task: Literal["record", "build", "propose", "calibrate"] = "record"
     root: str
     folder: str
     recipe: str
@@ -31,6 +56,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     parent: int
     kind: str = ""
     modules: tuple[str, ...] = ()
+    variant: str = ""
+    kept: dict[str, KeptCase] = {}
+    trials: tuple[Trial, ...] = ()
+    environment: dict[str, str] = {}
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -60,6 +89,22 @@ class Proposal(msgspec.Struct, frozen=True):
     tried: tuple[str, ...] = ()
 
 
+class TrialFailure(msgspec.Struct, frozen=True):
+    """A trial that one case did not survive, and why."""
+
+    case: str
+    trial: str
+    message: str
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A model out of its constructor: its weights' shapes by name, and the classes of its modules
+    by path where they are the course's own, that of the model itself under `""`."""
+
+    shapes: dict[str, tuple[int, ...]]
+    classes: dict[str, str]
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What the child has to say when it comes to its end; no result means that it did not."""
 
@@ -71,10 +116,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment | None = None
     failure: Failure | None = None
     proposal: Proposal | None = None
+    built: dict[str, dict[str, Built]] = {}
+    failed_trials: tuple[TrialFailure, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A case has begun."""
+    """A case has begun, or a trial of all cases."""
 
     case: str
     number: int

@@ -23,6 +23,7 @@ class CaseDefinition:
     kind: str
     function: Callable[..., Any]
     allow: Mapping[str, str] = field(default_factory=dict)
+    accepts: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -37,25 +38,44 @@ registered: list[CaseDefinition] = []
 @overload
 def case(function: F) -> F: ...
 @overload
-def case(*, name: str | None = None, allow: Mapping[str, str] | None = None) -> Callable[[F], F]: ...
-def case(function: Any = None, *, name: str | None = None, allow: Mapping[str, str] | None = None) -> Any:
+def case(
+    *, name: str | None = None, allow: Mapping[str, str] | None = None, accepts: Sequence[str] = ()
+) -> Callable[[F], F]: ...
+def case(
+    function: Any = None,
+    *,
+    name: str | None = None,
+    allow: Mapping[str, str] | None = None,
+    accepts: Sequence[str] = (),
+) -> Any:
     """Mark a function as a case: its recorded outputs become `<function name>.pt`.
 
     `allow={"constant": "why"}` accepts, by name and with a reason, what verification would refuse.
+    `accepts=["decay-after"]` names variants of the solution whose answers are right, too.
     """
-    return _register(OUTPUT, function, name, allow)
+    return _register(OUTPUT, function, name, allow, accepts)
 
 
 @overload
 def checkpoint(function: F) -> F: ...
 @overload
-def checkpoint(*, name: str | None = None, allow: Mapping[str, str] | None = None) -> Callable[[F], F]: ...
-def checkpoint(function: Any = None, *, name: str | None = None, allow: Mapping[str, str] | None = None) -> Any:
+def checkpoint(
+    *, name: str | None = None, allow: Mapping[str, str] | None = None, accepts: Sequence[str] = ()
+) -> Callable[[F], F]: ...
+def checkpoint(
+    function: Any = None,
+    *,
+    name: str | None = None,
+    allow: Mapping[str, str] | None = None,
+    accepts: Sequence[str] = (),
+) -> Any:
     """Mark a function as a case whose gold is a trained checkpoint; it must call `case.checkpoint`."""
-    return _register(CHECKPOINT, function, name, allow)
+    return _register(CHECKPOINT, function, name, allow, accepts)
 
 
-def _register(kind: str, function: Any, name: str | None, allow: Mapping[str, str] | None) -> Any:
+def _register(
+    kind: str, function: Any, name: str | None, allow: Mapping[str, str] | None, accepts: Sequence[str]
+) -> Any:
     def add(target: F) -> F:
         case_name = name or target.__name__
         if not re.fullmatch(r"[A-Za-z_][\w-]*", case_name) or case_name.lower() in _RESERVED:
@@ -64,7 +84,10 @@ def _register(kind: str, function: Any, name: str | None, allow: Mapping[str, st
             raise RecipeMisuse(f"two cases are called {case_name}; each needs a name of its own")
         if not _takes_one_argument(target):
             raise RecipeMisuse(f"a case takes one argument: write `def {target.__name__}(case):`")
-        registered.append(CaseDefinition(case_name, kind, target, check_allow(allow, (*ALLOWABLE, "reproducible"))))
+        if isinstance(accepts, str) or not all(re.fullmatch(r"[\w-]+", item) for item in accepts):
+            raise RecipeMisuse(f"accepts={accepts!r} must be a list of names of variants")
+        allowed = check_allow(allow, (*ALLOWABLE, "reproducible"))
+        registered.append(CaseDefinition(case_name, kind, target, allowed, tuple(accepts)))
         return target
 
     return add if function is None else add(function)

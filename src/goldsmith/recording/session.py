@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from goldsmith.gold import (
     Environment,
     leaf_facts,
     read_back,
+    read_payload,
     walk,
     write_payload,
     write_trace,
 )
 from goldsmith.recording.cases import Case
+from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.optimisers import watch_optimisers
+from goldsmith.recording.protocol import KeptCase
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.values import plain
@@ -30,7 +34,10 @@ RECORDED_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "
 
 
 class Session:
-    """Records every case into `output`. `current` is the case that is running, for those who report."""
+    """Records every case into `output`, or, given what gold keeps, those cases on gold's inputs and weights.
+
+    `current` is the case that is running, for those who report; `ran` says how many there were, once all have run.
+    """
 
     def __init__(
         self,
@@ -39,6 +46,8 @@ class Session:
         seed: int,
         device: str = "cpu",
         threads: int = 1,
+        variant: str = "",
+        kept: Mapping[str, KeptCase] | None = None,
         on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
     ) -> None:
         self.output = output
@@ -46,36 +55,42 @@ class Session:
         self.device = device
         self.threads = threads
         self.current: str | None = None
-        self.facts: list[CaseFacts] | None = None
+        self.facts: list[CaseFacts] = []
+        self.ran: int | None = None
+        self._variant = variant
+        self._kept = kept or {}
         self._on_case = on_case
 
-    def run(self, definitions: Sequence[CaseDefinition]) -> list[CaseFacts]:
+    def run(self, definitions: Sequence[CaseDefinition]) -> None:
         if not definitions:
             raise RecipeMisuse("the recipe has no case; mark a function with @gs.case")
         self.output.mkdir(parents=True, exist_ok=True)
-        facts = []
-        for number, definition in enumerate(definitions, start=1):
+        chosen = [item for item in definitions if not self._kept or item.name in self._kept]
+        for number, definition in enumerate(chosen, start=1):
             self.current = definition.name
-            self._on_case(definition.name, number, len(definitions))
-            facts.append(self._run_case(definition))
+            self._on_case(definition.name, number, len(chosen))
+            self.facts.append(self._run_case(definition))
         self.current = None
-        self.facts = facts
-        return facts
+        self.ran = len(definitions)
 
     def _run_case(self, definition: CaseDefinition) -> CaseFacts:
         """Each case starts from the same seed, so that adding one does not move the others."""
         seed_everything(self.seed, threads=self.threads)
-        case = Case(definition, self.seed, self.device)
-        definition.function(case)
+        case = Case(definition, self.seed, self.device, self._given(definition))
+        with watch_optimisers() as optimisers:
+            definition.function(case)
         payload, tracer = case.finish()
+        name = f"{definition.name}.{self._variant}" if self._variant else definition.name
         declared = [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
-        path = write_payload(payload, self.output / definition.name)
+        path = write_payload(payload, self.output / name)
         trace = None
         if tracer.tensors:
-            trace = definition.name + TRACE_SUFFIX
+            trace = name + TRACE_SUFFIX
             write_trace(tracer.tensors, tracer.index, self.output / trace)
         return CaseFacts(
-            name=definition.name,
+            name=name,
+            variant=self._variant,
+            accepts=() if self._variant else definition.accepts,
             kind=definition.kind,
             title=definition.title,
             file=read_back(path),
@@ -85,8 +100,17 @@ class Session:
             traced_calls=tracer.kept,
             calls=tracer.calls,
             allowed=case.allowed(),
+            pinned=case.pinned(),
+            optimisers=tuple(optimisers.values()),
             config=_settings(payload),
         )
+
+    def _given(self, definition: CaseDefinition) -> Given | None:
+        """Gold's own inputs and weights, where this is a replay."""
+        if definition.name not in self._kept:
+            return None
+        kept = self._kept[definition.name]
+        return Given.from_payload(read_payload(Path(kept.file)), kept.inputs, kept.models)
 
     def environment(self) -> Environment:
         """The facts about this process that bear on the bits it produced."""

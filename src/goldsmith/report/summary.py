@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from goldsmith.generation import Outcome
-from goldsmith.gold import TRACE_SUFFIX, Advice, Check
+from goldsmith.gold import REFERENCE_SUFFIX, TRACE_SUFFIX, Advice, Check
 
 _WIDTH = 62
+_EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
 _TITLES = {
     "published": "FIXTURE GENERATION COMPLETE",
     "unchanged": "FIXTURES UP TO DATE",
@@ -105,13 +106,14 @@ class Summary:
         self._line()
         self._line(f"{_FILES[outcome.outcome]} {outcome.folder}/", "bold")
         sizes = {file.path.rpartition("/")[2]: file.size or 0 for file in outcome.files}
-        width = max(len(name) for name in sizes if not name.endswith(TRACE_SUFFIX))
+        width = max(len(name) for name in sizes if not name.endswith(_EXTRAS))
         for file in outcome.files:
             name = file.path.rpartition("/")[2]
-            if name.endswith(TRACE_SUFFIX):
+            if name.endswith(_EXTRAS):
                 continue
-            trace = sizes.get(name.rpartition(".")[0] + TRACE_SUFFIX)
-            extra = f"  + trace {human_size(trace):>8}" if trace else ""
+            stem = name.rpartition(".")[0]
+            extras = [(suffix.split(".")[1], sizes.get(stem + suffix)) for suffix in _EXTRAS]
+            extra = "".join(f"  + {what} {human_size(size):>8}" for what, size in extras if size)
             self._line(f"  {self._mark(file.ok)} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
     def show_checks(self, checks: Sequence[Check], title: str = "Verification") -> None:

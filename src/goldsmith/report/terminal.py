@@ -11,6 +11,8 @@ from rich.text import Text
 
 from goldsmith.generation import STEPS
 
+_SILENCE = 5.0
+
 
 class TerminalProgress:
     """One live line per assignment: the step, what it is doing, and the seconds since it began."""
@@ -61,19 +63,22 @@ class TerminalProgress:
 
 
 class PlainProgress:
-    """A line per step that takes time, for logs."""
+    """A line per step for logs, and one every few seconds from steps that take long."""
 
     def __init__(self, console: Console, *, verbose: bool) -> None:
         self._console = console
         self._verbose = verbose
         self._name = ""
         self._last = 0
+        self._said = 0.0
 
     def begin(self, assignment: str) -> None:
         self._name, self._last = assignment, 0
 
     def step(self, number: int, detail: str = "") -> None:
-        if number != self._last or self._verbose:
+        silent = time.monotonic() - self._said > _SILENCE
+        if number != self._last or self._verbose or silent:
+            self._said = time.monotonic()
             self._say(f"{self._name}: {number}/9 {STEPS[number]}" + (f", {detail}" if detail else ""))
         self._last = number
 

@@ -1,0 +1,71 @@
+"""What is known so far in one run of the nine steps; becomes the `Outcome`, whether they end well or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from goldsmith.course import Assignment
+from goldsmith.errors import GoldRefused, GoldsmithError, RecipeRaised
+from goldsmith.generation.options import Options
+from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
+from goldsmith.generation.sources import Untouched
+from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
+
+
+@dataclass
+class Run:
+    """What is known so far; becomes the `Outcome`, whether the steps end well or not."""
+
+    assignment: Assignment
+    options: Options
+    untouched: Untouched
+    outcome: str = PUBLISHED
+    files: list[FileEntry] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    changes: list[TensorChange] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+    log: str = ""
+    seconds: float = 0.0
+
+
+def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
+    assignment = run.assignment
+    folder = assignment.course.relative(assignment.gold).as_posix()
+    made = (MadeFile(f"{folder}/{item.name}", error is None, item.size, item.sha256) for item in run.files)
+    return Outcome(
+        name=assignment.name,
+        label=assignment.label,
+        outcome=error.outcome if error else run.outcome,
+        seed=run.options.seed,
+        folder=folder,
+        files=tuple(made),
+        checks=tuple(run.checks),
+        reset=not run.untouched.changes(),
+        notes=tuple(run.notes),
+        changes=tuple(run.changes),
+        advice=tuple(run.advice),
+        next=() if error else _next_steps(assignment, folder),
+        error=_trouble(run, error) if error else None,
+        exit_code=error.exit_code if error else 0,
+        seconds=round(seconds, 3),
+    )
+
+
+def _trouble(run: Run, error: GoldsmithError) -> Trouble:
+    return Trouble(
+        kind=error.kind,
+        message=str(error),
+        problems=tuple(error.problems) if isinstance(error, GoldRefused) else (),
+        trace=tuple(error.trace) if isinstance(error, RecipeRaised) else (),
+        prints=run.log,
+    )
+
+
+def _next_steps(assignment: Assignment, folder: str) -> tuple[str, ...]:
+    tests = assignment.course.config.internal_tests
+    return (
+        f"cat {folder}/{README}",
+        f'goldsmith.load("{assignment.name}")',
+        f"pytest {tests} -m rigor  (on a solution)",
+    )

@@ -1,0 +1,211 @@
+"""The second half of step 6: how far correct work may be from this gold, measured by trials on the solution itself."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.course import Assignment
+from goldsmith.errors import NotCalibrated
+from goldsmith.generation.failures import error_of
+from goldsmith.generation.options import Options
+from goldsmith.generation.planning import make_job
+from goldsmith.generation.sources import Sources
+from goldsmith.generation.variants import Recording, kept_cases
+from goldsmith.gold import (
+    FLOAT32,
+    FLOAT64,
+    OTHER_SEED,
+    REFERENCE_SUFFIX,
+    Advice,
+    Calibrated,
+    Calibration,
+    CaseFacts,
+    Environment,
+    FileEntry,
+    Manifest,
+    Tolerance,
+    Trials,
+    calibrate,
+    read_arrays,
+    write_arrays,
+)
+from goldsmith.recording import GOLD, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
+from goldsmith.workspace import file_hash, make_workspaces
+
+METHOD = 1
+"""Counted up whenever trials or arithmetic change, so that tolerances are measured anew."""
+SAMPLES = 12
+_PATIENCE = 20
+_PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
+
+
+@dataclass
+class Measured:
+    """Tolerances by case and path, reference files by case, and what there is to say about them."""
+
+    tolerances: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
+    references: dict[str, Path] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    why_not: str = "not measured"
+    notes: list[str] = field(default_factory=list)
+
+
+def calibration_key(
+    cases: Sequence[CaseFacts], environment: Environment | None, sources: Sources, reads: Mapping[str, str]
+) -> str:
+    """The same for everything that tolerances follow from being the same."""
+    parts = [
+        METHOD,
+        [(case.name, [leaf.sha256 for leaf in case.file.leaves], case.pinned) for case in cases],
+        [sources.solution, sources.recipe, reads],
+        environment,
+    ]
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
+
+def kept_tolerances(previous: Manifest | None, folder: Path, key: str) -> Measured | None:
+    """What was measured before, where it still holds and is undamaged."""
+    if previous is None or previous.calibration is None or previous.calibration.key != key:
+        return None
+    entries = {item.name: item for item in previous.files}
+    found = Measured(calibration=previous.calibration)
+    for case in previous.cases:
+        found.tolerances[case.name] = {item.path: item.tolerance for item in case.tensors if item.tolerance is not None}
+        if case.reference is not None:
+            path = folder / case.reference
+            if not _is_sound(path, entries.get(case.reference)):
+                return None
+            found.references[case.name] = path
+    return found
+
+
+def _is_sound(path: Path, entry: FileEntry | None) -> bool:
+    return entry is not None and path.is_file() and file_hash(path) == entry.sha256
+
+
+def measure(
+    assignment: Assignment,
+    options: Options,
+    recordings: Sequence[Recording],
+    *,
+    key: str,
+    patience: float,
+    watcher: Watcher,
+) -> Measured:
+    """The tolerances of every recording, from trials on the implementation that made it."""
+    found = Measured()
+    trials: tuple[str, ...] = ()
+    failed: list[str] = []
+    advice: list[Advice] = []
+    for recording in recordings:
+        outcomes = _run_trials(assignment, options, recording, patience, watcher)
+        trials = outcomes.names
+        failed += [f"{item.case}: {item.trial}: {item.message}" for item in outcomes.failures]
+        for case in recording.cases:
+            calibrated = calibrate(case, outcomes.trials[case.definition])
+            found.tolerances[case.name] = calibrated.tolerances
+            advice += calibrated.advice
+            own = [item for item in outcomes.failures if item.case == case.definition]
+            found.notes += _notes(case, calibrated, own)
+            if calibrated.reference:
+                found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
+                write_arrays(calibrated.reference, found.references[case.name])
+    found.calibration = Calibration(key=key, trials=trials, failed=tuple(failed), advice=tuple(advice))
+    return found
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    names: tuple[str, ...]
+    trials: dict[str, Trials]
+    failures: list[TrialFailure]
+
+
+def _run_trials(
+    assignment: Assignment, options: Options, recording: Recording, patience: float, watcher: Watcher
+) -> _Outcomes:
+    """In two processes at once, one of them with the plainest instructions the libraries have."""
+    plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
+    kept = kept_cases(recording.cases, recording.first)
+    with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
+        jobs = [
+            _job(make_job(assignment, workspace, options), kept, plan)
+            for workspace, plan in zip(workspaces, plans, strict=True)
+        ]
+        timeout = max(options.timeout, _PATIENCE * patience)
+        endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher)
+        for workspace, ending in zip(workspaces, endings, strict=True):
+            error = error_of(assignment, workspace, ending, options)
+            if error is not None:
+                raise NotCalibrated(assignment.name, str(error))
+        folders = [Path(job.output) for job in jobs]
+        failures = [item for ending in endings if ending.result for item in ending.result.failed_trials]
+        return _Outcomes(
+            names=tuple(trial.name for plan in plans for trial in plan.trials),
+            trials={name: _trials(name, folders) for name in kept},
+            failures=failures,
+        )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    trials: tuple[Trial, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
+    noise = [Trial(name=f"noise-{number}", noise=number) for number in range(1, SAMPLES + 1)]
+    twins = [Trial(name=FLOAT64, precision="float64"), Trial(name=OTHER_SEED, seed=options.seed ^ 1)]
+    threads = options.threads + 1
+    if with_torch:
+        twins.append(Trial(name=f"threads-{threads}", threads=threads))
+    else:
+        twins += [Trial(name=FLOAT32, precision="float32"), Trial(name="columns", columns=True)]
+    plain = dict(_PLAIN_INSTRUCTIONS)
+    if platform.machine() in ("x86_64", "AMD64"):
+        plain["OPENBLAS_CORETYPE"] = "Nehalem"
+    half = SAMPLES // 2
+    yield _Plan((*twins, *noise[:half]))
+    yield _Plan((Trial(name="instructions"), *noise[half:]), plain)
+
+
+def _job(job: Job, kept: dict[str, KeptCase], plan: _Plan) -> Job:
+    return msgspec.structs.replace(
+        job, task="calibrate", kept=kept, trials=plan.trials, environment=dict(plan.environment)
+    )
+
+
+def _trials(case: str, folders: Sequence[Path]) -> Trials:
+    gold: dict[str, Any] = {}
+    reference: dict[str, Any] = {}
+    differences: dict[str, dict[str, Any]] = {}
+    for folder in folders:
+        for path in sorted((folder / case).glob("*.safetensors")):
+            name, arrays = path.stem, read_arrays(path)
+            if name == GOLD:
+                gold = arrays
+            elif name == FLOAT64:
+                reference = arrays
+            else:
+                differences[name] = arrays
+    return Trials(gold, differences, reference)
+
+
+def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFailure]) -> Iterator[str]:
+    for failure in failures:
+        if failure.trial == FLOAT64:
+            yield f"case {case.name} does not run in float64 ({failure.message}): it is judged in its own dtype"
+    others = [item for item in failures if item.trial not in (FLOAT64, FLOAT32)]
+    if others:
+        first = others[0]
+        yield f"case {case.name}: {len(others)} trials failed, the first ({first.trial}) with {first.message}"
+    if calibrated.untrusted:
+        path = case.label(calibrated.untrusted[0])
+        yield f"case {case.name}: {path} is something else in float64; it is judged in its own dtype"

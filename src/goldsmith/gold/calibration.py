@@ -1,0 +1,261 @@
+"""From trials to tolerances: how far the solution is from its own gold when things change that must not matter.
+
+Pure arithmetic over what the trials left behind; which trials there are is decided by who runs them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.tolerances import ATOL, RTOL, Noise, Tolerance, apply_pin, excess, pin_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+SAFETY = 3.0
+"""Tolerance over noise. True differences between configurations went up to 1.3 times what such trials showed."""
+NOISY_SAFETY = 10.0
+NOISY = 1e-3
+"""An element that moves by more than this share of the tensor's root mean square is noise itself."""
+FLOOR_L2, FLOOR_MAX = 8, 16
+"""No tolerance is below so many units in the last place, however quiet the trials were."""
+TRUSTED = 10.0
+"""A float64 run farther from the gold than so many times the noise computes something else."""
+TOO_NOISY = 0.05
+
+FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
+NOISY_PREFIX = "noisy:"
+_EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
+_COARSEST = 2.0**-7
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """How the tolerances of a gold folder were measured. As long as `key` stays the same, so do they."""
+
+    key: str
+    trials: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What the trials of one case left behind, by path: gold's numbers, each trial's differences from them, and the
+    numbers of the float64 run."""
+
+    gold: Mapping[str, Array]
+    differences: Mapping[str, Mapping[str, Array]]
+    float64: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass
+class Calibrated:
+    """One case's tolerances by path, what goes into its reference file, and what there is to say."""
+
+    tolerances: dict[str, Tolerance] = field(default_factory=dict)
+    reference: dict[str, Any] = field(default_factory=dict)
+    advice: list[Advice] = field(default_factory=list)
+    untrusted: list[str] = field(default_factory=list)
+
+
+def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
+    found = Calibrated()
+    leaves = {leaf.path: leaf for leaf in case.file.leaves if leaf.path in trials.gold}
+    coarsest = max((_eps(leaf) for leaf in leaves.values() if leaf.is_array and leaf.is_inexact), default=2.0**-52)
+    for path, leaf in leaves.items():
+        differences = {name: item[path] for name, item in trials.differences.items() if path in item}
+        if leaf.is_inexact:
+            eps = _eps(leaf) if leaf.is_array else coarsest
+            scale = _scale(path, trials.gold)
+            _inexact(found, leaf, eps, scale, trials.gold[path], differences, trials.float64.get(path))
+    for path, tolerance in found.tolerances.items():
+        pin = pin_for(path, case.pinned)
+        if pin is not None:
+            found.tolerances[path] = apply_pin(pin, tolerance)
+    found.advice = list(_advice(case, leaves, trials, found))
+    return found
+
+
+def _inexact(
+    found: Calibrated,
+    leaf: LeafFacts,
+    eps: float,
+    scale: float,
+    gold: Array,
+    differences: Mapping[str, Array],
+    float64: Array | None,
+) -> None:
+    """The tolerance of one floating-point leaf; float64 is a trial like the others once it is trusted."""
+    path = leaf.path
+    gaps = dict(_comparable(differences, eps))
+    if not gaps:
+        return
+    if float64 is not None and eps > _EPS["float64"]:
+        gap = _gap(float64, gold)
+        if _is_trusted(gap, _measure(gaps, gold, scale, eps), gold):
+            gaps[FLOAT64] = gap
+            found.reference[path] = float64
+        else:
+            found.untrusted.append(path)
+    measured = _measure(gaps, gold, scale, eps)
+    found.tolerances[path] = measured.tolerance
+    if measured.tolerance.noisy:
+        found.reference[NOISY_PREFIX + path] = measured.noisy
+
+
+@dataclass(frozen=True)
+class _Measured:
+    tolerance: Tolerance
+    noisy: npt.NDArray[np.bool_]
+
+
+def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, eps: float) -> _Measured:
+    import numpy as np
+
+    spread = np.max(np.stack(list(gaps.values())), axis=0)
+    noisy = ~(spread <= NOISY * scale)
+    quiet = {name: gap[~noisy] for name, gap in gaps.items()}
+    l2 = max((math.sqrt(float(np.mean(gap**2))) for gap in quiet.values() if gap.size), default=0.0) / scale
+    farthest = {name: float(np.max(gap, initial=0.0)) / scale for name, gap in quiet.items()}
+    worst = max(farthest, key=lambda name: farthest[name])
+    wild = spread[noisy & np.isfinite(spread)]
+    finite = np.isfinite(gold)
+    size = np.abs(gold[finite])
+    noise = Noise(
+        trials=len(gaps),
+        l2=_digits(l2),
+        max=_digits(farthest[worst]),
+        worst=worst,
+        float64=_digits(farthest[FLOAT64]) if FLOAT64 in farthest else None,
+        customary=_digits(max(float(np.max(gap[finite] / (ATOL + RTOL * size), initial=0)) for gap in gaps.values())),
+        unseen=_digits(float(np.mean((size > 0) & (size <= ATOL + RTOL * size)))) if size.size else 0.0,
+    )
+    tolerance = Tolerance(
+        kind="measured",
+        reason=f"{SAFETY:g} x the noise of {len(gaps)} trials",
+        l2=_digits(max(SAFETY * l2, FLOOR_L2 * eps)),
+        max=_digits(max(SAFETY * farthest[worst], FLOOR_MAX * eps)),
+        scale=_digits(scale),
+        noisy=int(noisy.sum()),
+        noisy_limit=_digits(NOISY_SAFETY * float(wild.max())) if wild.size else 0.0,
+        noise=noise,
+    )
+    return _Measured(tolerance, noisy)
+
+
+def _comparable(differences: Mapping[str, Array], eps: float) -> Iterator[tuple[str, Array]]:
+    """What counts as noise: all but another seed; float32 only to learn about float64, in proportion."""
+    import numpy as np
+
+    for name, difference in differences.items():
+        if name == FLOAT32 and eps == _EPS["float64"]:
+            yield name, np.abs(difference) * 2.0**-29
+        elif name not in (FLOAT32, OTHER_SEED):
+            yield name, np.abs(difference)
+
+
+def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
+    import numpy as np
+
+    sound = np.isfinite(gap) & np.isfinite(gold)
+    if not sound.any() or not np.isfinite(gap).all():
+        return False
+    return excess(measured.tolerance, gap[sound], gold[sound], measured.noisy[sound]) <= TRUSTED / SAFETY
+
+
+def _gap(one: Array, two: Array) -> Array:
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        return np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, np.abs(one - two))
+
+
+def _scale(path: str, gold: Mapping[str, Array]) -> float:
+    """The tensor's root mean square; of one that is all zero, that of the largest recorded with it."""
+    own = _rms(gold[path])
+    if own:
+        return own
+    group = ".".join(path.split(".")[:2])
+    return max((_rms(values) for name, values in gold.items() if name.startswith(group)), default=0.0) or 1.0
+
+
+def _rms(values: Array) -> float:
+    import numpy as np
+
+    finite = values[np.isfinite(values)]
+    return math.sqrt(float(np.mean(finite**2))) if finite.size else 0.0
+
+
+def _eps(leaf: LeafFacts) -> float:
+    return _EPS.get(leaf.dtype, _COARSEST)
+
+
+def _digits(number: float) -> float:
+    """Three digits: what is measured at random has no more."""
+    return float(f"{number:.2e}")
+
+
+def _advice(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, found: Calibrated) -> Iterator[Advice]:
+    """At most one piece of each kind, about the first tensor it is true of."""
+    for kind, texts in (
+        ("unstored-chance", _unstored(case, trials)),
+        ("fragile", _fragile(case, leaves, trials)),
+        ("noisy", _noisy(case, trials, found)),
+        ("tight-pin", _tight(case, found)),
+    ):
+        text = next(texts, None)
+        if text is not None:
+            yield Advice(f"{kind}:{case.name}", f"case {case.name}: {text}")
+
+
+def _unstored(case: CaseFacts, trials: Trials) -> Iterator[str]:
+    for path, difference in trials.differences.get(OTHER_SEED, {}).items():
+        if difference.any():
+            yield (
+                f"{case.label(path)} depends on random numbers that are not stored, so nobody else can match it: "
+                "draw them in case.input, and switch dropout off"
+            )
+
+
+def _fragile(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials) -> Iterator[str]:
+    counted = {name: item for name, item in trials.differences.items() if name not in (FLOAT32, OTHER_SEED)}
+    for path, leaf in leaves.items():
+        if not leaf.is_inexact and any(item[path].any() for item in counted.values() if path in item):
+            yield (
+                f"{case.label(path)} must be exact but changes with rounding alone, so correct work can fail: "
+                "choose inputs without near-ties, or record what it is chosen from"
+            )
+
+
+def _noisy(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
+    """Tensors that are mathematically zero are noise by nature and no fault of the case."""
+    largest = max((_rms(values) for values in trials.gold.values()), default=0.0)
+    for path, tolerance in found.tolerances.items():
+        values = trials.gold[path]
+        mostly = tolerance.noisy > values.size / 2 or (tolerance.max or 0.0) > TOO_NOISY
+        if mostly and _rms(values) > 1e-4 * largest:
+            yield (
+                f"{case.label(path)} varies so much with rounding alone that little can be judged by it: "
+                "take fewer steps, or smaller ones"
+            )
+
+
+def _tight(case: CaseFacts, found: Calibrated) -> Iterator[str]:
+    for path, tolerance in found.tolerances.items():
+        noise = tolerance.noise
+        limits = (tolerance.max, tolerance.l2)
+        if tolerance.kind != "pinned" or noise is None:
+            continue
+        if any(limit is not None and limit < value for limit, value in zip(limits, (noise.max, noise.l2), strict=True)):
+            label = case.label(path)
+            yield f"the tolerance pinned for {label} is below its noise ({noise.max:.1e}): correct work can fail"

@@ -1,0 +1,91 @@
+"""What a replay is given in place of what it would draw: the inputs and weights that gold keeps.
+
+The recipe's own `make` is still called, for the shape of what it returns (a named tuple, a tensor that requires its
+gradient) and so that later draws come out as they did; its numbers are then replaced by gold's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from goldsmith.gold import is_array, is_tensor
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.models import is_module
+
+Change = Callable[[Any], Any]
+"""What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """Inputs and weights by the names the recipe gave them; each use gets copies of its own."""
+
+    inputs: Mapping[str, Any]
+    weights: Mapping[str, Mapping[str, Any]]
+    change: Change = lambda array: array
+    precision: str | None = None
+
+    @classmethod
+    def from_payload(
+        cls,
+        payload: Mapping[str, Any],
+        inputs: Sequence[str],
+        models: Sequence[str],
+        change: Change = lambda array: array,
+        precision: str | None = None,
+    ) -> Given:
+        return cls(_named(payload["input"], inputs), _named(payload["state_dict"], models), change, precision)
+
+    def input(self, name: str, made: Any) -> Any:
+        if name not in self.inputs:
+            raise RecipeMisuse(f"the gold keeps no input {name!r}; has the recipe changed since?")
+        return self._pour(made, self.inputs[name])
+
+    def settle(self, name: str, model: Any) -> None:
+        """Put gold's weights into `model`, which has the same names for them."""
+        if name not in self.weights:
+            raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
+        kept = self.weights[name]
+        if is_module(model):
+            if self.precision:
+                model.to(dtype=getattr(sys.modules["torch"], self.precision))
+            model.load_state_dict({key: self._copy(value) for key, value in kept.items()}, strict=True)
+        else:
+            for key, value in kept.items():
+                setattr(model, key, self._pour(getattr(model, key), value))
+
+    def _pour(self, made: Any, kept: Any) -> Any:
+        """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
+        if is_tensor(made):
+            return self._copy(kept).to(made.device).requires_grad_(made.requires_grad)
+        if is_array(made):
+            return self._copy(kept.numpy() if is_tensor(kept) else kept)
+        if isinstance(made, dict) and isinstance(kept, dict):
+            return {key: self._pour(item, kept[key]) if key in kept else item for key, item in made.items()}
+        if isinstance(made, tuple) and hasattr(made, "_fields"):
+            return type(made)(*(self._pour(getattr(made, name), kept[name]) for name in made._fields))
+        if isinstance(made, list | tuple):
+            return type(made)(self._pour(item, other) for item, other in zip(made, kept, strict=True))
+        if dataclasses.is_dataclass(made) and not isinstance(made, type):
+            names = [item.name for item in dataclasses.fields(made) if item.init]
+            poured = {name: self._pour(getattr(made, name), kept[name]) for name in names}
+            return dataclasses.replace(made, **poured)
+        return made if is_array(kept) else kept
+
+    def _copy(self, array: Any) -> Any:
+        copy = array.clone() if is_tensor(array) else array.copy()
+        return self.change(copy) if _is_floating(copy) else copy
+
+
+def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """A lone item is stored bare."""
+    if len(names) == 1:
+        return {names[0]: value}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_floating(array: Any) -> bool:
+    return bool(array.is_floating_point() if is_tensor(array) else array.dtype.kind == "f")

@@ -1,0 +1,125 @@
+"""Rounding noise: what another order of the same additions would do to the last bit, done at random.
+
+Every operation that rounds has its result disturbed by at most one unit in the last place, backward and optimiser
+included (Monte Carlo arithmetic at operator level). Torch is reached through its dispatcher. NumPy has no such door:
+there it is the arrays that go in which are disturbed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+_BUFFER = 2**20
+_EXACT = frozenset(
+    """
+    _to_copy _unsafe_view abs alias_copy amax amin arange bernoulli bernoulli_ cat clamp clamp_ clamp_min clamp_min_
+    clone constant_pad_nd copy_ detach embedding empty empty_like empty_strided exponential_ fill fill_ flip full
+    full_like gather index index_put index_put_ index_select lift_fresh masked_fill masked_fill_ masked_select max
+    max_pool2d_with_indices maximum min minimum neg neg_ new_empty new_empty_strided new_full new_ones new_zeros
+    normal_ one_hot ones ones_like rand rand_like randn randn_like random_ relu relu_ repeat resize_ roll
+    scalar_tensor scatter select_backward select_scatter set_ sgn sign slice_backward slice_scatter sort stack
+    threshold_backward topk tril triu uniform_ where zero_ zeros zeros_like
+    """.split()  # noqa: SIM905
+)
+"""Operations that move, choose or draw numbers and round nothing."""
+
+
+@contextlib.contextmanager
+def rounding_noise(torch_module: Any, seed: int) -> Iterator[Counter]:
+    """While this lasts, torch's operations are disturbed; the counter says how many there were."""
+    counter = Counter()
+    with _mode(torch_module, seed, counter):
+        yield counter
+
+
+class Counter:
+    operations = 0
+
+
+def disturb(array: Any, generator: Any) -> Any:
+    """A floating NumPy array, each element moved by at most one unit in the last place."""
+    import numpy as np
+
+    factor = 1 + generator.uniform(-1, 1, array.shape) * np.finfo(array.dtype).eps
+    return (array * factor).astype(array.dtype)
+
+
+def _mode(torch: Any, seed: int, counter: Counter) -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    def rounds(value: torch.Tensor) -> bool:
+        kind = value.is_floating_point() or value.is_complex()
+        return bool(kind and value.numel() > 0 and value.layout == torch.strided)
+
+    class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __init__(self) -> None:
+            super().__init__()  # type: ignore[no-untyped-call]
+            drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+            self._drawn = drawn * 2 - 1
+            self._factors: dict[Any, torch.Tensor] = {}
+            self._targets: dict[Any, _Targets] = {}
+            self._position = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = kwargs or {}
+            result = func(*args, **given)
+            counter.operations += 1
+            targets = self._targets.get(func)
+            if targets is None:
+                targets = self._targets[func] = _targets(func)
+            for position, name in targets.written:
+                self._disturb(args[position] if position < len(args) else given.get(name))
+            if targets.fresh:
+                self._disturb(result)
+            return result
+
+        def _disturb(self, value: Any) -> None:
+            if isinstance(value, list | tuple):
+                for item in value:
+                    self._disturb(item)
+            elif isinstance(value, torch.Tensor) and rounds(value):
+                value.mul_(self._factor(value))
+
+        def _factor(self, value: torch.Tensor) -> torch.Tensor:
+            """The next stretch of noise in the value's shape; a larger one than the buffer meets it several times."""
+            key = value.dtype, value.device
+            if key not in self._factors:
+                wide = torch.float64 if value.dtype in (torch.float64, torch.complex128) else torch.float32
+                factors = 1 + self._drawn * torch.finfo(value.dtype).eps
+                self._factors[key] = factors.to(value.device, wide)
+            factors, count = self._factors[key], value.numel()
+            if count > _BUFFER:
+                return factors.repeat(-(-count // _BUFFER))[:count].view(value.shape)
+            if self._position + count > _BUFFER:
+                self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
+            start = self._position
+            self._position += count
+            return factors[start : start + count].view(value.shape)
+
+    return RoundingNoise()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Targets:
+    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere."""
+
+    written: tuple[tuple[int, str], ...] = ()
+    fresh: bool = False
+
+
+def _targets(func: Any) -> _Targets:
+    schema = func._schema
+    if schema.name.partition("::")[2].removeprefix("_foreach_") in _EXACT:
+        return _Targets()
+    written = tuple(
+        (position, item.name)
+        for position, item in enumerate(schema.arguments)
+        if item.alias_info is not None and item.alias_info.is_write
+    )
+    return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns))

@@ -1,0 +1,37 @@
+"""Which optimisers of the course's own took steps in a case, and on how much: what they were never tried on."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.gold import OptimiserFacts
+
+
+@contextlib.contextmanager
+def watch_optimisers() -> Iterator[dict[str, OptimiserFacts]]:
+    """Filled, while this lasts, with each optimiser class that is not torch's own and the most it was given."""
+    found: dict[str, OptimiserFacts] = {}
+    if "torch" not in sys.modules:
+        yield found
+        return
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    def look(optimiser: Any, args: Any, kwargs: Any) -> None:
+        kind = type(optimiser)
+        if kind.__module__.startswith("torch."):
+            return
+        before = found.get(kind.__name__, OptimiserFacts(kind.__name__, 0, 0))
+        groups = optimiser.param_groups
+        parameters = sum(len(group["params"]) for group in groups)
+        found[kind.__name__] = OptimiserFacts(
+            kind.__name__, max(before.parameters, parameters), max(before.groups, len(groups))
+        )
+
+    handle = register_optimizer_step_pre_hook(look)
+    try:
+        yield found
+    finally:
+        handle.remove()
