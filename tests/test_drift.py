@@ -132,41 +132,47 @@ def test_real_drift_is_caught_and_shown_side_by_side(
 
 
 BUILT = """
-    import torch
-    from torch import nn
+    import numpy as np
 
     def _layer(dim):
-        return nn.Linear(dim, dim, bias=False)
+        return {"w": np.eye(dim)}
 
-    class Net(nn.Module):
+    class Net:
         def __init__(self, dim):
-            super().__init__()
             self.up = _layer(dim)
 
-        def forward(self, x):
+        def __call__(self, x):
             raise NotImplementedError
 """
-NET_RECIPE = RECIPE.replace("Attention, FeedForward", "Net").replace("Attention", "Net")
+NET_RECIPE = """
+    import numpy as np
+    import goldsmith as gs
+    from model import Net
+
+    @gs.case
+    def gold_output(case):
+        case.record("y", case.model(Net, 6)(case.input("x", lambda: np.random.randn(2, 6))))
+"""
 
 
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        ("nn.Linear(dim, dim, bias=True)", "gives model.Net no parameter up.bias, but the solution has one"),
-        ("nn.Linear(dim, 2 * dim, bias=False)", "of another shape (starter: [6, 6]; solution: [12, 6])"),
-        ("nn.Sequential(nn.Linear(dim, dim, bias=False))", "a parameter up.weight that the solution lacks"),
-        ("nn.Linear(dim, dim, bias=False)", None),
+        ('{"w": np.eye(dim), "b": np.ones(dim)}', "gives model.Net no parameter up.b, but the solution has one"),
+        ('{"w": np.eye(dim, 2 * dim)}', "of another shape (starter: [6, 6]; solution: [6, 12])"),
+        ('{"w": {"w": np.eye(dim)}}', "a parameter up.w that the solution lacks"),
+        ('{"w": np.eye(dim)}', None),
     ],
 )
 def test_parameters_of_models_that_can_be_built_must_be_the_same(
     course: CourseOnDisk, layer: str, words: str | None
 ) -> None:
     """What the comparison of sources does not see: here, a private helper that is not the starter's any more."""
-    solution = BUILT.replace("raise NotImplementedError", "return self.up(x)")
+    solution = BUILT.replace("raise NotImplementedError", "return np.tanh(x)")
     course.write(
         {
             "src/assignments/lab/model.py": BUILT,
-            "private/solutions/lab/model_solution.py": solution.replace("nn.Linear(dim, dim, bias=False)", layer),
+            "private/solutions/lab/model_solution.py": solution.replace('{"w": np.eye(dim)}', layer),
             "src/assignments/lab/generate_fixtures.py": NET_RECIPE,
         }
     )
@@ -182,19 +188,14 @@ def test_parameters_of_models_that_can_be_built_must_be_the_same(
 
 
 def test_parameters_that_students_have_to_make_are_no_drift(course: CourseOnDisk) -> None:
-    starter = BUILT.replace("self.up = _layer(dim)", "self.up = _layer(dim)  # TODO: and a scale of ones")
-    solution = BUILT.replace(
-        "self.up = _layer(dim)", "self.up = _layer(dim)\n            self.scale = nn.Parameter(torch.ones(dim))"
-    ).replace("raise NotImplementedError", "return self.up(x) * self.scale")
-    course.write(
-        {
-            "src/assignments/lab/model.py": starter,
-            "private/solutions/lab/model_solution.py": solution,
-            "src/assignments/lab/generate_fixtures.py": NET_RECIPE,
-        }
+    starter = STARTER.replace("self.heads = heads", "self.heads = heads  # TODO: and a scale of ones")
+    solution = SOLUTION.replace("self.heads = heads", "self.scale = nn.Parameter(torch.ones(dim))").replace(
+        ".softmax(-1) @ v", ".softmax(-1) @ v * self.scale"
     )
+    course.write({"src/assignments/lab/model.py": starter, "private/solutions/lab/model_solution.py": solution})
     run = course.run("generate", "lab")
     assert run.code == 0, run.out + run.err
+    assert "and in the parameters of 1 model" in run.out
 
 
 @pytest.mark.parametrize(

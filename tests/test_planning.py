@@ -120,7 +120,7 @@ def test_leaving_the_menu_leaves_everything_as_it_was(course: CourseOnDisk, key:
 
 
 def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
-    terminal = Terminal(["generate", "scratch-1"], bare.root)
+    terminal = Terminal(["generate", "scratch-1", "--no-calibrate"], bare.root)
     terminal.wait_for("What type of fixtures should we create?")
     for label in ("Model outputs", "Trained checkpoints", "Both"):
         assert label in terminal.screen

@@ -62,7 +62,7 @@ def test_colours_can_be_switched_off(course: CourseOnDisk, how: str) -> None:
 
 def test_progress_names_step_case_and_seconds_while_a_recipe_runs(course: CourseOnDisk) -> None:
     course.write({RECIPE_FILE: recipe(HEAVY)})
-    terminal = Terminal(["generate", "hw1", "-v"], course.root)
+    terminal = Terminal(["generate", "hw1", "-v", "--no-calibrate"], course.root)
     terminal.wait_for("5/9 generate  case 1 of 2: first_one")
     terminal.wait_for("5/9 generate  case 2 of 2: second_one")
     terminal.wait_for("| progress of my own")
