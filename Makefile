@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test lint bench tolerances picture example-gold clean
+.PHONY: demo test lint bench tolerances soak picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -30,6 +30,9 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 
 tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
 	$(BIN)/python benchmarks/tolerances.py --write
+
+soak: $(BIN)/.ready  ## the long kill test, and its table in docs/soak.md
+	$(BIN)/python tests/soak.py --write
 
 picture: $(BIN)/.ready  ## the README's picture, from a real terminal
 	$(BIN)/python scripts/picture.py

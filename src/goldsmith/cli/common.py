@@ -60,6 +60,32 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
+def open_course(start: Path, *, repair: bool = True) -> Course:
+    """The course that `start` lies in, once what a killed process left half done in it is put in order."""
+    from goldsmith.course import find_course
+    from goldsmith.errors import Busy
+    from goldsmith.workspace import course_lock, needs_recovery, recover
+
+    course = find_course(start)
+    if repair and needs_recovery(course):
+        with contextlib.suppress(Busy), course_lock(course, "repair", wait=False, on_wait=lambda text: None):
+            for note in recover(course):
+                print(f"goldsmith: {note}.", file=sys.stderr)
+    return course
+
+
+@contextlib.contextmanager
+def locked(course: Course, doing: str) -> Iterator[None]:
+    """The course for this process alone; whoever has it is named while we wait."""
+    from goldsmith.workspace import course_lock
+
+    def tell(text: str) -> None:
+        print(f"goldsmith: {text}", file=sys.stderr)
+
+    with course_lock(course, f"goldsmith {doing}", wait=True, on_wait=tell):
+        yield
+
+
 def choose(course: Course, names: Sequence[str]) -> list[Assignment]:
     """The assignments called `names`, each once and in that order; `all` stands for every one."""
     if "all" in names:

@@ -13,6 +13,7 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    open_course,
     progress_on,
     shown_errors,
 )
@@ -43,9 +44,7 @@ def diff(
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 3 could not run.
     """
     with shown_errors("diff", as_json=json, debug=debug):
-        from goldsmith.course import find_course
-
-        assignment = find_course(course).assignment(name)
+        assignment = open_course(course).assignment(name)
         with tempfile.TemporaryDirectory(prefix="gold-diff-") as folder:
             changes = (
                 _since(assignment, revision, Path(folder)) if revision else _would(assignment, Path(folder), no_color)

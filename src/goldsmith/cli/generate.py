@@ -16,6 +16,7 @@ from goldsmith.cli.common import (
     NoColorOption,
     at_a_terminal,
     choose,
+    open_course,
     progress_on,
     shown_errors,
 )
@@ -84,10 +85,9 @@ def generate(
 ) -> None:
     outcomes: list[Outcome] = []
     with shown_errors("generate", as_json=json, debug=debug, finished=outcomes):
-        from goldsmith.course import find_course
         from goldsmith.generation import Options
 
-        found = find_course(course)
+        found = open_course(course)
         config = found.config
         options = Options(
             seed=config.seed if seed is None else seed,

@@ -50,6 +50,21 @@ def ask_to_replace(count: int) -> bool:
         return False
 
 
+def ask_about_edits(name: str, count: int) -> str | None:
+    """`keep`, `save`, `discard`, or None to leave everything as it is."""
+    import questionary
+
+    what = "this file" if count == 1 else f"these {count} files"
+    choices = [
+        questionary.Choice("Keep     the edits become the solution", value="keep"),
+        questionary.Choice(f"Save     into {name}-edits/", value="save"),
+        questionary.Choice("Discard  they are given up", value="discard"),
+        questionary.Choice("Leave    everything stays injected, as it is", value=None),
+    ]
+    answer: str | None = _select(f"You edited {what} while injected. What is to become of that?", choices)
+    return answer
+
+
 def _select(question: str, choices: Sequence[Choice]) -> Any:
     """The value of the choice, None when the person leaves by Esc or Ctrl-C."""
     import questionary

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, shown_errors
+from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
 
 
 def status(
@@ -16,15 +16,14 @@ def status(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say for every assignment whether its gold is fresh, stale (and why) or missing.
+    """Say for every assignment whether its gold is fresh, stale (and why), missing, or the solution injected.
 
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
     """
     with shown_errors("status", as_json=json, debug=debug):
-        from goldsmith.course import find_course
         from goldsmith.generation import freshness
 
-        found = find_course(course)
+        found = open_course(course)
         items: list[dict[str, Any]] = []
         for assignment in found.assignments():
             state = freshness(assignment)
@@ -43,7 +42,7 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    colours = {"fresh": "green", "stale": "yellow", "missing": "red"}
+    colours = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "red"}
     console = Console(no_color=no_color or None)
     if not console.is_terminal:
         console.width = 240  # a log has no edge to wrap at
@@ -55,12 +54,15 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
         why = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "") if reasons else ""
         table.add_row(item["name"], Text(item["outcome"], style=colours[item["outcome"]]), why)
     console.print(table)
+    injected = [item["name"] for item in items if item["outcome"] == "injected"]
     bare = [item["name"] for item in items if item["reasons"] == ["no recipe yet"]]
-    todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in bare]
+    todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in bare + injected]
     todo, kind = (todo, "") if todo else (bare, " --kind outputs")
     console.print()
     if not items:
         console.print("This course has no assignments yet.")
+    elif injected:
+        console.print(f"Next: goldsmith reset {injected[0]}", style="bold", highlight=False)
     elif todo:
         console.print(f"Next: goldsmith generate {' '.join(todo)}{kind}", style="bold", highlight=False)
     else:

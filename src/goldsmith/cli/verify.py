@@ -13,6 +13,7 @@ from goldsmith.cli.common import (
     JsonOption,
     NoColorOption,
     choose,
+    open_course,
     progress_on,
     shown_errors,
 )
@@ -39,11 +40,10 @@ def verify(
     """
     proofs: list[Proof] = []
     with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
-        from goldsmith.course import find_course
         from goldsmith.generation import prove
         from goldsmith.generation import reproduce as run_again
 
-        for assignment in choose(find_course(course), assignments or ["all"]):
+        for assignment in choose(open_course(course), assignments or ["all"]):
             proof = prove(assignment)
             if reproduce:
                 proof = run_again(proof, assignment, progress_on(no_color))

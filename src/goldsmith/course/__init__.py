@@ -4,8 +4,9 @@ Nothing here runs code of the course, writes files or knows what gold is.
 """
 
 from goldsmith.course.config import Config
-from goldsmith.course.drift import Drift, find_drift, is_provided
+from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_students
 from goldsmith.course.example import copy_example
+from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
 from goldsmith.course.solutions import Placement, placements, variants_of
@@ -20,7 +21,9 @@ __all__ = [
     "copy_example",
     "find_course",
     "find_drift",
+    "git",
     "is_provided",
     "placements",
     "variants_of",
+    "written_by_students",
 ]

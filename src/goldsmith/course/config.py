@@ -23,6 +23,15 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     description: str | None = None
     allow_drift: dict[str, str] = {}
     silence: dict[str, str] = {}
+    removes: tuple[str, ...] = ()
+
+
+class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How much of a solution's part is a leak, what else is private, and what is meant to be seen."""
+
+    threshold: float = 0.6
+    private: tuple[str, ...] = ()
+    allow: dict[str, str] = {}
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -38,6 +47,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     threads: int = 1
     timeout: float = 600.0
     calibrate: bool = True
+    guard: GuardConfig = GuardConfig()
     assignment: dict[str, AssignmentConfig] = {}
 
 
@@ -79,7 +89,8 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            settings = (AssignmentConfig if "assignment" in keys else Config).__struct_encode_fields__
+            tables = {"assignment": AssignmentConfig, "guard": GuardConfig}
+            settings = tables.get(keys[0] if keys else "", Config).__struct_encode_fields__
             near = difflib.get_close_matches(unknown[1], settings, n=1)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
             keys.append(unknown[1])
@@ -113,6 +124,15 @@ def _check(file: Path, config: Config, prefix: str) -> None:
             for part, reason in reasons.items():
                 if not reason.strip():
                     raise BadConfig(file, "needs its reason as text", key=f"assignment.{name}.{key}.{part}")
+        for path in map(PurePosixPath, assignment.removes):
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                problem = f"{str(path)!r} must be a file of the starter, relative to its folder"
+                raise BadConfig(file, problem, key=f"assignment.{name}.removes")
+    for pattern, reason in config.guard.allow.items():
+        if not reason.strip():
+            raise BadConfig(file, "needs its reason as text", key=f"guard.allow.{pattern}")
+    if not 0 < config.guard.threshold <= 1:
+        raise BadConfig(file, "must be more than 0 and at most 1", key="guard.threshold")
     if config.timeout <= 0:
         refuse("timeout", "must be more than 0 seconds")
     if config.threads < 1:

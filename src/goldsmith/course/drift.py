@@ -62,6 +62,25 @@ def is_provided(assignment: Assignment, part: str) -> bool:
     return module.is_provided(found[0]) if found else module.is_provided(node)
 
 
+def written_by_students(source: bytes) -> set[str]:
+    """The functions and methods of a starter that hold a TODO or raise NotImplementedError, by dotted name."""
+    try:
+        text = source.decode("utf-8")
+        module = _Module(text.splitlines(), {})
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return set()
+    found = set()
+    for node in tree.body:
+        inner = [node] if isinstance(node, _Function) else []
+        prefix = ""
+        if isinstance(node, ast.ClassDef):
+            prefix = f"{node.name}."
+            inner = [item for item in node.body if isinstance(item, _Function)]
+        found |= {f"{prefix}{item.name}" for item in inner if not module.is_provided(item)}
+    return found
+
+
 @dataclass(frozen=True)
 class _Module:
     """A parsed file: its named parts, and the text to look for TODOs in."""

@@ -143,6 +143,24 @@ class Unreadable(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NoSuchRevision(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    revision: str
+    root: Path
+
+    def sentence(self) -> str:
+        return f"git knows no revision {self.revision!r} in {self.root}; `git branch --all` lists branches."
+
+
+@dataclass(eq=False)
+class OneTargetOnly(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+
+    def sentence(self) -> str:
+        return "a PATH, --ref and --staged exclude each other; give one."
+
+
+@dataclass(eq=False)
 class FolderNotEmpty(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
     folder: Path

@@ -64,6 +64,7 @@ def document(
             starter=sources.starter,
             recipe=sources.recipe,
             reads=reads,
+            written=sources.written,
             mode=result.mode,
             seed=options.seed,
             command=command_for(assignment, options),

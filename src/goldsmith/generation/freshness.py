@@ -15,9 +15,9 @@ from goldsmith.course import Assignment, placements
 from goldsmith.errors import GoldsmithError, GoldUnreadable
 from goldsmith.generation.sources import hash_sources
 from goldsmith.gold import MANIFEST, Environment, FileEntry, read_manifest
-from goldsmith.workspace import file_hash
+from goldsmith.workspace import file_hash, read_journal
 
-FRESH, STALE, MISSING = "fresh", "stale", "missing"
+FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
 
     The gold's own files are looked at by size, or `thorough`ly by their bytes.
     """
+    journal = read_journal(assignment.course, assignment.name)
+    if journal is not None:
+        return Freshness(INJECTED, (f"the solution stands in the starter's place since {journal.since}",))
     if not (assignment.gold / MANIFEST).is_file():
         return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
     try:

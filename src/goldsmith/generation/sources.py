@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, Placement, variants_of
+from goldsmith.course import Assignment, Course, Placement, git, variants_of, written_by_students
 from goldsmith.errors import TreeChanged, UnknownRevision
 from goldsmith.gold import Stamp
 from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
@@ -22,6 +22,7 @@ class Sources:
     solution: dict[str, str]
     starter: dict[str, str]
     recipe: dict[str, str]
+    written: tuple[str, ...]
 
 
 def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
@@ -39,7 +40,17 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
             if entry.kind in ("file", "link") and not path.endswith(".md") and path != course.config.recipe
         },
         recipe={_name(course, recipe): file_hash(recipe)} if recipe.is_file() else {},
+        written=tuple(_written(assignment, placed)),
     )
+
+
+def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
+    """The parts of replaced files that the starter leaves to students."""
+    for item in placed:
+        standing = assignment.starter / item.target
+        if item.target.suffix == ".py" and standing.is_file() and item.source != assignment.recipe:
+            for name in sorted(written_by_students(standing.read_bytes())):
+                yield f"{item.target.stem}.{name}"
 
 
 def _variants(assignment: Assignment) -> list[Placement]:
@@ -97,10 +108,10 @@ class Untouched:
 def stamp_now(course: Course) -> Stamp:
     """Today, and the commit with whether anything but gold is uncommitted; no git, no commit."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    commit = _git(course, "rev-parse", "HEAD")
+    commit = git(course, "rev-parse", "HEAD")
     if commit is None:
         return Stamp(today)
-    changes = _git(course, "status", "--porcelain", "--", ".", f":(exclude){course.config.fixtures}")
+    changes = git(course, "status", "--porcelain", "--", ".", f":(exclude){course.config.fixtures}")
     return Stamp(today, commit.strip(), bool(changes and changes.strip()))
 
 
@@ -120,20 +131,6 @@ def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Pat
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
     return folder / place
-
-
-def _git(course: Course, *arguments: str) -> str | None:
-    try:
-        run = subprocess.run(
-            ["git", "-C", str(course.root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return run.stdout
 
 
 def _snapshot(folder: Path) -> Snapshot:

@@ -15,6 +15,7 @@ from goldsmith.errors import (
     GoldKept,
     GoldRefused,
     GoldsmithError,
+    IsInjected,
     NoRecipe,
     TreeChanged,
 )
@@ -42,7 +43,7 @@ from goldsmith.gold import (
     verify,
 )
 from goldsmith.recording import Ending, Result, Watcher, run_side_by_side
-from goldsmith.workspace import Workspace, make_workspaces
+from goldsmith.workspace import Workspace, make_workspaces, read_journal
 
 
 def generate(
@@ -110,8 +111,16 @@ def _is_fresh(run: Run) -> bool:
     return True
 
 
+def _refuse_injected(assignment: Assignment) -> None:
+    """While a solution is in place there is no starter to compare with, and nothing says which is which."""
+    journal = read_journal(assignment.course, assignment.name)
+    if journal is not None:
+        raise IsInjected(assignment.name, journal.since)
+
+
 def _stage(run: Run, progress: Progress, staging: Staging) -> None:
     """Steps 2 to 8, into the staging folder; then what publishing it would change."""
+    _refuse_injected(run.assignment)
     progress.begin(run.assignment.name)
     try:
         _steps(run, progress, staging)

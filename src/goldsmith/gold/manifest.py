@@ -71,12 +71,14 @@ class CheckEntry(msgspec.Struct, frozen=True):
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Which sources made the gold, how, and on what. `reads` are modules and data of the course outside the other
-    three that the recipe used. All hashes are of what was there before the run."""
+    three that the recipe used. All hashes are of what was there before the run. `written` are the parts that were the
+    students' to write."""
 
     solution: dict[str, str]
     starter: dict[str, str]
     recipe: dict[str, str]
     reads: dict[str, str]
+    written: tuple[str, ...]
     mode: str
     seed: int
     command: str

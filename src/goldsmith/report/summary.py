@@ -20,14 +20,23 @@ _TITLES = {
     "refused": "FIXTURES REFUSED",
     "failed": "FIXTURE GENERATION FAILED",
     "stale": "FIXTURES STALE",
+    "injected": "FIXTURES NOT MADE",
 }
-_COLOURS = {"published": "green", "unchanged": "green", "refused": "red", "failed": "red", "stale": "yellow"}
+_COLOURS = {
+    "published": "green",
+    "unchanged": "green",
+    "refused": "red",
+    "failed": "red",
+    "stale": "yellow",
+    "injected": "red",
+}
 _NEXT = ("Look at the README", "Use the gold in tests", "Run the internal tests")
 _FILES = {
     "published": "Fixtures generated in",
     "unchanged": "Fixtures as before in",
     "refused": "Fixtures refused, nothing written to",
     "failed": "Fixtures not published, nothing written to",
+    "injected": "Fixtures not made, nothing written to",
     "stale": "Fixtures that would change, nothing written to",
 }
 
@@ -60,7 +69,7 @@ class Summary:
         if outcome.error is not None:
             self._error(outcome)
         self._line()
-        self._line(_last_line(outcome), f"bold {_COLOURS[outcome.outcome]}")
+        self._line(_last_line(outcome), f"bold {_COLOURS.get(outcome.outcome, 'red')}")
 
     def show_table(self, outcomes: Sequence[Outcome]) -> None:
         """Several assignments at a glance, after their summaries."""
@@ -72,7 +81,7 @@ class Summary:
             size = sum(file.size or 0 for file in item.files)
             table.add_row(
                 item.name,
-                Text(item.outcome, style=_COLOURS[item.outcome] if self._rich else ""),
+                Text(item.outcome, style=_COLOURS.get(item.outcome, "red") if self._rich else ""),
                 f"{passed} of {len(item.checks)}" if item.checks else "-",
                 str(len(item.files)) if item.files else "-",
                 human_size(size) if item.files else "-",
@@ -92,7 +101,7 @@ class Summary:
         if not self._rich:
             self._line(title)
             return
-        colour = _COLOURS[outcome.outcome]
+        colour = _COLOURS.get(outcome.outcome, "red")
         width = max(_WIDTH, cell_len(title) + 4)
         gap = width - cell_len(title)
         self._line(f"╔{'═' * width}╗", colour)

@@ -1,19 +1,44 @@
-"""Private copies of a course, snapshots that prove a tree unchanged, and the course's lock.
+"""Private copies of a course, the solution in place and back, proofs that a tree is unchanged, the course's lock.
 
 What runs in a workspace is not known here, nor what gold is.
 """
 
 from goldsmith.workspace.copies import Workspace, make_workspaces, sweep_abandoned
+from goldsmith.workspace.injection import (
+    Injected,
+    before_injection,
+    edited_since,
+    inject,
+    keep_edits,
+    needs_recovery,
+    recover,
+    reset,
+    save_edits,
+)
+from goldsmith.workspace.journal import Change, Journal, journals, read_journal
 from goldsmith.workspace.lock import course_lock
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 
 __all__ = [
+    "Change",
+    "Injected",
+    "Journal",
     "Snapshot",
     "Workspace",
+    "before_injection",
     "changed_paths",
     "course_lock",
+    "edited_since",
     "file_hash",
+    "inject",
+    "journals",
+    "keep_edits",
     "make_workspaces",
+    "needs_recovery",
+    "read_journal",
+    "recover",
+    "reset",
+    "save_edits",
     "sweep_abandoned",
     "take_snapshot",
 ]

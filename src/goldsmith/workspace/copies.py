@@ -78,6 +78,9 @@ def _make(assignment: Assignment, placed: Sequence[Placement], base: Path) -> Wo
         for item in placed:
             _place(item, root, folder / item.target)
             origins[folder / item.target] = item.source
+        for name in assignment.config.removes if placed else ():
+            (folder / name).unlink(missing_ok=True)
+            origins.pop(folder / name, None)
     except OSError as error:
         raise CannotWrite(base, error.strerror or str(error)) from None
     return Workspace(root, scratch, folder, origins)

@@ -1,0 +1,104 @@
+"""`goldsmith guard`: is any solution visible in what students get?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.errors import AGAINST
+
+if TYPE_CHECKING:
+    from goldsmith.guard import Finding
+
+EXAMPLES = """
+Compares function by function, however files, functions and variables were renamed; looks into notebooks, Markdown and
+what was commented out; finds solution markers, gold, private folders, and secrets.
+
+Examples:
+
+    goldsmith guard                    the course as it stands, its private folders apart
+    goldsmith guard ../handout         a folder that students are going to get
+    goldsmith guard --ref release      a branch, and the history that comes with it
+    goldsmith guard --staged           what the next commit would add (for a pre-commit hook)
+
+Exit codes: 0 nothing found, 1 something was, 2 bad usage.
+"""
+
+
+def guard(
+    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="A folder or file that students get.")] = None,
+    ref: Annotated[str | None, typer.Option("--ref", metavar="REV", help="A git revision with its history.")] = None,
+    staged: Annotated[bool, typer.Option("--staged", help="Only what is staged for the next commit.")] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    findings: list[Finding] = []
+    with shown_errors("guard", as_json=json, debug=debug, subjects="findings"):
+        from goldsmith.errors import OneTargetOnly, Unreadable
+        from goldsmith.guard import (
+            guarded_by,
+            injected_findings,
+            public_at,
+            public_files,
+            public_in,
+            staged_files,
+            sweep,
+        )
+
+        if (path is not None) + (ref is not None) + staged > 1:
+            raise OneTargetOnly
+        if path is not None and not path.exists():
+            raise Unreadable(path, "there is no such file or folder")
+        found = open_course(course)
+        guarded = guarded_by(found, everything_public=path is not None or ref is not None)
+        if path is not None:
+            files = public_in(path)
+        elif ref is not None:
+            files = public_at(found, ref)
+        else:
+            findings += injected_findings(found)
+            files = staged_files(found) if staged else public_files(found)
+        findings += sweep(found, files, guarded)
+        what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
+        if json:
+            from goldsmith.report import report
+
+            print(report("guard", not findings, "findings", [_item(finding) for finding in findings]))
+        else:
+            _show(findings, what, len(guarded.secrets), no_color)
+    raise typer.Exit(AGAINST if findings else 0)
+
+
+guard.__doc__ = f"Say whether any solution is visible in what students get.\n{EXAMPLES}"
+
+
+def _item(finding: Finding) -> dict[str, object]:
+    import msgspec
+
+    facts: dict[str, object] = msgspec.to_builtins(finding)
+    return {"name": finding.file, "outcome": "leak", **facts}
+
+
+def _show(findings: list[Finding], what: str, secrets: int, no_color: bool) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(no_color=no_color or None)
+    for finding in findings:
+        lines = f":{finding.first}-{finding.last}" if finding.first else ""
+        past = f", since commit {finding.commit}" if finding.commit else ""
+        console.print(Text.assemble((f"{finding.kind:9}", "red"), f" {finding.file}{lines}{past}"), soft_wrap=True)
+        console.print(Text(f"          {finding.why}"), soft_wrap=True)
+    if findings:
+        count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
+        text = f"{count} in {what}: students could see what they must not."
+        console.print()
+        console.print(Text(text, "bold red"), soft_wrap=True)
+    else:
+        parts = f"{secrets} part{'' if secrets == 1 else 's'} of solutions"
+        console.print(Text(f"Nothing found in {what}: {parts} looked for.", "bold green"), soft_wrap=True)

@@ -1,0 +1,90 @@
+"""`goldsmith inject`: the solution in the starter's place, with a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, locked, open_course, shown_errors
+
+if TYPE_CHECKING:
+    from goldsmith.course import Assignment
+
+EXAMPLES = """
+Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
+
+Examples:
+
+    goldsmith inject scratch-1
+    goldsmith reset scratch-1
+
+Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
+"""
+
+
+def inject(
+    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    with shown_errors("inject", as_json=json, debug=debug):
+        from goldsmith.course import placements
+        from goldsmith.workspace import edited_since
+        from goldsmith.workspace import inject as put_in_place
+
+        found = open_course(course)
+        chosen = found.assignment(assignment)
+        placed = placements(chosen)
+        with locked(found, f"inject {chosen.name}"):
+            unsaved = _uncommitted(chosen)
+            done = put_in_place(chosen, placed)
+        item = {
+            "name": chosen.name,
+            "outcome": "injected",
+            "already": done.already,
+            "since": done.journal.since,
+            "files": [
+                {"path": change.path, "from": change.source, "was": "there" if change.before else "missing"}
+                for change in done.journal.changes
+            ],
+            "uncommitted": [] if done.already else unsaved,
+            "edited": [change.path for change in edited_since(found, done.journal)] if done.already else [],
+        }
+        if json:
+            from goldsmith.report import report
+
+            print(report("inject", True, "assignments", [item]))
+            return
+        _show(item)
+
+
+inject.__doc__ = f"Put the solution's files over the starter's, in place.\n{EXAMPLES}"
+
+
+def _uncommitted(assignment: Assignment) -> list[str]:
+    """What in the starter's folder is not committed: it is kept with the rest."""
+    from goldsmith.course import git
+
+    course = assignment.course
+    text = git(course, "status", "--porcelain", "-z", "--", str(assignment.starter)) or ""
+    return [entry[3:] for entry in text.split("\0") if entry]
+
+
+def _show(item: dict[str, Any]) -> None:
+    if item["already"]:
+        print(f"{item['name']} is injected already, since {item['since']}; nothing was done.")
+        for path in item["edited"]:
+            print(f"  edited since: {path}")
+        return
+    for file in item["files"]:
+        if file["from"] is None:
+            print(f"  removed  {file['path']}")
+        else:
+            print(f"  {'over   ' if file['was'] == 'there' else 'added  '}  {file['path']}  from {file['from']}")
+    if item["uncommitted"]:
+        print(f"Kept safe, although not committed: {', '.join(item['uncommitted'])}")
+    print(f"{item['name']}: the solution is in place. Take it away with `goldsmith reset {item['name']}`.")

@@ -1,0 +1,33 @@
+"""Secrets of the kind that get committed by mistake. Few patterns, each all but certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+_PATTERNS = {
+    "a private key": r"-----BEGIN (?:RSA |EC |OPENSSH |DSA |PGP )?PRIVATE KEY(?: BLOCK)?-----",
+    "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})\b",
+    "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}\b",
+    "a Slack token": r"\bxox[abposr]-[A-Za-z0-9-]{10,}\b",
+    "an API key": r"\b(?:sk-[A-Za-z0-9_-]{32,}|hf_[A-Za-z0-9]{30,}|AIza[0-9A-Za-z_-]{35})\b",
+    "a password": r"(?i)\b(?:password|passwd|secret[_-]?key|api[_-]?key|auth[_-]?token)\b[\"']?\s*[:=]\s*"
+    r"[\"'][^\"'\s{}<>$]{8,}[\"']",
+    "credentials in a URL": r"\b[a-z][a-z0-9+.-]*://[^\s/:@{}<>$]+:[^\s/@{}<>$]{3,}@[^\s/]+",
+}
+_COMPILED = {what: re.compile(pattern) for what, pattern in _PATTERNS.items()}
+_FILES = {"id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".pypirc", "credentials.json"}
+_EXAMPLE = re.compile(r"(?i)example|changeme|placeholder|your[_-]|dummy|xxxx|\*\*\*\*|\.\.\.")
+
+
+def find_secrets(file: str, text: str) -> Iterator[tuple[int, str]]:
+    """Lines with what stands there; placeholders are no secrets."""
+    name = PurePosixPath(file).name
+    if name in _FILES:
+        yield 1, f"a file of credentials ({name})"
+    for what, pattern in _COMPILED.items():
+        for match in pattern.finditer(text):
+            if not _EXAMPLE.search(match[0]):
+                yield text.count("\n", 0, match.start()) + 1, what

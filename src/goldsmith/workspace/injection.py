@@ -1,0 +1,356 @@
+"""The solution in place, and back: nothing is ever lost, whatever happens in between.
+
+Backups and new files are written and on disk before the journal's folder appears, which is the point of no return to
+chance: from there every file is changed by one rename, and whoever finds an unfinished journal can undo it. Only what
+still is what was injected is ever replaced; anything else is somebody's work.
+
+The caller holds the course's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course import Assignment, Course, Placement
+from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, EditsNotKept, Unreadable
+from goldsmith.interruption import uninterrupted
+from goldsmith.workspace.journal import (
+    BEFORE,
+    INCOMING,
+    PARTIAL,
+    Change,
+    FileState,
+    Journal,
+    discard_journal,
+    journal_folder,
+    journals,
+    journals_folder,
+    read_journal,
+    state_of,
+    sync_folder,
+    tidy,
+    write_durably,
+    write_journal,
+)
+
+
+@dataclass(frozen=True)
+class Injected:
+    """What an injection did, or found done `already`."""
+
+    journal: Journal
+    already: bool = False
+
+
+def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
+    """Put the solution's files over the starter's; if that fails half-way, everything is put back."""
+    course = assignment.course
+    standing = read_journal(course, assignment.name)
+    if standing is not None:
+        return Injected(standing, already=True)
+    folder = journal_folder(course, assignment.name)
+    try:
+        with uninterrupted():
+            tidy(course)
+            journal = _prepare(assignment, placed, folder)
+            try:
+                _apply(course.root, folder, journal)
+                journal = msgspec.structs.replace(journal, state="injected")
+                write_journal(folder, journal)
+            except OSError:
+                _undo(course, folder, journal)
+                raise
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            tidy(course)
+        raise CannotInject(assignment.name, _place(course, error), error.strerror or str(error)) from None
+    return Injected(journal)
+
+
+def _undo(course: Course, folder: Path, journal: Journal) -> None:
+    try:
+        _restore(course, folder, journal)
+    except OSError as error:
+        raise CannotReset(journal.assignment, _place(course, error), error.strerror or str(error)) from None
+
+
+def before_injection(course: Course, name: str, path: str) -> bytes | None:
+    """What stood at `path` before the solution took its place; None where none did."""
+    journal = read_journal(course, name)
+    for number, change in enumerate(journal.changes if journal else ()):
+        backup = journal_folder(course, name) / BEFORE / str(number)
+        if change.path == path and backup.is_file():
+            return backup.read_bytes()
+    return None
+
+
+def edited_since(course: Course, journal: Journal) -> list[Change]:
+    """What somebody worked on while it was injected: neither what was there before, nor what was put there."""
+    folder = journal_folder(course, journal.assignment)
+    return [
+        change
+        for number, change in enumerate(journal.changes)
+        if _is_work(course.root / change.path, journal, change) and not _never_placed(folder, journal, number)
+    ]
+
+
+def _is_work(target: Path, journal: Journal, change: Change) -> bool:
+    now = state_of(target)
+    if now is None or now.same_content(change.before) or now.same_content(change.after):
+        return False
+    return now.kind != "file" or now.digest != journal.released.get(change.path)
+
+
+def _never_placed(folder: Path, journal: Journal, number: int) -> bool:
+    """In an injection that stopped half-way, files that it had not come to yet are their owner's as they stand."""
+    return journal.state == "injecting" and (folder / INCOMING / str(number)).exists()
+
+
+def reset(course: Course, name: str, *, release: Sequence[Change] = ()) -> Journal | None:
+    """Everything as it was before `inject`; None when nothing was injected.
+
+    `release` names edited files whose content is kept elsewhere or given up. Others that were edited stop it.
+    """
+    journal = read_journal(course, name)
+    if journal is None:
+        return None
+    folder = journal_folder(course, name)
+    with uninterrupted():
+        states = {change.path: state_of(course.root / change.path) for change in release}
+        released = {path: state.digest for path, state in states.items() if state is not None}
+        journal = msgspec.structs.replace(journal, released=journal.released | released)
+        edited = edited_since(course, journal)
+        if edited:
+            raise EditedMeanwhile(name, [Path(change.path) for change in edited])
+        try:
+            journal = msgspec.structs.replace(journal, state="resetting")
+            write_journal(folder, journal)
+            _restore(course, folder, journal)
+            tidy(course)
+        except OSError as error:
+            raise CannotReset(name, _place(course, error), error.strerror or str(error)) from None
+    return journal
+
+
+def recover(course: Course) -> list[str]:
+    """Finish what a killed process left half done; a sentence for each, or `EditedMeanwhile` where only people can."""
+    notes = []
+    for journal in journals(course):
+        if journal.state == "injected":
+            continue
+        reset(course, journal.assignment)
+        what = "inject was undone" if journal.state == "injecting" else "reset was finished"
+        notes.append(f"an interrupted {what}: {journal.assignment} is as it was before")
+    with contextlib.suppress(OSError):
+        tidy(course)
+    return notes
+
+
+def needs_recovery(course: Course) -> bool:
+    """Whether anything but finished injections lies there; quick when nothing does."""
+    folder = journals_folder(course)
+    if not folder.is_dir():
+        return False
+    return any(item.name.startswith(".") for item in folder.iterdir()) or any(
+        journal.state != "injected" for journal in journals(course)
+    )
+
+
+def keep_edits(course: Course, edited: Sequence[Change]) -> list[Path]:
+    """Write edited files back into the solution; refuses where the solution was changed there, too."""
+    kept = []
+    for change in edited:
+        target = course.root / change.path
+        now = state_of(target)
+        if change.source is None or now is None or now.kind != "file":
+            raise EditsNotKept(Path(change.path), "it has no counterpart in the solution")
+        source = course.root / change.source
+        there = state_of(source)
+        if there is not None and not there.same_content(change.after) and not there.same_content(now):
+            raise EditsNotKept(Path(change.path), f"{change.source} was changed, too")
+        write_durably(source, target.read_bytes(), there.mode if there is not None else now.mode)
+        kept.append(source)
+    return kept
+
+
+def save_edits(course: Course, edited: Sequence[Change], folder: Path) -> list[Path]:
+    """Write edited files into `folder`, which must not hold files of those names yet."""
+    goals = {change: folder / change.path for change in edited}
+    for goal in goals.values():
+        if goal.exists() or goal.is_symlink():
+            raise EditsNotKept(goal, "it exists already, and nothing is overwritten")
+    for change, goal in goals.items():
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(goal, (course.root / change.path).read_bytes(), 0o644)
+    return list(goals.values())
+
+
+# --- one file at a time
+
+
+def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) -> Journal:
+    """Backups and new files on disk, then the journal's folder by one rename."""
+    root = assignment.course.root
+    preparing = folder.with_name(f".{folder.name}.preparing")
+    shutil.rmtree(preparing, ignore_errors=True)
+    for part in (BEFORE, INCOMING):
+        (preparing / part).mkdir(parents=True, mode=0o700)
+    for private in (folder.parent, preparing):
+        private.chmod(0o700)
+    try:
+        changes = list(_changes(assignment, placed, preparing))
+        journal = Journal(
+            assignment=assignment.name,
+            state="injecting",
+            since=time.strftime("%Y-%m-%d %H:%M"),
+            changes=tuple(changes),
+            folders=tuple(_new_folders(root, changes)),
+        )
+        write_journal(preparing, journal)
+        sync_folder(preparing / BEFORE)
+        sync_folder(preparing / INCOMING)
+        os.rename(preparing, folder)
+        sync_folder(folder.parent)
+    except OSError:
+        shutil.rmtree(preparing, ignore_errors=True)
+        raise
+    return journal
+
+
+def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Path) -> Iterator[Change]:
+    root = assignment.course.root
+    starter = assignment.starter
+    goals: list[tuple[Path, Path | None]] = [(starter / item.target, item.source) for item in placed]
+    goals += [(starter / name, None) for name in assignment.config.removes]
+    for number, (target, source) in enumerate(goals):
+        before = state_of(target)
+        if before is not None and before.kind == "other":
+            raise OSError(errno.EISDIR, "it is a folder or something else that is no file", str(target))
+        if before is not None and before.kind == "file":
+            _copy(target, preparing / BEFORE / str(number), before.mode)
+        after = None
+        if source is not None:
+            after = state_of(source.resolve())
+            if after is None or after.kind != "file":
+                raise Unreadable(source, "it is no file")
+            _copy(source, preparing / INCOMING / str(number), after.mode | 0o200)
+            after = state_of(preparing / INCOMING / str(number))
+        where = source.relative_to(root).as_posix() if source is not None else None
+        yield Change(target.relative_to(root).as_posix(), where, before, after)
+
+
+def _copy(source: Path, goal: Path, mode: int) -> None:
+    """Bytes, mode and times, on disk when this returns."""
+    with source.open("rb") as reader, goal.open("wb") as writer:
+        shutil.copyfileobj(reader, writer)
+        writer.flush()
+        os.fchmod(writer.fileno(), mode)
+        os.fsync(writer.fileno())
+    status = source.stat()
+    os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _new_folders(root: Path, changes: Sequence[Change]) -> list[str]:
+    """Folders that must be made for added files, outermost first."""
+    found: dict[str, None] = {}
+    for change in changes:
+        above = [folder for folder in (root / change.path).parents if folder.is_relative_to(root)]
+        for folder in reversed(above):
+            if not folder.exists():
+                found[folder.relative_to(root).as_posix()] = None
+    return list(found)
+
+
+def _apply(root: Path, folder: Path, journal: Journal) -> None:
+    for name in journal.folders:
+        (root / name).mkdir(exist_ok=True)
+    for number, change in enumerate(journal.changes):
+        target = root / change.path
+        if state_of(target) != change.before:
+            raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
+        if change.after is not None:
+            _move(folder / INCOMING / str(number), target)
+        elif change.before is not None:
+            target.unlink()
+            sync_folder(target.parent)
+
+
+def _restore(course: Course, folder: Path, journal: Journal) -> None:
+    """Every path as before, checked; then the journal is gone."""
+    root = course.root
+    placed = []
+    for number, change in enumerate(journal.changes):
+        target = root / change.path
+        target.with_name(f".{target.name}{PARTIAL}").unlink(missing_ok=True)
+        if _is_work(target, journal, change):
+            if _never_placed(folder, journal, number):
+                continue
+            raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
+        placed.append(change)
+        _put_back(target, change.before, folder / BEFORE / str(number))
+        _forget_bytecode(target)
+    for name in reversed(journal.folders):
+        with contextlib.suppress(OSError):
+            (root / name).rmdir()
+    wrong = [change for change in placed if state_of(root / change.path) != change.before]
+    if wrong:
+        raise OSError(errno.EBUSY, "it was changed at this very moment", str(root / wrong[0].path))
+    discard_journal(folder)
+
+
+def _put_back(target: Path, before: FileState | None, backup: Path) -> None:
+    now = state_of(target)
+    if now == before:
+        return
+    if before is None:
+        target.unlink()
+        sync_folder(target.parent)
+    elif before.kind == "link":
+        link = backup.with_name(f"{backup.name}.link")
+        link.unlink(missing_ok=True)
+        link.symlink_to(before.digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(link, target)
+    elif now is not None and now.same_content(before):
+        target.chmod(before.mode)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _move(backup, target)
+
+
+def _move(source: Path, target: Path) -> None:
+    """By one rename, through a copy beside `target` where that lies on another file system."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        partial = target.with_name(f".{target.name}{PARTIAL}")
+        _copy(source, partial, source.stat().st_mode & 0o7777)
+        os.replace(partial, target)
+        source.unlink()
+    sync_folder(target.parent)
+
+
+def _forget_bytecode(target: Path) -> None:
+    """What Python compiled from an injected file is the solution, too."""
+    if target.suffix != ".py":
+        return
+    cache = target.parent / "__pycache__"
+    for compiled in cache.glob(f"{target.stem}.*.pyc"):
+        compiled.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        cache.rmdir()
+
+
+def _place(course: Course, error: OSError) -> Path:
+    return course.relative(Path(error.filename)) if error.filename else course.relative(course.state_folder)

@@ -1,0 +1,148 @@
+"""The journal of an injection: what each file was, what it became, and where its bytes are kept meanwhile.
+
+It lies in `.goldsmith/injected/<assignment>/`, readable by its owner alone, beside the backups in `before/` and what is
+to be put in place in `incoming/`. The folder comes into being, and goes, by one rename.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from goldsmith.course import Course
+from goldsmith.errors import JournalUnreadable
+
+JOURNAL, BEFORE, INCOMING = "journal.json", "before", "incoming"
+PARTIAL = ".goldsmith-partial"
+_SCHEMA = 1
+
+
+class FileState(msgspec.Struct, frozen=True):
+    """What stands at a path: a file by the hash of its bytes, a link by its target, or something else."""
+
+    kind: Literal["file", "link", "other"]
+    mode: int
+    digest: str
+
+    def same_content(self, other: FileState | None) -> bool:
+        return other is not None and (self.kind, self.digest) == (other.kind, other.digest)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One path of the course. `before` or `after` None means that nothing stands there then."""
+
+    path: str
+    source: str | None
+    before: FileState | None
+    after: FileState | None
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """`released` are contents, by path, that their owner has kept elsewhere or given up: they may be replaced."""
+
+    schema: int = _SCHEMA
+    assignment: str
+    state: Literal["injecting", "injected", "resetting"]
+    since: str
+    changes: tuple[Change, ...]
+    folders: tuple[str, ...] = ()
+    released: dict[str, str] = {}
+
+
+def state_of(path: Path) -> FileState | None:
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return FileState("link", 0, os.readlink(path))
+    if not stat.S_ISREG(status.st_mode):
+        return FileState("other", mode, "")
+    with path.open("rb") as file:
+        return FileState("file", mode, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def journals_folder(course: Course) -> Path:
+    return course.state_folder / "injected"
+
+
+def journal_folder(course: Course, assignment: str) -> Path:
+    return journals_folder(course) / assignment
+
+
+def read_journal(course: Course, assignment: str) -> Journal | None:
+    path = journal_folder(course, assignment) / JOURNAL
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Journal)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise JournalUnreadable(path, str(error)) from None
+
+
+def journals(course: Course) -> Iterator[Journal]:
+    """Every injection of the course, finished or not."""
+    folder = journals_folder(course)
+    if not folder.is_dir():
+        return
+    for item in sorted(folder.iterdir()):
+        journal = read_journal(course, item.name) if not item.name.startswith(".") else None
+        if journal is not None:
+            yield journal
+
+
+def write_journal(folder: Path, journal: Journal) -> None:
+    write_durably(folder / JOURNAL, msgspec.json.encode(journal), 0o600)
+
+
+def write_durably(path: Path, content: bytes, mode: int) -> None:
+    """Whole or not at all, and on disk when this returns."""
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def discard_journal(folder: Path) -> None:
+    """Gone by one rename; the rest is tidying that anyone may finish."""
+    done = folder.with_name(f".{folder.name}.done")
+    shutil.rmtree(done, ignore_errors=True)
+    os.rename(folder, done)
+    sync_folder(folder.parent)
+    shutil.rmtree(done, ignore_errors=True)
+
+
+def tidy(course: Course) -> None:
+    """Remove what a killed process was preparing or had done with."""
+    folder = journals_folder(course)
+    if not folder.is_dir():
+        return
+    for item in folder.iterdir():
+        if item.name.startswith("."):
+            shutil.rmtree(item, ignore_errors=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
