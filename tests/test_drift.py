@@ -187,6 +187,21 @@ def test_parameters_of_models_that_can_be_built_must_be_the_same(
     assert "1 allowed: model.Net.__init__" in course.run("generate", "lab").out
 
 
+def test_parameters_are_compared_with_a_private_recipe_too(course: CourseOnDisk) -> None:
+    solution = BUILT.replace("raise NotImplementedError", "return np.tanh(x)").replace("np.eye(dim)", "np.eye(2 * dim)")
+    course.write(
+        {
+            "src/assignments/lab/model.py": BUILT,
+            "private/solutions/lab/model_solution.py": solution,
+            "private/solutions/lab/generate_fixtures.py": NET_RECIPE,
+        }
+    )
+    (course.root / "src/assignments/lab/generate_fixtures.py").unlink()
+    run = course.run("generate", "lab")
+    assert run.code == 3
+    assert "of another shape" in run.out
+
+
 def test_parameters_that_students_have_to_make_are_no_drift(course: CourseOnDisk) -> None:
     starter = STARTER.replace("self.heads = heads", "self.heads = heads  # TODO: and a scale of ones")
     solution = SOLUTION.replace("self.heads = heads", "self.scale = nn.Parameter(torch.ones(dim))").replace(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from corpus import CORRECT, MACHINES, replayed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,9 +88,12 @@ def test_it_can_be_switched_off_for_once_or_for_the_course(course: CourseOnDisk)
     assert run.last_line.startswith("hw1: gold published"), "asked for without the flag, it is measured"
     assert tolerance_of(load_gold(course.gold())).kind == "measured"
     course.write({"goldsmith.toml": "calibrate = false\n"})
-    assert course.run("generate", "hw1", "--force", calibrate=True).code == 0
+    assert course.run("generate", "hw1", calibrate=True).code == 0
     assert tolerance_of(load_gold(course.gold())).kind == "customary"
     assert load_gold(course.gold()).manifest.provenance.command == "goldsmith generate hw1"
+    course.write({"goldsmith.toml": "calibrate = true\n"})
+    assert course.run("generate", "hw1", calibrate=True).code == 0
+    assert tolerance_of(load_gold(course.gold())).kind == "measured"
 
 
 def test_a_damaged_reference_is_found_and_not_kept(course: CourseOnDisk) -> None:
@@ -139,6 +143,97 @@ def test_a_case_of_pure_chaos_is_called_noisy(course: CourseOnDisk) -> None:
     assert tolerance_of(gold).noisy > 600
 
 
+# --- replays that are none
+
+
+ODD = """
+    import enum
+    RNG = np.random.default_rng(7)
+
+    class Mode(enum.Enum):
+        A, B = 1, 2
+
+    class Tied:
+        def __init__(self):
+            self.emb = np.random.randn(4, 5)
+            self.out = self.emb
+            self.parts = [np.ones(3), None]
+
+        def __call__(self, x):
+            for _ in range(3):
+                self.emb -= 0.1 * self.out
+            return x @ self.out * (2 if self.parts[1] is None else 1)
+
+    @gs.case
+    def enums(case):
+        mode = case.input("mode", Mode.B)
+        x = case.input("x", lambda: np.random.randn(3, 5))
+        case.record("y", scale(x) * (-3 if mode is Mode.A else 3))
+
+    @gs.case
+    def tied(case):
+        case.record("y", case.model(Tied)(case.input("x", lambda: np.random.randn(3, 4))))
+
+    @gs.case
+    def own_generator(case):
+        case.record("y", scale(case.input("x", lambda: np.random.randn(3, 5))) + RNG.normal(size=(3, 5)))
+"""
+
+
+def test_what_a_replay_is_given_is_what_was_recorded_or_nothing_is_measured(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe(ODD)})
+    run = course.run("generate", "hw1", calibrate=True)
+    assert run.code == 0, run.out + run.err
+    gold = load_gold(course.gold())
+    for name in ("enums", "tied"):
+        tolerance = tolerance_of(gold, case=name)
+        assert (tolerance.kind, tolerance.noisy) == ("measured", 0), name
+        assert tolerance.max < 1e-12
+    assert tolerance_of(gold, case="own_generator").kind == "customary"
+    assert "case own_generator comes out differently when it is replayed on its own gold" in run.out
+
+
+def test_what_was_never_disturbed_is_not_called_measured(course: CourseOnDisk) -> None:
+    body = """
+        @gs.case
+        def gold_output(case):
+            case.record("y", scale(np.arange(case.input("length", 9))))
+    """
+    gold = calibrated(course, body, solution="import numpy as np\ndef scale(x):\n    return np.sin(x * 0.3)\n")
+    assert tolerance_of(gold).kind == "customary"
+
+
+def test_numbers_that_dwarf_the_others_do_not_hide_them(course: CourseOnDisk) -> None:
+    body = """
+        @gs.case
+        def gold_output(case):
+            x = case.input("x", lambda: np.random.randn(6, 5))
+            case.record("y", np.where(np.arange(5) > 2, -1e9, scale(x)), allow={"range": "a mask"})
+    """
+    gold = calibrated(course, body, solution="def scale(x):\n    return x * 2 + 1\n")
+    case = gold["gold_output"]
+    assert judge({"output": case.output * (1 + 1e-15)}, case).agrees
+    zeroed = np.where(case.output > -1e8, 0.0, case.output)
+    assert not judge({"output": zeroed}, case).agrees
+    assert not judge({"output": np.where(case.output < -1e8, -2e9, case.output)}, case).agrees
+
+
+def test_a_trial_that_ends_in_nan_and_a_noisy_scalar_are_survived(course: CourseOnDisk) -> None:
+    body = """
+        @gs.case
+        def gold_output(case):
+            x = case.input("x", lambda: np.concatenate([np.ones(3), np.random.rand(4)]).astype(np.float32))
+            case.record("angle", np.arccos(np.clip(x, 0, 1)) if x.max() <= 1 else np.arccos(x))
+            y = x[3:]
+            for _ in range(60):
+                y = 3.9 * y * (1 - y)
+            case.record("chaos", y.sum())
+    """
+    gold = calibrated(course, body)
+    assert tolerance_of(gold, "output.chaos").noisy == 1
+    assert tolerance_of(gold, "output.angle").kind == "measured"
+
+
 # --- pinned
 
 
@@ -156,13 +251,66 @@ def test_a_pinned_tolerance_needs_its_reason_and_keeps_the_evidence(course: Cour
     assert "has a limit that is negative or not finite" in course.run("generate", "hw1").out
 
 
+def test_a_pin_holds_for_every_element_and_every_type(course: CourseOnDisk) -> None:
+    body = """
+        @gs.case
+        def gold_output(case):
+            x = case.input("x", lambda: np.random.rand(40).astype(np.float32))
+            y = x
+            for _ in range(60):
+                y = 3.9 * y * (1 - y)
+            case.record("chaos", y, tolerance={"atol": 0.5, "reason": "any point of the attractor"})
+            case.record("pixels", (x * 200).astype(np.uint8), tolerance={"atol": 1, "reason": "any rounding"})
+            case.record("small", scale(x) * 1e-4, tolerance={"max": 1e-2, "reason": "one per cent"})
+    """
+    for measured in (True, False):
+        course.write({RECIPE_FILE: recipe(body), SOLUTION_FILE: "def scale(x):\n    return x + 1\n"})
+        assert course.run("generate", "hw1", calibrate=measured).code == 0
+        case = load_gold(course.gold())["gold_output"]
+        good = dict(case.output)
+        assert judge({"output": good}, case).agrees
+        assert judge({"output": good | {"pixels": good["pixels"] + 1, "small": good["small"] * 1.005}}, case).agrees
+        wrong = {"chaos": good["chaos"] + 0.6, "pixels": good["pixels"] + 2, "small": good["small"] * 0}
+        for name, value in wrong.items():
+            assert not judge({"output": good | {name: value}}, case).agrees, name
+
+
+def test_text_is_compared_too(course: CourseOnDisk) -> None:
+    body = MEAN + "        case.record('what', 'cat')\n"
+    case = calibrated(course, body)["gold_output"]
+    assert judge({"output": dict(case.output)}, case).agrees
+    assert not judge({"output": case.output | {"what": "dog"}}, case).agrees
+    assert not judge({"output": {"y": case.output["y"]}}, case).agrees
+
+
 def test_a_pin_below_the_noise_is_called_tight(course: CourseOnDisk) -> None:
-    pin = '{"max": 1e-9, "reason": "wishful"}'
-    gold = calibrated(course, MEAN.replace("scale(x))", f"scale(x), tolerance={pin})"))
-    assert advice_of(gold) == ["tight-pin:gold_output"]
+    for limit in ("max", "rtol"):
+        pin = f'{{"{limit}": 1e-9, "reason": "wishful"}}'
+        gold = calibrated(course, MEAN.replace("scale(x))", f"scale(x), tolerance={pin})"))
+        assert advice_of(gold) == ["tight-pin:gold_output"], limit
 
 
 # --- torch
+
+
+SUMS = """
+    @gs.case
+    def gold_output(case):
+        case.record("y", case.input("x", lambda: torch.randn(20, 10000)).mean(1))
+        case.record("last", (case.input("mask", lambda: (torch.rand(4, 9) > 0.5).float()).sum(1) - 1).long())
+"""
+
+
+def test_sums_that_cancel_get_room_and_exact_counts_stay_exact(course: CourseOnDisk) -> None:
+    case = calibrated(course, SUMS, imports="import torch")["gold_output"]
+    x = case.data["input"]["x"]
+    in_rows = x.view(20, 100, 100).mean(2).mean(1)
+    others = [x.numpy().mean(1), x @ torch.full((10000,), 1e-4), in_rows, x.double().mean(1)]
+    for other in others:
+        assert judge({"output": {"y": other, "last": case.output["last"]}}, case).agrees
+    assert "output.y" in case.reference
+    gold = load_gold(course.gold())
+    assert not any(name.startswith("fragile") for name in advice_of(gold))
 
 
 TORCH = """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goldsmith.gold import GoldCase, Tolerance, as_numpy, excess, judged_leaves, numbers_of
+from goldsmith.gold import JUDGED_SECTIONS, GoldCase, Tolerance, as_numpy, excess, judged_leaves, leaves_of, numbers_of
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,20 @@ def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
 def _excesses(actual: Mapping[str, Any], gold: GoldCase) -> dict[str, float]:
     tolerances = {item.path: item.tolerance for item in gold.entry.tensors}
     expected, got = judged_leaves(gold.data), judged_leaves(actual)
-    found = {
+    texts, said = _plain(gold.data), _plain(actual)
+    found = {path: 0.0 if path in said and said[path] == text else math.inf for path, text in texts.items()}
+    found |= {
         path: _distance(got[path], leaf, tolerances[path], gold.noisy.get(path)) if path in got else math.inf
         for path, leaf in expected.items()
     }
-    return found | {path: math.inf for path in got if path not in expected}
+    return found | {path: math.inf for path in (*got, *said) if path not in found}
+
+
+def _plain(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What is neither array nor number: text, and None where a parameter has no gradient."""
+    judged = {key: value for key, value in payload.items() if key in JUDGED_SECTIONS}
+    numbers = judged_leaves(payload)
+    return {path: leaf for path, leaf in leaves_of(judged).items() if path not in numbers}
 
 
 def _distance(actual: Any, gold: Any, tolerance: Tolerance | None, noisy: Any) -> float:
@@ -59,4 +68,5 @@ def _distance(actual: Any, gold: Any, tolerance: Tolerance | None, noisy: Any) -
     same = (one == two) | (np.isnan(one) & np.isnan(two))
     if not (finite | same).all():
         return math.inf
-    return excess(tolerance, (one - two)[finite], two[finite], noisy[finite] if noisy is not None else None)
+    gap = one[finite] - two[finite]
+    return excess(tolerance, gap, two[finite], noisy[finite] if noisy is not None else None)

@@ -33,6 +33,17 @@ class NotCalibrated(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NotReplayable(GoldsmithError):
+    case: str
+
+    def sentence(self) -> str:
+        return (
+            f"case {self.case} accepts variants but comes out differently when it is replayed on its own inputs and "
+            "weights; draw all that chance decides in case.input, and keep nothing from one run to the next."
+        )
+
+
+@dataclass(eq=False)
 class GoldIsStale(GoldsmithError):
     exit_code: ClassVar[int] = AGAINST
     outcome: ClassVar[str] = "stale"

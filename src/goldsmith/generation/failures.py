@@ -93,3 +93,10 @@ def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path
 def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) -> str:
     pattern = re.escape(str(workspace.root)) + r"/[^\s\"',:;)]*"
     return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)
+
+
+def gravity(ending: Ending) -> int:
+    """A child that failed by itself explains more than its sibling, which was stopped because of it."""
+    if ending.result is not None and ending.result.failure is not None:
+        return 0
+    return 2 if ending.signal == "SIGTERM" else 1

@@ -56,10 +56,10 @@ def _model_drift(assignment: Assignment, case: CaseFacts, name: str, starter: Bu
     for path, shape in starter.shapes.items():
         if path not in solution:
             yield Drift(_maker(starter, path), f"gives {root} a parameter {path} that the solution lacks", "", "")
-        elif solution[path] != shape:
+        elif solution[path] != shape and is_provided(assignment, _maker(starter, path)):
             problem = f"gives {root} a parameter {path} of another shape"
             yield Drift(_maker(starter, path), problem, str(list(shape)), str(list(solution[path])))
-    for path in solution.keys() - starter.shapes.keys():
+    for path in sorted(solution.keys() - starter.shapes.keys()):
         maker = _maker(starter, path)
         if is_provided(assignment, maker):
             yield Drift(maker, f"gives {root} no parameter {path}, but the solution has one", "", "")

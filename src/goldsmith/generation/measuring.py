@@ -13,14 +13,16 @@ import msgspec
 
 from goldsmith.course import Assignment
 from goldsmith.errors import NotCalibrated
-from goldsmith.generation.failures import error_of
+from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
 from goldsmith.generation.sources import Sources
 from goldsmith.generation.variants import Recording, kept_cases
 from goldsmith.gold import (
+    CONTROLS,
     FLOAT32,
     FLOAT64,
+    NOISE,
     OTHER_SEED,
     REFERENCE_SUFFIX,
     Advice,
@@ -36,10 +38,10 @@ from goldsmith.gold import (
     read_arrays,
     write_arrays,
 )
-from goldsmith.recording import GOLD, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
+from goldsmith.recording import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
 from goldsmith.workspace import file_hash, make_workspaces
 
-METHOD = 1
+METHOD = 2
 """Counted up whenever trials or arithmetic change, so that tolerances are measured anew."""
 SAMPLES = 12
 _PATIENCE = 20
@@ -64,7 +66,7 @@ def calibration_key(
     parts = [
         METHOD,
         [(case.name, [leaf.sha256 for leaf in case.file.leaves], case.pinned) for case in cases],
-        [sources.solution, sources.recipe, reads],
+        [sources.solution, sources.starter, sources.recipe, reads],
         environment,
     ]
     return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
@@ -107,7 +109,7 @@ def measure(
     for recording in recordings:
         outcomes = _run_trials(assignment, options, recording, patience, watcher)
         trials = outcomes.names
-        failed += [f"{item.case}: {item.trial}: {item.message}" for item in outcomes.failures]
+        failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
             calibrated = calibrate(case, outcomes.trials[case.definition])
             found.tolerances[case.name] = calibrated.tolerances
@@ -141,7 +143,7 @@ def _run_trials(
         ]
         timeout = max(options.timeout, _PATIENCE * patience)
         endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher)
-        for workspace, ending in zip(workspaces, endings, strict=True):
+        for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
             error = error_of(assignment, workspace, ending, options)
             if error is not None:
                 raise NotCalibrated(assignment.name, str(error))
@@ -161,8 +163,9 @@ class _Plan:
 
 
 def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
-    noise = [Trial(name=f"noise-{number}", noise=number) for number in range(1, SAMPLES + 1)]
-    twins = [Trial(name=FLOAT64, precision="float64"), Trial(name=OTHER_SEED, seed=options.seed ^ 1)]
+    noise = [Trial(name=f"{NOISE}{number}", noise=number) for number in range(1, SAMPLES + 1)]
+    twins = [Trial(name=name) for name in CONTROLS]
+    twins += [Trial(name=FLOAT64, precision="float64"), Trial(name=OTHER_SEED, seed=options.seed ^ 1)]
     threads = options.threads + 1
     if with_torch:
         twins.append(Trial(name=f"threads-{threads}", threads=threads))
@@ -199,11 +202,19 @@ def _trials(case: str, folders: Sequence[Path]) -> Trials:
 
 
 def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFailure]) -> Iterator[str]:
+    if calibrated.unfaithful:
+        yield (
+            f"case {case.name} comes out differently when it is replayed on its own gold, so its tolerances were not "
+            "measured; does it keep something from one run to the next, such as a random generator of its own?"
+        )
+        return
     for failure in failures:
         if failure.trial == FLOAT64:
             yield f"case {case.name} does not run in float64 ({failure.message}): it is judged in its own dtype"
     others = [item for item in failures if item.trial not in (FLOAT64, FLOAT32)]
-    if others:
+    if any(item.message.startswith(NOTHING) for item in others):
+        yield f"case {case.name}: no floating-point array goes in that could be disturbed, so nothing was measured"
+    elif others:
         first = others[0]
         yield f"case {case.name}: {len(others)} trials failed, the first ({first.trial}) with {first.message}"
     if calibrated.untrusted:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, placements, variants_of
+from goldsmith.course import Assignment, Placement, placements, variants_of
 from goldsmith.errors import (
     GoldIsStale,
     GoldKept,
@@ -21,7 +21,7 @@ from goldsmith.errors import (
 )
 from goldsmith.generation.documenting import NO_CALIBRATE, command_for, document, entry_of, previous_manifest
 from goldsmith.generation.evidence import file_entry, files_of, gather
-from goldsmith.generation.failures import error_of
+from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.interface import INTERFACE, check_interface, check_models, known_from
 from goldsmith.generation.ledger import Run, outcome_of
@@ -106,6 +106,9 @@ def _is_fresh(run: Run) -> bool:
         return False
     if manifest.provenance.command != command_for(run.assignment, run.options):
         return False
+    wants = run.options.calibrate != "off" and manifest.provenance.mode == "cases"
+    if wants is not (manifest.calibration is not None):
+        return False
     run.outcome, run.files = UNCHANGED, list(manifest.files)
     run.notes.append("fresh: nothing it was made from has changed; --force makes it anew all the same")
     return True
@@ -158,7 +161,7 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         calm = Calm.begin(assignment.course, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
-        result = _record(run, workspaces, watcher)
+        result = _record(run, placed, workspaces, watcher)
         first, second = (workspace.scratch / "gold" for workspace in workspaces)
         recordings = [Recording(placed, result.cases, first, second)]
         recordings += record_variants(
@@ -196,16 +199,19 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         raise TreeChanged(changes)
 
 
-def _record(run: Run, workspaces: list[Workspace], watcher: Watcher) -> Result:
+def _record(run: Run, placed: Sequence[Placement], workspaces: list[Workspace], watcher: Watcher) -> Result:
     """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
     assignment, options = run.assignment, run.options
     jobs = [make_job(assignment, workspace, options) for workspace in workspaces]
     known = _known_interface(run)
-    with make_workspaces(assignment, (), 1) as (starter,):
+    recipe = [item for item in placed if item.source == assignment.recipe]
+    with make_workspaces(assignment, recipe, 1) as (starter,):
         beside = [] if known else [make_job(assignment, starter, options, task="build")]
         endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher, beside=beside)
     result = _finished(run, workspaces, endings[:2])
     built = [ending.result.built for ending in endings[2:] if ending.result is not None]
+    if beside and not built:
+        run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
     run.checks = [known or check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
     return result
 
@@ -213,7 +219,7 @@ def _record(run: Run, workspaces: list[Workspace], watcher: Watcher) -> Result:
 def _known_interface(run: Run) -> Check | None:
     """The first check, where building models would not add to it: there are none, or nothing has changed since."""
     assignment = run.assignment
-    if b".model(" not in assignment.recipe.read_bytes():
+    if b".model" not in assignment.recipe.read_bytes():
         return run.checks[0]
     if freshness(assignment).outcome != FRESH:
         return None
@@ -259,7 +265,7 @@ def _finished(run: Run, workspaces: list[Workspace], endings: list[Ending]) -> R
 
     A run that failed by itself explains more than its sibling, which was stopped because of it.
     """
-    for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: _weight(pair[1])):
+    for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
         error = error_of(run.assignment, workspace, ending, run.options)
         if error is not None:
             run.log = ending.log_tail
@@ -268,12 +274,6 @@ def _finished(run: Run, workspaces: list[Workspace], endings: list[Ending]) -> R
     result = endings[0].result
     assert result is not None
     return result
-
-
-def _weight(ending: Ending) -> int:
-    if ending.result is not None and ending.result.failure is not None:
-        return 0
-    return 2 if ending.signal == "SIGTERM" else 1
 
 
 def _notes(result: Result) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.course import Assignment, Placement, variants_of
-from goldsmith.errors import NoSuchVariant
+from goldsmith.errors import NoSuchVariant, NotReplayable
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
 from goldsmith.gold import JUDGED_SECTIONS, CaseFacts
@@ -50,6 +50,8 @@ def record_variants(
     found = variants_of(assignment)
     wanted = dict.fromkeys(name for case in solution.cases for name in case.accepts)
     recordings = []
+    if wanted:
+        _check_replay(assignment, options, solution, watcher, finish)
     for name in wanted:
         if name not in found:
             case = next(case.name for case in solution.cases if name in case.accepts)
@@ -64,11 +66,28 @@ def record_variants(
     return recordings
 
 
+def _check_replay(
+    assignment: Assignment, options: Options, solution: Recording, watcher: Watcher, finish: Finish
+) -> None:
+    """A variant is believed only where the solution itself, replayed on its own gold, gives that gold."""
+    cases = [case for case in solution.cases if case.accepts]
+    with make_workspaces(assignment, solution.placed, 1) as workspaces:
+        job = msgspec.structs.replace(
+            make_job(assignment, workspaces[0], options), kept=kept_cases(cases, solution.first)
+        )
+        result = finish(workspaces, run_side_by_side([job], timeout=options.timeout, watcher=watcher))
+    for case, again in zip(cases, result.cases, strict=True):
+        if _answers(case) != _answers(again):
+            raise NotReplayable(case.name)
+
+
+def _answers(case: CaseFacts) -> list[str]:
+    return [leaf.sha256 for leaf in case.file.leaves if leaf.section in JUDGED_SECTIONS]
+
+
 def idle_variants(cases: Sequence[CaseFacts]) -> list[str]:
     """A sentence for each variant whose answer is the solution's own, to the last bit."""
-    answers = {
-        case.name: [leaf.sha256 for leaf in case.file.leaves if leaf.section in JUDGED_SECTIONS] for case in cases
-    }
+    answers = {case.name: _answers(case) for case in cases}
     return [
         f"case {case.definition}: the variant {case.variant} gives the same answer, so it need not be accepted"
         for case in cases

@@ -16,7 +16,17 @@ from goldsmith.gold.arrays import (
     numbers_of,
     walk,
 )
-from goldsmith.gold.calibration import FLOAT32, FLOAT64, OTHER_SEED, Calibrated, Calibration, Trials, calibrate
+from goldsmith.gold.calibration import (
+    CONTROLS,
+    FLOAT32,
+    FLOAT64,
+    NOISE,
+    OTHER_SEED,
+    Calibrated,
+    Calibration,
+    Trials,
+    calibrate,
+)
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
 from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts, OptimiserFacts
@@ -52,10 +62,12 @@ from goldsmith.gold.tolerances import Pinned, Tolerance, excess
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
 
 __all__ = [
+    "CONTROLS",
     "FLOAT32",
     "FLOAT64",
     "JUDGED_SECTIONS",
     "MANIFEST",
+    "NOISE",
     "OTHER_SEED",
     "README",
     "REFERENCE_SUFFIX",

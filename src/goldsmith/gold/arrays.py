@@ -103,6 +103,7 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
         min=_rounded(finite.min()) if finite.size else None,
         max=_rounded(finite.max()) if finite.size else None,
         mean=_rounded(finite.mean()) if finite.size else None,
+        rms=_rounded(np.sqrt(np.mean(np.square(finite, dtype=np.float64)))) if finite.size else None,
         constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
     )
 

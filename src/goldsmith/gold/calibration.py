@@ -14,7 +14,7 @@ import msgspec
 
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.facts import CaseFacts, LeafFacts
-from goldsmith.gold.tolerances import ATOL, RTOL, Noise, Tolerance, apply_pin, excess, pin_for
+from goldsmith.gold.tolerances import ATOL, DWARFS, RTOL, Noise, Tolerance, apply_pin, excess, pin_for, sizes_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 SAFETY = 3.0
 """Tolerance over noise. True differences between configurations went up to 1.3 times what such trials showed."""
 NOISY_SAFETY = 10.0
-NOISY = 1e-3
-"""An element that moves by more than this share of the tensor's root mean square is noise itself."""
+NOISY, COARSE = 1e-3, 32
+"""An element that moves by more than this share of the tensor's size, or so many units in the last place of a coarse
+type, is noise itself."""
 FLOOR_L2, FLOOR_MAX = 8, 16
 """No tolerance is below so many units in the last place, however quiet the trials were."""
 TRUSTED = 10.0
@@ -34,6 +35,9 @@ TRUSTED = 10.0
 TOO_NOISY = 0.05
 
 FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
+NOISE = "noise-"
+CONTROLS = ("again-1", "again-2")
+"""Nothing is different in these. Where they come out differently all the same, a replay says nothing about noise."""
 NOISY_PREFIX = "noisy:"
 _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
 _COARSEST = 2.0**-7
@@ -66,22 +70,30 @@ class Calibrated:
     reference: dict[str, Any] = field(default_factory=dict)
     advice: list[Advice] = field(default_factory=list)
     untrusted: list[str] = field(default_factory=list)
+    unfaithful: bool = False
 
 
 def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
     found = Calibrated()
     leaves = {leaf.path: leaf for leaf in case.file.leaves if leaf.path in trials.gold}
-    coarsest = max((_eps(leaf) for leaf in leaves.values() if leaf.is_array and leaf.is_inexact), default=2.0**-52)
+    if any(item.any() for name in CONTROLS for item in trials.differences.get(name, {}).values()):
+        found.unfaithful = True
+        return found
+    if not any(name.startswith(NOISE) for name in trials.differences):
+        return found
+    floats = [leaf for leaf in case.file.leaves if leaf.is_array and leaf.is_inexact]
+    coarsest = max((_eps(leaf) for leaf in floats), default=2.0**-52)
     for path, leaf in leaves.items():
         differences = {name: item[path] for name, item in trials.differences.items() if path in item}
+        pin = pin_for(path, case.pinned)
         if leaf.is_inexact:
             eps = _eps(leaf) if leaf.is_array else coarsest
             scale = _scale(path, trials.gold)
             _inexact(found, leaf, eps, scale, trials.gold[path], differences, trials.float64.get(path))
-    for path, tolerance in found.tolerances.items():
-        pin = pin_for(path, case.pinned)
         if pin is not None:
-            found.tolerances[path] = apply_pin(pin, tolerance)
+            standing = found.tolerances.get(path) or Tolerance(kind="exact", reason="", scale=_rms(trials.gold[path]))
+            found.tolerances[path] = apply_pin(pin, standing)
+            found.reference.pop(NOISY_PREFIX + path, None)
     found.advice = list(_advice(case, leaves, trials, found))
     return found
 
@@ -123,13 +135,14 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, eps: float) -
     import numpy as np
 
     spread = np.max(np.stack(list(gaps.values())), axis=0)
-    noisy = ~(spread <= NOISY * scale)
-    quiet = {name: gap[~noisy] for name, gap in gaps.items()}
-    l2 = max((math.sqrt(float(np.mean(gap**2))) for gap in quiet.values() if gap.size), default=0.0) / scale
-    farthest = {name: float(np.max(gap, initial=0.0)) / scale for name, gap in quiet.items()}
+    sizes = sizes_of(gold, scale)
+    noisy = np.asarray(~(spread <= max(NOISY, COARSE * eps) * sizes))
+    quiet = {name: (gap / sizes)[~noisy] for name, gap in gaps.items()}
+    l2 = max((math.sqrt(float(np.mean(gap**2))) for gap in quiet.values() if gap.size), default=0.0)
+    farthest = {name: float(np.max(gap, initial=0.0)) for name, gap in quiet.items()}
     worst = max(farthest, key=lambda name: farthest[name])
     wild = spread[noisy & np.isfinite(spread)]
-    finite = np.isfinite(gold)
+    finite = np.isfinite(gold) & np.isfinite(spread)
     size = np.abs(gold[finite])
     noise = Noise(
         trials=len(gaps),
@@ -181,19 +194,30 @@ def _gap(one: Array, two: Array) -> Array:
 
 
 def _scale(path: str, gold: Mapping[str, Array]) -> float:
-    """The tensor's root mean square; of one that is all zero, that of the largest recorded with it."""
-    own = _rms(gold[path])
+    """The tensor's root mean square, without the few elements that dwarf the others (a mask's -1e9); of a tensor that
+    is all zero, that of the largest recorded with it."""
+    own = _rms(_usual(gold[path]))
     if own:
         return own
     group = ".".join(path.split(".")[:2])
     return max((_rms(values) for name, values in gold.items() if name.startswith(group)), default=0.0) or 1.0
 
 
+def _usual(values: Array) -> Array:
+    import numpy as np
+
+    sizes: Array = np.abs(values[np.isfinite(values)])
+    if sizes.any():
+        sizes = sizes[sizes <= DWARFS * np.median(sizes[sizes > 0])]
+    return sizes
+
+
 def _rms(values: Array) -> float:
     import numpy as np
 
-    finite = values[np.isfinite(values)]
-    return math.sqrt(float(np.mean(finite**2))) if finite.size else 0.0
+    finite = np.abs(values[np.isfinite(values)])
+    largest = float(finite.max(initial=0.0))
+    return largest * math.sqrt(float(np.mean((finite / largest) ** 2))) if largest else 0.0
 
 
 def _eps(leaf: LeafFacts) -> float:
@@ -211,7 +235,7 @@ def _advice(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, fo
         ("unstored-chance", _unstored(case, trials)),
         ("fragile", _fragile(case, leaves, trials)),
         ("noisy", _noisy(case, trials, found)),
-        ("tight-pin", _tight(case, found)),
+        ("tight-pin", _tight(case, trials, found)),
     ):
         text = next(texts, None)
         if text is not None:
@@ -230,7 +254,11 @@ def _unstored(case: CaseFacts, trials: Trials) -> Iterator[str]:
 def _fragile(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials) -> Iterator[str]:
     counted = {name: item for name, item in trials.differences.items() if name not in (FLOAT32, OTHER_SEED)}
     for path, leaf in leaves.items():
-        if not leaf.is_inexact and any(item[path].any() for item in counted.values() if path in item):
+        if (
+            pin_for(path, case.pinned) is None
+            and not leaf.is_inexact
+            and any(item[path].any() for item in counted.values() if path in item)
+        ):
             yield (
                 f"{case.label(path)} must be exact but changes with rounding alone, so correct work can fail: "
                 "choose inputs without near-ties, or record what it is chosen from"
@@ -250,12 +278,15 @@ def _noisy(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
             )
 
 
-def _tight(case: CaseFacts, found: Calibrated) -> Iterator[str]:
+def _tight(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
+    import numpy as np
+
     for path, tolerance in found.tolerances.items():
-        noise = tolerance.noise
-        limits = (tolerance.max, tolerance.l2)
-        if tolerance.kind != "pinned" or noise is None:
+        if tolerance.kind != "pinned" or tolerance.noise is None:
             continue
-        if any(limit is not None and limit < value for limit, value in zip(limits, (noise.max, noise.l2), strict=True)):
-            label = case.label(path)
-            yield f"the tolerance pinned for {label} is below its noise ({noise.max:.1e}): correct work can fail"
+        gold = trials.gold[path]
+        for name, gap in _comparable({name: item[path] for name, item in trials.differences.items()}, 0.0):
+            finite = np.isfinite(gap) & np.isfinite(gold)
+            if finite.any() and excess(tolerance, gap[finite], gold[finite]) > 1:
+                label = case.label(path)
+                yield f"the tolerance pinned for {label} is below its noise ({name}): correct work can fail"

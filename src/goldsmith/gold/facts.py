@@ -27,6 +27,7 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     max: float | None = None
     mean: float | None = None
     constant: bool = False
+    rms: float | None = None
     value: Any = None
 
     @property

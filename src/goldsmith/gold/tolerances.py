@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from goldsmith.gold.facts import LeafFacts
 
 RTOL, ATOL = 1e-4, 1e-5
+DWARFS = 1e3
 UNSEEN = 0.01
 """The share of elements below which nobody is told that a tolerance is blind to them."""
 
@@ -92,11 +93,11 @@ def unmeasured(leaf: LeafFacts, why: str, pinned: Mapping[str, Pinned]) -> Toler
     """The tolerance of a leaf that no trial says anything about."""
     if not leaf.is_number:
         return None
-    if not leaf.is_inexact:
-        return Tolerance(kind="exact", reason="not a floating-point number")
     pin = pin_for(leaf.path, pinned)
     if pin is not None:
-        return apply_pin(pin, Tolerance(kind="customary", reason=""))
+        return apply_pin(pin, Tolerance(kind="customary", reason="", scale=leaf.rms or 1.0))
+    if not leaf.is_inexact:
+        return Tolerance(kind="exact", reason="not a floating-point number")
     return Tolerance(kind="customary", rtol=RTOL, atol=ATOL, reason=f"customary, {why}")
 
 
@@ -110,9 +111,27 @@ def pin_for(path: str, pinned: Mapping[str, Pinned]) -> Pinned | None:
 
 
 def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
+    """What was measured stays beside it as evidence; no element is excused as noise."""
     return msgspec.structs.replace(
-        measured, kind="pinned", reason=pin.reason, l2=pin.l2, max=pin.max, rtol=pin.rtol, atol=pin.atol
+        measured,
+        kind="pinned",
+        reason=pin.reason,
+        l2=pin.l2,
+        max=pin.max,
+        rtol=pin.rtol,
+        atol=pin.atol,
+        noisy=0,
+        noisy_limit=0.0,
     )
+
+
+def sizes_of(gold: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
+    """What each element's distance is measured in: the tensor's size, or its own where it dwarfs that."""
+    import numpy as np
+
+    magnitude = np.abs(gold)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(magnitude) & (magnitude > DWARFS * scale), magnitude, scale)
 
 
 def excess(
@@ -131,7 +150,7 @@ def excess(
         gap, gold = gap[~noisy], gold[~noisy]
     if gap.size:
         found += list(_shares(tolerance, gap, gold))
-    return max(found)
+    return math.inf if any(math.isnan(share) for share in found) else max(found)
 
 
 def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:
@@ -139,10 +158,11 @@ def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:
 
     if tolerance.kind == "exact":
         yield _share(float(gap.max()), 0.0)
+    relative = gap / sizes_of(gold, tolerance.scale)
     if tolerance.l2 is not None:
-        yield _share(math.sqrt(float(np.mean(gap**2))), tolerance.l2 * tolerance.scale)
+        yield _share(math.sqrt(float(np.mean(relative**2))), tolerance.l2)
     if tolerance.max is not None:
-        yield _share(float(gap.max()), tolerance.max * tolerance.scale)
+        yield _share(float(relative.max()), tolerance.max)
     if tolerance.rtol is not None or tolerance.atol is not None:
         limit = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * gold
         with np.errstate(divide="ignore", invalid="ignore"):

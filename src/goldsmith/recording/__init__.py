@@ -11,6 +11,7 @@ from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
     GOLD,
     NO_RESULT,
+    NOTHING,
     Built,
     Event,
     Failure,
@@ -27,6 +28,7 @@ from goldsmith.recording.seeding import seed_everything
 
 __all__ = [
     "GOLD",
+    "NOTHING",
     "NO_RESULT",
     "Built",
     "Case",

@@ -6,8 +6,8 @@ gradient) and so that later draws come out as they did; its numbers are then rep
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -51,11 +51,17 @@ class Given:
         kept = self.weights[name]
         if is_module(model):
             if self.precision:
-                model.to(dtype=getattr(sys.modules["torch"], self.precision))
-            model.load_state_dict({key: self._copy(value) for key, value in kept.items()}, strict=True)
+                model.double() if self.precision == "float64" else model.float()
+            state = {key: self._copy(value) for key, value in kept.items()}
+            found = model.load_state_dict(state, strict=False)
+            missing = [key for key in found.missing_keys if not key.endswith("_extra_state")]
+            if missing or found.unexpected_keys:
+                raise RecipeMisuse(f"the weights of {name!r} do not fit: {[*missing, *found.unexpected_keys][0]}")
         else:
+            same: dict[int, Any] = {}  # arrays that are one must stay one
             for key, value in kept.items():
-                setattr(model, key, self._pour(getattr(model, key), value))
+                made = getattr(model, key)
+                setattr(model, key, same.setdefault(id(made), self._pour(made, value)))
 
     def _pour(self, made: Any, kept: Any) -> Any:
         """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
@@ -64,7 +70,10 @@ class Given:
         if is_array(made):
             return self._copy(kept.numpy() if is_tensor(kept) else kept)
         if isinstance(made, dict) and isinstance(kept, dict):
-            return {key: self._pour(item, kept[key]) if key in kept else item for key, item in made.items()}
+            poured = copy.copy(made)
+            for key, item in made.items():
+                poured[key] = self._pour(item, kept.get(key, kept.get(str(key), item)))
+            return poured
         if isinstance(made, tuple) and hasattr(made, "_fields"):
             return type(made)(*(self._pour(getattr(made, name), kept[name]) for name in made._fields))
         if isinstance(made, list | tuple):
@@ -73,11 +82,12 @@ class Given:
             names = [item.name for item in dataclasses.fields(made) if item.init]
             poured = {name: self._pour(getattr(made, name), kept[name]) for name in names}
             return dataclasses.replace(made, **poured)
-        return made if is_array(kept) else kept
+        plain = type(made) in (bool, int, float, str) and type(kept) is type(made)
+        return kept if plain else made
 
     def _copy(self, array: Any) -> Any:
-        copy = array.clone() if is_tensor(array) else array.copy()
-        return self.change(copy) if _is_floating(copy) else copy
+        own = array.clone() if is_tensor(array) else array.copy()
+        return self.change(own) if _is_floating(own) else own
 
 
 def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
@@ -88,4 +98,7 @@ def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _is_floating(array: Any) -> bool:
-    return bool(array.is_floating_point() if is_tensor(array) else array.dtype.kind == "f")
+    """Complex numbers are two floats."""
+    if is_tensor(array):
+        return bool(array.is_floating_point() or array.is_complex())
+    return array.dtype.kind in "fc"

@@ -21,7 +21,7 @@ from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, R
 
 _POLL = 0.02
 _GRACE = 0.3
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 _LOG_TAIL = 4000
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ _EXACT = frozenset(
     """.split()  # noqa: SIM905
 )
 """Operations that move, choose or draw numbers and round nothing."""
+_WHOLE = frozenset({"sum", "cumsum", "add", "sub", "rsub", "mul"})
 
 
 @contextlib.contextmanager
@@ -43,11 +45,17 @@ class Counter:
 
 
 def disturb(array: Any, generator: Any) -> Any:
-    """A floating NumPy array, each element moved by at most one unit in the last place."""
+    """A floating array or tensor, each element moved by at most one unit in the last place; whole numbers stay."""
     import numpy as np
 
-    factor = 1 + generator.uniform(-1, 1, array.shape) * np.finfo(array.dtype).eps
-    return (array * factor).astype(array.dtype)
+    drawn = generator.uniform(-1, 1, tuple(array.shape))
+    if isinstance(array, np.ndarray):
+        moved = (array * (1 + drawn * np.finfo(array.dtype).eps)).astype(array.dtype)
+        return np.where(array == np.round(array), array, moved)
+    torch = sys.modules["torch"]
+    factor = (1 + torch.from_numpy(np.asarray(drawn)) * torch.finfo(array.dtype).eps).to(array.device)
+    moved = (array * factor).to(array.dtype)
+    return moved if array.is_complex() else torch.where(array == array.round(), array, moved)
 
 
 def _mode(torch: Any, seed: int, counter: Counter) -> Any:
@@ -55,7 +63,8 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
 
     def rounds(value: torch.Tensor) -> bool:
         kind = value.is_floating_point() or value.is_complex()
-        return bool(kind and value.numel() > 0 and value.layout == torch.strided)
+        plain = value.layout == torch.strided and not value._is_zerotensor()
+        return bool(kind and plain and value.numel() > 0)
 
     class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __init__(self) -> None:
@@ -76,15 +85,18 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
             for position, name in targets.written:
                 self._disturb(args[position] if position < len(args) else given.get(name))
             if targets.fresh:
-                self._disturb(result)
+                self._disturb(result, whole=targets.whole)
             return result
 
-        def _disturb(self, value: Any) -> None:
+        def _disturb(self, value: Any, *, whole: bool = False) -> None:
             if isinstance(value, list | tuple):
                 for item in value:
                     self._disturb(item)
             elif isinstance(value, torch.Tensor) and rounds(value):
-                value.mul_(self._factor(value))
+                factor = self._factor(value)
+                if whole:
+                    factor = torch.where(value == value.round(), 1.0, factor)
+                value.mul_(factor)
 
         def _factor(self, value: torch.Tensor) -> torch.Tensor:
             """The next stretch of noise in the value's shape; a larger one than the buffer meets it several times."""
@@ -107,10 +119,12 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Targets:
-    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere."""
+    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere. `whole` numbers
+    come out of some operations exactly, and often become an index next."""
 
     written: tuple[tuple[int, str], ...] = ()
     fresh: bool = False
+    whole: bool = False
 
 
 def _targets(func: Any) -> _Targets:
@@ -122,4 +136,5 @@ def _targets(func: Any) -> _Targets:
         for position, item in enumerate(schema.arguments)
         if item.alias_info is not None and item.alias_info.is_write
     )
-    return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns))
+    name = schema.name.partition("::")[2]
+    return _Targets(written, fresh=all(item.alias_info is None for item in schema.returns), whole=name in _WHOLE)

@@ -14,6 +14,7 @@ JOB, RESULT, EVENTS, LOG = "job.json", "result.json", "events.jsonl", "output.lo
 FailureKind = Literal["raised", "misuse", "exit", "memory", "package", "device"]
 GOLD = "gold"
 """Among the files a calibration leaves: what the trials are compared with."""
+NOTHING = "NothingToDisturb"
 NO_RESULT = 74
 """The exit code of a child that finished but could not write its result."""
 

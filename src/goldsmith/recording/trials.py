@@ -7,6 +7,7 @@ and writes down the differences; what tolerance follows from them is decided in 
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,8 +22,14 @@ from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 
-MANY_OPERATIONS = 150_000
-"""A case with more operations than this gets half of the noise: it has many to draw from, and they take time."""
+_PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
+_BUDGET, _OTHERS, _FEWEST = 12.0, 5.5, 2
+"""What an operation takes plainly and disturbed, and a process to start, in seconds as they usually are; from that, how
+often noise can be drawn within the budget, in runs of the recipe. Counted, not timed, so that it is always the same."""
+
+
+class NothingToDisturb(Exception):
+    pass
 
 
 class TrialSession(Session):
@@ -44,13 +51,23 @@ class TrialSession(Session):
         outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
         for name, leaves in outputs.items():
             write_arrays({path: numbers_of(leaf) for path, leaf in leaves.items()}, self._file(name, GOLD))
+        drawn = 0
         for number, trial in enumerate(self._trials, start=1):
+            if trial.noise is not None and drawn >= self._affordable():
+                continue
+            drawn += trial.noise is not None
             self._on_case(trial.name, number, len(self._trials))
             for definition in definitions:
-                if trial.noise is not None and number % 2 and self._busy.get(definition.name, 0) > MANY_OPERATIONS:
-                    continue
                 self._try(trial, definition, payloads[definition.name], outputs[definition.name])
         self.ran = count
+
+    def _affordable(self) -> float:
+        """How many draws of noise the budget has room for, once the first has counted the operations."""
+        operations = sum(self._busy.values())
+        if not operations:
+            return float("inf")
+        plain = _START + _PLAIN * operations
+        return max(_FEWEST, (_BUDGET * plain - _OTHERS * _PLAIN * operations) / (_NOISY * operations))
 
     def _try(
         self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], gold: Mapping[str, Any]
@@ -59,20 +76,24 @@ class TrialSession(Session):
             found = self._replay(trial, definition, payload)
             differences = _differences(trial, gold, found)
         except Exception as error:
-            text = str(error).strip().splitlines()
-            message = f"{type(error).__name__}: {text[0] if text else ''}"
+            text = (str(error).strip().splitlines() or [""])[0]
+            text = re.sub(r" at 0x[0-9a-f]+|/\S*/course/", "", text)[:120]
+            message = f"{type(error).__name__}: {text}"
             self.failures.append(TrialFailure(definition.name, trial.name, message))
         else:
             write_arrays(differences, self._file(definition.name, trial.name))
 
     def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
         kept = self._kept[definition.name]
-        given = Given.from_payload(payload, kept.inputs, kept.models, _change(trial), trial.precision)
+        disturbed: list[bool] = []
+        given = Given.from_payload(payload, kept.inputs, kept.models, _change(trial, disturbed), trial.precision)
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
         case = Case(definition, self.seed, self.device, given)
         with self._circumstances(trial, definition.name):
             definition.function(case)
         replayed, _ = case.finish()
+        if trial.noise is not None and not disturbed and "torch" not in sys.modules:
+            raise NothingToDisturb("no floating-point array goes in")
         return judged_leaves(replayed)
 
     @contextlib.contextmanager
@@ -98,20 +119,28 @@ class TrialSession(Session):
         return self.output / case / f"{trial}.safetensors"
 
 
-def _change(trial: Trial) -> Change:
-    """What the trial does to each floating array that goes in."""
+_COMPLEX = {"float32": "complex64", "float64": "complex128"}
+
+
+def _change(trial: Trial, disturbed: list[bool]) -> Change:
+    """What the trial does to each floating array that goes in; `disturbed` grows with each that noise was put on."""
     import numpy as np
 
     generator = np.random.default_rng(trial.noise)
 
     def change(array: Any) -> Any:
-        if not isinstance(array, np.ndarray):
-            return array.to(getattr(sys.modules["torch"], trial.precision)) if trial.precision else array
-        if trial.precision:
-            array = array.astype(trial.precision)
-        if trial.columns:
+        if trial.precision and isinstance(array, np.ndarray):
+            wide = {"f": trial.precision, "c": _COMPLEX[trial.precision]}[array.dtype.kind]
+            array = array.astype(wide)
+        elif trial.precision:
+            name = _COMPLEX[trial.precision] if array.is_complex() else trial.precision
+            array = array.to(getattr(sys.modules["torch"], name))
+        if trial.columns and isinstance(array, np.ndarray):
             array = np.asfortranarray(array)
-        return disturb(array, generator) if trial.noise is not None else array
+        if trial.noise is not None:
+            disturbed.append(True)
+            array = disturb(array, generator)
+        return array
 
     return change
 
