@@ -50,6 +50,15 @@ def ask_to_replace(count: int) -> bool:
         return False
 
 
+def ask_to_write(name: str, why: str) -> bool:
+    import questionary
+
+    try:
+        return bool(questionary.confirm(f"Write {name}? ({why})", default=True).unsafe_ask())
+    except KeyboardInterrupt:
+        return False
+
+
 def ask_about_edits(name: str, count: int) -> str | None:
     """`keep`, `save`, `discard`, or None to leave everything as it is."""
     import questionary

@@ -9,15 +9,18 @@ from goldsmith.course.example import copy_example
 from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
+from goldsmith.course.scaffold import Addition, additions
 from goldsmith.course.solutions import Placement, placements, variants_of
 
 __all__ = [
     "LITTER",
+    "Addition",
     "Assignment",
     "Config",
     "Course",
     "Drift",
     "Placement",
+    "additions",
     "copy_example",
     "find_course",
     "find_drift",
