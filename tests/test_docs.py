@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -58,7 +59,7 @@ def test_the_documented_settings_are_all_settings_with_their_defaults() -> None:
     examples = documented.pop("assignment")
     defaults = msgspec.to_builtins(Config())
     defaults.pop("assignment")
-    assert documented == {key: list(value) if isinstance(value, tuple) else value for key, value in defaults.items()}
+    assert documented == json.loads(json.dumps(defaults))
     msgspec.convert({"assignment": examples}, Config)
 
 
@@ -67,7 +68,7 @@ def test_the_map_names_every_room() -> None:
     for entry in (ROOT / "src/goldsmith").iterdir():
         if entry.is_dir() and not entry.name.startswith("_"):
             assert f"  {entry.name}/" in text, entry.name
-        elif entry.suffix == ".py" and entry.name not in ("_version.py",):
+        elif entry.suffix == ".py" and entry.name not in ("_version.py", "__main__.py"):
             assert f"  {entry.name}" in text, entry.name
 
 

@@ -1,0 +1,29 @@
+"""Gold with measured tolerances, and a look at them."""
+
+from __future__ import annotations
+
+from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
+from goldsmith.gold import Gold, Tolerance, load_gold
+
+MEAN = """
+    @gs.case
+    def gold_output(case):
+        x = case.input("x", lambda: np.random.randn(40, 30).astype(np.float32))
+        case.record("y", scale(x))
+"""
+SOLUTION = "def scale(x):\n    return (x * x).sum(axis=0) / 40\n"
+
+
+def calibrated(course: CourseOnDisk, body: str, imports: str = "", solution: str = SOLUTION) -> Gold:
+    course.write({RECIPE_FILE: recipe(body, imports), SOLUTION_FILE: solution})
+    run = course.run("generate", "hw1", "-v", calibrate=True)
+    assert run.code == 0, run.out + run.err
+    return load_gold(course.gold())
+
+
+def tolerance_of(gold: Gold, path: str = "output", case: str = "gold_output") -> Tolerance | None:
+    return next(item.tolerance for item in gold[case].entry.tensors if item.path == path)
+
+
+def advice_of(gold: Gold) -> list[str]:
+    return [item.name for item in gold.manifest.advice]
