@@ -37,7 +37,6 @@ def test_without_a_terminal_the_kind_must_be_said(bare: CourseOnDisk) -> None:
     [
         ("outputs", ["gold_output"]),
         ("checkpoint", ["gold_checkpoint"]),
-        ("both", ["gold_output", "gold_checkpoint"]),
     ],
 )
 def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk, kind: str, cases: list[str]) -> None:

@@ -76,6 +76,14 @@ def numbers_of(value: Any) -> Any:
     return np.asarray(array, dtype=np.float64)
 
 
+def root_mean_square(finite: Any) -> float:
+    """Without overflow, however large the numbers are; 0 for none."""
+    import numpy as np
+
+    largest = float(np.abs(finite).max(initial=0.0))
+    return largest * math.sqrt(float(np.mean((finite / largest) ** 2))) if largest else 0.0
+
+
 def leaf_facts(path: str, value: Any) -> LeafFacts:
     """Type, shape, hash and statistics of one leaf; statistics are over the finite elements."""
     import numpy as np
@@ -103,7 +111,7 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
         min=_rounded(finite.min()) if finite.size else None,
         max=_rounded(finite.max()) if finite.size else None,
         mean=_rounded(finite.mean()) if finite.size else None,
-        rms=_rounded(np.sqrt(np.mean(np.square(finite, dtype=np.float64)))) if finite.size else None,
+        rms=_rounded(root_mean_square(finite)) if finite.size else None,
         constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.gold.advice import Advice
+from goldsmith.gold.arrays import root_mean_square
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.tolerances import ATOL, DWARFS, RTOL, Noise, Tolerance, apply_pin, excess, pin_for, sizes_of
 
@@ -215,9 +216,7 @@ def _usual(values: Array) -> Array:
 def _rms(values: Array) -> float:
     import numpy as np
 
-    finite = np.abs(values[np.isfinite(values)])
-    largest = float(finite.max(initial=0.0))
-    return largest * math.sqrt(float(np.mean((finite / largest) ** 2))) if largest else 0.0
+    return root_mean_square(values[np.isfinite(values)])
 
 
 def _eps(leaf: LeafFacts) -> float:
