@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk, copy_of_example, numpy_course
+from injecting import make_rich
 
 Make = Callable[..., CourseOnDisk]
 
@@ -22,3 +23,9 @@ def course(tmp_path: Path) -> CourseOnDisk:
 def example(tmp_path: Path) -> CourseOnDisk:
     """The bundled course, copied out."""
     return copy_of_example(tmp_path / "example")
+
+
+@pytest.fixture
+def rich(course: CourseOnDisk) -> CourseOnDisk:
+    """A course in which a solution is hard to put in place."""
+    return make_rich(course)

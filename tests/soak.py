@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import test_injection as injection
+import injecting as injection
 import test_interruption as interruption
 from courses import COMMAND, RECIPE_FILE, CourseOnDisk, numpy_course
 from killing import killed_after, killed_at_step, random_moments, whole_tree
@@ -40,7 +40,7 @@ def main() -> None:
 
 def rows() -> Iterator[tuple[object, ...]]:
     with tempfile.TemporaryDirectory() as folder:
-        course = injection.rich.__wrapped__(numpy_course(Path(folder, "course")))
+        course = injection.make_rich(numpy_course(Path(folder, "course")))
         yield from in_place(course)
     with tempfile.TemporaryDirectory() as folder:
         yield ("`generate`", "random moments", GENERATE, *generate(numpy_course(Path(folder, "course")), Path(folder)))

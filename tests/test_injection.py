@@ -14,65 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from courses import CourseOnDisk
-from goldsmith.course import find_course, placements
+from goldsmith.course import find_course
 from goldsmith.errors import EditedMeanwhile
-from goldsmith.workspace import inject, needs_recovery, read_journal, recover, reset
+from goldsmith.workspace import needs_recovery, recover
+from injecting import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from killing import Tree, killed_after, killed_at_step, random_moments, whole_tree
-from terminal import Terminal
-
-ENTER = "\r"
-STARTER = "src/assignments/hw1"
-SOLUTION = "private/solutions/hw1"
-
-
-@pytest.fixture
-def rich(course: CourseOnDisk) -> CourseOnDisk:
-    """A solution that replaces a file with uncommitted edits, a link, an empty file and one with another mode, adds
-    files in new folders, and removes one."""
-    course.write(
-        {
-            f"{STARTER}/linked.py": "",
-            f"{STARTER}/empty.py": "",
-            f"{STARTER}/tool.py": "print('starter')\n",
-            f"{STARTER}/gone.py": "print('a decoy')\n",
-            "src/shared/real.py": "SHARED = 1\n",
-            f"{SOLUTION}/linked_solution.py": "LINKED = 'secret'\n",
-            f"{SOLUTION}/empty_solution.py": "EMPTY = 'secret'\n",
-            f"{SOLUTION}/tool_solution.py": "",
-            f"{SOLUTION}/parts/deep/more.py": "MORE = 'secret'\n",
-            f"{SOLUTION}/data table.csv": "1,2\n",
-            "goldsmith.toml": '[assignment.hw1]\nremoves = ["gone.py"]\n',
-        }
-    )
-    (course.root / STARTER / "linked.py").unlink()
-    (course.root / STARTER / "linked.py").symlink_to("../../shared/real.py")
-    (course.root / STARTER / "tool.py").chmod(0o755)
-    course.git("init", "--quiet")
-    course.git("add", "--all")
-    course.git("commit", "--quiet", "-m", "all")
-    with (course.root / STARTER / "ops.py").open("a") as file:
-        file.write("# my uncommitted work\n")
-    return course
-
-
-def do_inject(course: CourseOnDisk) -> None:
-    assignment = find_course(course.root).assignment("hw1")
-    inject(assignment, placements(assignment))
-
-
-def do_reset(course: CourseOnDisk) -> None:
-    reset(find_course(course.root), "hw1")
-
-
-def state(course: CourseOnDisk) -> str | None:
-    journal = read_journal(find_course(course.root), "hw1")
-    return journal.state if journal else None
-
-
-def assert_clean(course: CourseOnDisk, before: Tree) -> None:
-    assert whole_tree(course.root) == before
-    assert not (course.root / ".goldsmith/injected").exists()
-
 
 # --- the plain way
 
@@ -141,73 +87,6 @@ def test_only_the_named_assignments_own_files_are_used(rich: CourseOnDisk) -> No
     assert rich.run("reset", "hw2").code == 0
     assert (rich.root / "src/assignments/hw2/ops2.py").read_text() == ""
     assert state(rich) == "injected"
-
-
-# --- edits made meanwhile
-
-
-@pytest.fixture
-def edited(rich: CourseOnDisk) -> CourseOnDisk:
-    assert rich.run("inject", "hw1").code == 0
-    (rich.root / STARTER / "ops.py").write_text("def scale(x):\n    return 'better'\n")
-    return rich
-
-
-def test_edits_are_never_thrown_away_silently(edited: CourseOnDisk) -> None:
-    before = whole_tree(edited.root)
-    run = edited.run("reset", "hw1")
-    assert run.code == 1
-    assert f"{STARTER}/ops.py was edited since the solution was injected" in run.err
-    for option in ("--keep", "--save DIR", "--discard"):
-        assert option in run.err
-    assert whole_tree(edited.root) == before
-    run = edited.run("reset", "hw1", "--json")
-    assert (run.code, run.json["error"]["kind"]) == (1, "edited-meanwhile")
-    assert edited.run("reset", "hw1", "--keep", "--discard").code == 2
-
-
-def test_edits_can_become_the_solution(edited: CourseOnDisk) -> None:
-    run = edited.run("reset", "hw1", "--keep")
-    assert run.code == 0, run.err
-    assert (edited.root / SOLUTION / "ops_solution.py").read_text() == "def scale(x):\n    return 'better'\n"
-    assert "my uncommitted work" in (edited.root / STARTER / "ops.py").read_text()
-
-
-def test_edits_do_not_replace_a_solution_that_changed_too(edited: CourseOnDisk) -> None:
-    (edited.root / SOLUTION / "ops_solution.py").write_text("changed elsewhere\n")
-    before = whole_tree(edited.root)
-    run = edited.run("reset", "hw1", "--keep")
-    assert run.code == 1
-    assert "ops_solution.py was changed, too" in run.err
-    assert whole_tree(edited.root) == before
-
-
-def test_edits_can_be_saved_apart_and_overwrite_nothing(edited: CourseOnDisk, tmp_path: Path) -> None:
-    goal = tmp_path / "my edits"
-    (goal / STARTER).mkdir(parents=True)
-    (goal / STARTER / "ops.py").write_text("precious")
-    run = edited.run("reset", "hw1", "--save", str(goal))
-    assert run.code == 1
-    assert (goal / STARTER / "ops.py").read_text() == "precious"
-    shutil.rmtree(goal)
-    assert edited.run("reset", "hw1", "--save", str(goal)).code == 0
-    assert "better" in (goal / STARTER / "ops.py").read_text()
-    assert state(edited) is None
-
-
-def test_edits_can_be_given_up(edited: CourseOnDisk) -> None:
-    assert edited.run("reset", "--discard").code == 0
-    assert "better" not in (edited.root / STARTER / "ops.py").read_text()
-
-
-@pytest.mark.parametrize(("keys", "left"), [(ENTER, None), ("\x1b", "injected")])
-def test_a_person_sees_the_difference_and_chooses(edited: CourseOnDisk, keys: str, left: str | None) -> None:
-    terminal = Terminal(["reset", "hw1"], edited.root)
-    terminal.wait_for("What is to become of that?")
-    assert "+    return 'better'" in terminal.screen
-    terminal.keys(keys)
-    terminal.end()
-    assert state(edited) == left
 
 
 # --- killed

@@ -38,10 +38,9 @@ def inject(
 
         found = open_course(course)
         chosen = found.assignment(assignment)
-        placed = placements(chosen)
         with locked(found, f"inject {chosen.name}"):
             unsaved = _uncommitted(chosen)
-            done = put_in_place(chosen, placed)
+            done = put_in_place(chosen, placements(chosen))
         item = {
             "name": chosen.name,
             "outcome": "injected",

@@ -58,7 +58,10 @@ def reset(
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
         found = open_course(course, repair=False)
-        names = [found.assignment(assignment).name] if assignment else [item.assignment for item in journals(found)]
+        standing = [item.assignment for item in journals(found)]
+        names = standing
+        if assignment is not None:
+            names = [assignment] if assignment in standing else [found.assignment(assignment).name]
         ask = at_a_terminal() and not json
         with locked(found, f"reset {assignment or 'all'}"):
             for name in names:
@@ -81,7 +84,7 @@ reset.__doc__ = f"Take the solution away again: every byte, mode and link as it 
 def _reset(
     course: Course, name: str, *, keep: bool, save: Path | None, discard: bool, ask: bool, no_color: bool
 ) -> dict[str, Any]:
-    from goldsmith.workspace import edited_since, keep_edits, read_journal, save_edits
+    from goldsmith.workspace import Kept, edited_since, give_up_edits, keep_edits, read_journal, save_edits
     from goldsmith.workspace import reset as take_away
 
     journal = read_journal(course, name)
@@ -90,18 +93,19 @@ def _reset(
     edited = edited_since(course, journal)
     if edited and ask and not (keep or save or discard):
         keep, save, discard = _ask(course, journal, edited, no_color)
-    kept: Sequence[Path] = ()
-    if edited and keep:
+    kept = Kept([], {})
+    if keep:
         kept = keep_edits(course, edited)
-    elif edited and save is not None:
+    elif save is not None:
         kept = save_edits(course, edited, save)
-    release = edited if keep or discard or save is not None else []
-    take_away(course, name, release=release)
+    elif discard:
+        kept = give_up_edits(course, edited)
+    take_away(course, name, release=kept.released)
     return {
         "name": name,
         "outcome": "reset",
         "files": [change.path for change in journal.changes],
-        "kept": [str(course.relative(path)) for path in kept],
+        "kept": [str(course.relative(path)) for path in kept.paths],
     }
 
 

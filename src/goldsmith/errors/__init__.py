@@ -43,6 +43,7 @@ from goldsmith.errors.injection import (
     EditsNotKept,
     IsInjected,
     JournalUnreadable,
+    MovedMeanwhile,
     OneWayOnly,
 )
 from goldsmith.errors.recipe import (
@@ -84,6 +85,7 @@ __all__ = [
     "JournalUnreadable",
     "MenuLeft",
     "MissingPackage",
+    "MovedMeanwhile",
     "NoModelFound",
     "NoRecipe",
     "NoSolution",

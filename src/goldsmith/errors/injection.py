@@ -59,6 +59,20 @@ class EditsNotKept(GoldsmithError):
 
 
 @dataclass(eq=False)
+class MovedMeanwhile(GoldsmithError):
+    exit_code: ClassVar[int] = AGAINST
+    assignment: str
+    path: Path
+    now: Path
+
+    def sentence(self) -> str:
+        return (
+            f"{self.path} was moved: the injected solution now stands at {self.now}; move it back or remove it, then "
+            f"run `goldsmith reset {self.assignment}` again."
+        )
+
+
+@dataclass(eq=False)
 class IsInjected(GoldsmithError):
     outcome: ClassVar[str] = "injected"
     exit_code: ClassVar[int] = COULD_NOT_RUN
@@ -80,7 +94,7 @@ class JournalUnreadable(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"{self.path} cannot be read ({self.reason}); the files as they were lie in {self.path.parent}/before, "
-            "numbered in the journal's order."
+            "each beside a .path file that says where it belongs. Put them back by hand, then remove that folder."
         )
 
 

@@ -54,7 +54,7 @@ def injected_findings(course: Course) -> list[Finding]:
     return [
         Finding(
             kind="injected",
-            file=course.relative(course.assignment(journal.assignment).starter).as_posix(),
+            file=journal.changes[0].path if journal.changes else journal.assignment,
             part=journal.assignment,
             why=f"the solution stands in the starter's place; run `goldsmith reset {journal.assignment}`",
         )

@@ -4,16 +4,15 @@ What runs in a workspace is not known here, nor what gold is.
 """
 
 from goldsmith.workspace.copies import Workspace, make_workspaces, sweep_abandoned
+from goldsmith.workspace.edits import Kept, give_up_edits, keep_edits, save_edits
 from goldsmith.workspace.injection import (
     Injected,
     before_injection,
     edited_since,
     inject,
-    keep_edits,
     needs_recovery,
     recover,
     reset,
-    save_edits,
 )
 from goldsmith.workspace.journal import Change, Journal, journals, read_journal
 from goldsmith.workspace.lock import course_lock
@@ -23,6 +22,7 @@ __all__ = [
     "Change",
     "Injected",
     "Journal",
+    "Kept",
     "Snapshot",
     "Workspace",
     "before_injection",
@@ -30,6 +30,7 @@ __all__ = [
     "course_lock",
     "edited_since",
     "file_hash",
+    "give_up_edits",
     "inject",
     "journals",
     "keep_edits",

@@ -14,14 +14,14 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from goldsmith.course import Assignment, Course, Placement
-from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, EditsNotKept, Unreadable
+from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, Unreadable
 from goldsmith.interruption import uninterrupted
 from goldsmith.workspace.journal import (
     BEFORE,
@@ -38,7 +38,6 @@ from goldsmith.workspace.journal import (
     state_of,
     sync_folder,
     tidy,
-    write_durably,
     write_journal,
 )
 
@@ -54,6 +53,7 @@ class Injected:
 def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
     """Put the solution's files over the starter's; if that fails half-way, everything is put back."""
     course = assignment.course
+    recover(course)
     standing = read_journal(course, assignment.name)
     if standing is not None:
         return Injected(standing, already=True)
@@ -73,6 +73,9 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
         with contextlib.suppress(OSError):
             tidy(course)
         raise CannotInject(assignment.name, _place(course, error), error.strerror or str(error)) from None
+    except UnicodeError:
+        tidy(course)
+        raise CannotInject(assignment.name, course.relative(assignment.solution), "a name there is no text") from None
     return Injected(journal)
 
 
@@ -99,7 +102,7 @@ def edited_since(course: Course, journal: Journal) -> list[Change]:
     return [
         change
         for number, change in enumerate(journal.changes)
-        if _is_work(course.root / change.path, journal, change) and not _never_placed(folder, journal, number)
+        if _is_work(course.root / change.path, journal, change) and not _is_owners(folder, journal, number)
     ]
 
 
@@ -110,24 +113,28 @@ def _is_work(target: Path, journal: Journal, change: Change) -> bool:
     return now.kind != "file" or now.digest != journal.released.get(change.path)
 
 
-def _never_placed(folder: Path, journal: Journal, number: int) -> bool:
-    """In an injection that stopped half-way, files that it had not come to yet are their owner's as they stand."""
-    return journal.state == "injecting" and (folder / INCOMING / str(number)).exists()
+def _is_owners(folder: Path, journal: Journal, number: int) -> bool:
+    """What an injection that stopped half-way had not come to yet, and what a reset has put back already, is its
+    owner's as it stands."""
+    change = journal.changes[number]
+    if journal.state == "injecting":
+        return (folder / INCOMING / str(number)).exists()
+    back = change.before is not None and change.before.kind == "file" and not (folder / BEFORE / str(number)).exists()
+    return change.path in journal.restored or (journal.state == "resetting" and back)
 
 
-def reset(course: Course, name: str, *, release: Sequence[Change] = ()) -> Journal | None:
+def reset(course: Course, name: str, *, release: Mapping[str, str] | None = None) -> Journal | None:
     """Everything as it was before `inject`; None when nothing was injected.
 
-    `release` names edited files whose content is kept elsewhere or given up. Others that were edited stop it.
+    `release` are the contents of edited files, by path, that are kept elsewhere or given up. Other edits stop it.
     """
     journal = read_journal(course, name)
     if journal is None:
         return None
     folder = journal_folder(course, name)
     with uninterrupted():
-        states = {change.path: state_of(course.root / change.path) for change in release}
-        released = {path: state.digest for path, state in states.items() if state is not None}
-        journal = msgspec.structs.replace(journal, released=journal.released | released)
+        journal = msgspec.structs.replace(journal, released=journal.released | dict(release or {}))
+        _refuse_moved(course, journal)
         edited = edited_since(course, journal)
         if edited:
             raise EditedMeanwhile(name, [Path(change.path) for change in edited])
@@ -139,6 +146,26 @@ def reset(course: Course, name: str, *, release: Sequence[Change] = ()) -> Journ
         except OSError as error:
             raise CannotReset(name, _place(course, error), error.strerror or str(error)) from None
     return journal
+
+
+def _refuse_moved(course: Course, journal: Journal) -> None:
+    """A solution that was moved away while it was in place would stay behind."""
+    missing = [
+        change
+        for change in journal.changes
+        if change.after is not None
+        and not change.after.same_content(change.before)
+        and change.path not in journal.restored
+        and state_of(course.root / change.path) is None
+    ]
+    if journal.state != "injected" or not missing:
+        return
+    files = [path for path in course.assignments_folder.rglob("*") if path.is_file() and path.stat().st_size]
+    digests = {state.digest: path for path in files if (state := state_of(path)) is not None}
+    for change in missing:
+        moved = digests.get(change.after.digest) if change.after else None
+        if moved is not None:
+            raise MovedMeanwhile(journal.assignment, Path(change.path), course.relative(moved))
 
 
 def recover(course: Course) -> list[str]:
@@ -163,35 +190,6 @@ def needs_recovery(course: Course) -> bool:
     return any(item.name.startswith(".") for item in folder.iterdir()) or any(
         journal.state != "injected" for journal in journals(course)
     )
-
-
-def keep_edits(course: Course, edited: Sequence[Change]) -> list[Path]:
-    """Write edited files back into the solution; refuses where the solution was changed there, too."""
-    kept = []
-    for change in edited:
-        target = course.root / change.path
-        now = state_of(target)
-        if change.source is None or now is None or now.kind != "file":
-            raise EditsNotKept(Path(change.path), "it has no counterpart in the solution")
-        source = course.root / change.source
-        there = state_of(source)
-        if there is not None and not there.same_content(change.after) and not there.same_content(now):
-            raise EditsNotKept(Path(change.path), f"{change.source} was changed, too")
-        write_durably(source, target.read_bytes(), there.mode if there is not None else now.mode)
-        kept.append(source)
-    return kept
-
-
-def save_edits(course: Course, edited: Sequence[Change], folder: Path) -> list[Path]:
-    """Write edited files into `folder`, which must not hold files of those names yet."""
-    goals = {change: folder / change.path for change in edited}
-    for goal in goals.values():
-        if goal.exists() or goal.is_symlink():
-            raise EditsNotKept(goal, "it exists already, and nothing is overwritten")
-    for change, goal in goals.items():
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        write_durably(goal, (course.root / change.path).read_bytes(), 0o644)
-    return list(goals.values())
 
 
 # --- one file at a time
@@ -220,7 +218,7 @@ def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) 
         sync_folder(preparing / INCOMING)
         os.rename(preparing, folder)
         sync_folder(folder.parent)
-    except OSError:
+    except BaseException:
         shutil.rmtree(preparing, ignore_errors=True)
         raise
     return journal
@@ -231,8 +229,18 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
     starter = assignment.starter
     goals: list[tuple[Path, Path | None]] = [(starter / item.target, item.source) for item in placed]
     goals += [(starter / name, None) for name in assignment.config.removes]
+    taken = {path: journal.assignment for journal in journals(assignment.course) for path in _real_paths(root, journal)}
     for number, (target, source) in enumerate(goals):
+        real = target.parent.resolve() / target.name
+        if real in taken:
+            raise OSError(errno.EEXIST, f"it belongs to {taken[real]}, too, which is in place", str(target))
+        taken[real] = assignment.name
+        above = [folder for folder in target.parents if folder.is_relative_to(root)]
+        if any(folder.exists() and not folder.is_dir() for folder in above):
+            raise OSError(errno.ENOTDIR, "a file stands where its folder must be", str(target))
         before = state_of(target)
+        if source is None and before is None:
+            raise OSError(errno.ENOENT, "`removes` names it, but it is not there", str(target))
         if before is not None and before.kind == "other":
             raise OSError(errno.EISDIR, "it is a folder or something else that is no file", str(target))
         if before is not None and before.kind == "file":
@@ -245,7 +253,14 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
             _copy(source, preparing / INCOMING / str(number), after.mode | 0o200)
             after = state_of(preparing / INCOMING / str(number))
         where = source.relative_to(root).as_posix() if source is not None else None
-        yield Change(target.relative_to(root).as_posix(), where, before, after)
+        path = target.relative_to(root).as_posix()
+        (preparing / BEFORE / f"{number}.path").write_text(path + "\n", encoding="utf-8")
+        yield Change(path, where, before, after)
+
+
+def _real_paths(root: Path, journal: Journal) -> list[Path]:
+    targets = [root / change.path for change in journal.changes]
+    return [target.parent.resolve() / target.name for target in targets]
 
 
 def _copy(source: Path, goal: Path, mode: int) -> None:
@@ -256,6 +271,8 @@ def _copy(source: Path, goal: Path, mode: int) -> None:
         os.fchmod(writer.fileno(), mode)
         os.fsync(writer.fileno())
     status = source.stat()
+    with contextlib.suppress(OSError):
+        os.chown(goal, status.st_uid, status.st_gid)
     os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -290,14 +307,18 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
     placed = []
     for number, change in enumerate(journal.changes):
         target = root / change.path
-        target.with_name(f".{target.name}{PARTIAL}").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            target.with_name(f".{target.name}{PARTIAL}").unlink(missing_ok=True)
+        if _is_owners(folder, journal, number) and not _holds_solution(target, change):
+            continue
         if _is_work(target, journal, change):
-            if _never_placed(folder, journal, number):
-                continue
             raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
         placed.append(change)
         _put_back(target, change.before, folder / BEFORE / str(number))
         _forget_bytecode(target)
+        if journal.state == "resetting":
+            journal = msgspec.structs.replace(journal, restored=(*journal.restored, change.path))
+            write_journal(folder, journal)
     for name in reversed(journal.folders):
         with contextlib.suppress(OSError):
             (root / name).rmdir()
@@ -305,6 +326,11 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
     if wrong:
         raise OSError(errno.EBUSY, "it was changed at this very moment", str(root / wrong[0].path))
     discard_journal(folder)
+
+
+def _holds_solution(target: Path, change: Change) -> bool:
+    now = state_of(target)
+    return now is not None and now.same_content(change.after) and not now.same_content(change.before)
 
 
 def _put_back(target: Path, before: FileState | None, backup: Path) -> None:
@@ -353,4 +379,5 @@ def _forget_bytecode(target: Path) -> None:
 
 
 def _place(course: Course, error: OSError) -> Path:
-    return course.relative(Path(error.filename)) if error.filename else course.relative(course.state_folder)
+    name = error.filename2 or error.filename
+    return course.relative(Path(name)) if name else course.relative(course.state_folder)

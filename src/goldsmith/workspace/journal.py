@@ -45,7 +45,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """`released` are contents, by path, that their owner has kept elsewhere or given up: they may be replaced."""
+    """`released` are contents, by path, that their owner has kept elsewhere or given up: they may be replaced.
+    `restored` are paths that are back already: whatever stands there now is their owner's."""
 
     schema: int = _SCHEMA
     assignment: str
@@ -54,6 +55,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     folders: tuple[str, ...] = ()
     released: dict[str, str] = {}
+    restored: tuple[str, ...] = ()
 
 
 def state_of(path: Path) -> FileState | None:
@@ -83,6 +85,8 @@ def read_journal(course: Course, assignment: str) -> Journal | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Journal)
     except FileNotFoundError:
+        if path.parent.is_dir():
+            raise JournalUnreadable(path, "it is gone") from None
         return None
     except (OSError, msgspec.DecodeError) as error:
         raise JournalUnreadable(path, str(error)) from None
