@@ -64,7 +64,12 @@ SPREAD = ATTENTION.replace("(-2, -1)", "(\n            -2,\n            -1,\n   
     " / ", "\\\n            / "
 )
 
-LEAKS: dict[str, tuple[str, str]] = {
+CONFLICT = BACKBONE.replace("class FeedForward", "<<<<<<< HEAD\nclass FeedForward", 1).replace(
+    "class TransformerBlock", "=======\n>>>>>>> other\nclass TransformerBlock", 1
+)
+PATCH = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,20 @@\n" + "\n".join(f"+{line}" for line in ATTENTION.splitlines())
+
+LEAKS: dict[str, tuple[str, str | bytes]] = {
     "the whole solution under another name": ("src/assignments/scratch-1/reference.py", BACKBONE),
     "the whole solution over the starter": ("src/assignments/scratch-1/backbone.py", BACKBONE),
     "one method filled in": (
@@ -130,6 +135,38 @@ LEAKS: dict[str, tuple[str, str]] = {
     ),
     "another constant": ("src/extra.py", EMBED.replace("1000.0", "500.0")),
     "of the vision assignment": ("src/extra.py", function(VISION, "PatchEmbedding.forward")),
+    "with a byte-order mark": ("src/extra.py", b"\xef\xbb\xbf" + BACKBONE.encode()),
+    "in UTF-16": ("src/extra.py", BACKBONE.encode("utf-16")),
+    "with conflict markers": ("src/extra.py", CONFLICT),
+    "in a file that does not parse": ("src/extra.py", f"def broken(:\n    pass\n\n\n{TRAIN}\n"),
+    "with a print of Python 2": ("src/extra.py", f"{TRAIN}\n\nprint 'done'\n"),
+    "in a patch": ("fix.patch", PATCH),
+    "in a diff block": ("docs/hints.md", f"```diff\n{PATCH}\n```\n"),
+    "raw in a text file": ("notes.txt", f"Here is how it goes.\n\n{ATTENTION}\n\nThat is all.\n"),
+    "indented in Markdown": ("docs/hints.md", f"Like this:\n\n{textwrap.indent(ATTENTION, '    ')}\n\nEnjoy.\n"),
+    "in reStructuredText": ("docs/hints.rst", f".. code-block:: python\n\n{textwrap.indent(LOSS, '   ')}\n"),
+    "in HTML": ("docs/hints.html", f"<html><pre><code>{ATTENTION.replace('>', '&gt;')}</code></pre></html>"),
+    "in LaTeX": ("slides.tex", f"\\begin{{lstlisting}}\n{TRAIN}\n\\end{{lstlisting}}\n"),
+    "in a fence nobody closed": ("docs/hints.md", f"# Hints\n\n```python\n{LOSS}\n"),
+    "in a fence with prose": ("docs/hints.md", f"```python\nNow comes the attention:\n{ATTENTION}\n```\n"),
+    "at a prompt": ("docs/log.md", "```\n" + "\n".join(f">>> {line}" for line in TRAIN.splitlines()) + "\n```\n"),
+    "commented out below a remark": (
+        "src/extra.py",
+        "x = 1\n# Reference solution, remove before release:\n"
+        + "\n".join(f"# {line}" for line in ATTENTION.splitlines()),
+    ),
+    "commented out with two signs": ("src/extra.py", "\n".join(f"## {line}" for line in TRAIN.splitlines()) + "\n"),
+    "in a docstring after prose": (
+        "src/extra.py",
+        f'def f():\n    """Do it.\n\n{textwrap.indent(ATTENTION, "    ")}\n    """\n',
+    ),
+    "in a commented-out cell": ("lab.ipynb", notebook(("code", "\n".join(f"# {line}" for line in TRAIN.splitlines())))),
+    "in a raw cell": ("lab.ipynb", notebook(("raw", ATTENTION))),
+    "in a cell with help": ("lab.ipynb", notebook(("code", f"torch.softmax?\n{TRAIN}"))),
+    "a marker in a notebook": ("lab.ipynb", notebook(("code", "### BEGIN SOLUTION\nx = 5\n### END SOLUTION\n"))),
+    "a marker behind code": ("src/extra.py", "x = 5  # SOLUTION\n"),
+    "a token of a service": ("train.py", 'WANDB_API_KEY = "0123456789abcdef0123456789abcdef01234567"\n'),
+    "an encrypted key": ("deploy/key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIFHDBOBgkqhkiG9w0B\n"),
     "a marker of a solution": (
         "src/extra.py",
         "def f(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION\n",
@@ -144,7 +181,7 @@ LEAKS: dict[str, tuple[str, str]] = {
 }
 
 TORCH_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
-CLEAN: dict[str, tuple[str, str]] = {
+CLEAN: dict[str, tuple[str, str | bytes]] = {
     "the starter of scratch-1": ("src/assignments/scratch-1/backbone.py", STUB),
     "the starter of scratch-2": ("src/assignments/scratch-2/vision.py", starter("scratch-2/vision.py")),
     "the starter of scratch-3": ("src/assignments/scratch-3/policy.py", starter("scratch-3/policy.py")),
@@ -246,6 +283,27 @@ CLEAN: dict[str, tuple[str, str]] = {
     "a placeholder for a password": ("config.example.toml", 'password = "your-password-here"\n'),
     "a URL with a port": ("README.md", "Open http://localhost:8888/lab in a browser.\n"),
     "weights of a student": ("runs/checkpoint.pt", "binary\n"),
+    "residuals of another block": (
+        "src/demo.py",
+        TORCH_HEAD
+        + "class Mixer(nn.Module):\n    def forward(self, x):\n        x = x + self.a(self.n1(x))\n        return x + self.b(self.n2(x))\n",
+    ),
+    "a stack of layers": (
+        "src/demo.py",
+        TORCH_HEAD
+        + "class Stack(nn.Module):\n    def run(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return self.head(self.norm(x))\n",
+    ),
+    "standardising": (
+        "src/demo.py",
+        "def standard(x, mean, std):\n    return (x - mean) / std\n\n\ndef back(x, mean, std):\n    return x * std + mean\n",
+    ),
+    "a template for reports": ("report.md", "# Report\n\n## SOLUTION\n\nDescribe what you did.\n"),
+    "a licence": ("data/LICENSE.txt", "DO NOT DISTRIBUTE without the authors' consent. DO NOT RELEASE your code.\n"),
+    "a local model's key": ("demo.py", 'client = OpenAI(base_url="http://localhost:11434", api_key="not-needed")\n'),
+    "a local database": ("compose.yaml", "url: postgresql://postgres:postgres@localhost:5432/db\n"),
+    "a student's own file": ("my_solution.py", "# write here\n"),
+    "talk of keys": ("docs/ssh.md", "The file starts with -----BEGIN OPENSSH PRIVATE KEY----- and is secret.\n"),
+    "a table of data": ("data/table.csv", "\n".join("1,2,3" for _ in range(2000))),
     "a lone one-liner": ("src/demo.py", "def scale(x):\n    return x * 2.0\n"),
     "an empty file": ("src/__init__.py", ""),
     "code that does not parse": ("src/broken.py", "def f(:\n    return\n"),
@@ -253,9 +311,13 @@ CLEAN: dict[str, tuple[str, str]] = {
 }
 
 
-def found_in(course: Course, file: str, text: str) -> list[str]:
+def as_bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def found_in(course: Course, file: str, text: str | bytes) -> list[str]:
     guarded = guarded_by(course, everything_public=False)
-    return [f"{item.kind} {item.part} {item.similarity:.2f}" for item in leaks_in(file, text.encode(), guarded)]
+    return [f"{item.kind} {item.part} {item.similarity:.2f}" for item in leaks_in(file, as_bytes(text), guarded)]
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from leaks import CLEAN, LEAKS
+from leaks import CLEAN, LEAKS, as_bytes
 
 from courses import CourseOnDisk, copy_of_example
 from goldsmith.course import copy_example
@@ -25,13 +25,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory):
 @pytest.mark.parametrize("name", LEAKS)
 def test_every_leak_of_the_corpus_is_found(guarded, name: str) -> None:
     file, text = LEAKS[name]
-    assert list(leaks_in(file, text.encode(), guarded))
+    assert list(leaks_in(file, as_bytes(text), guarded))
 
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_nothing_clean_of_the_corpus_is_a_finding(guarded, name: str) -> None:
     file, text = CLEAN[name]
-    assert list(leaks_in(file, text.encode(), guarded)) == []
+    assert list(leaks_in(file, as_bytes(text), guarded)) == []
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -71,7 +71,7 @@ def test_a_handout_is_looked_through_as_a_whole(example: CourseOnDisk, tmp_path:
     shutil.copytree(example.root, handout, ignore=shutil.ignore_patterns(".git"))
     run = example.run("guard", str(handout))
     assert run.code == 1
-    assert "private/solutions/ is not for students, but is there (3 files)" in run.out
+    assert "private/ is not for students, but is there (3 files)" in run.out
     assert "tests/internal/ is not for students" in run.out
     shutil.rmtree(handout / "private")
     shutil.rmtree(handout / "tests/internal")
@@ -87,9 +87,13 @@ def test_history_is_part_of_what_a_branch_gives_away(example: CourseOnDisk) -> N
     example.git("checkout", "--quiet", "-b", "release")
     example.git("rm", "-r", "--quiet", "private", "tests/internal")
     example.git("commit", "--quiet", "-m", "for students")
+    blind = example.run("guard", "--ref", "release")
+    assert blind.code == 3, "without a solution it cannot know what to look for"
+    example.git("checkout", "--quiet", "main")
     run = example.run("guard", "--ref", "release")
     assert run.code == 1, "the commit before is still reachable"
     assert "its history still has it" in run.out
+    example.git("checkout", "--quiet", "release")
     example.git("checkout", "--quiet", "--orphan", "clean")
     example.git("commit", "--quiet", "-m", "for students")
     example.git("checkout", "--quiet", "main")
@@ -107,6 +111,56 @@ def test_history_is_part_of_what_a_branch_gives_away(example: CourseOnDisk) -> N
     assert "since commit" in run.out
     assert example.run("guard", "--ref", "nowhere").code == 2
     assert example.run("guard", "--ref", "main", "--staged").code == 2
+
+
+def test_a_merge_does_not_hide_what_came_with_it(example: CourseOnDisk) -> None:
+    tree = example.git("write-tree").strip()
+    example.git("rm", "-r", "--quiet", "--cached", "private", "tests/internal")
+    clean = example.git("commit-tree", example.git("write-tree").strip(), "-m", "clean").strip()
+    example.git("read-tree", tree)
+    example.write({"ref.py": LEAKS["one function in a file of helpers"][1]})
+    blob = example.git("hash-object", "-w", "ref.py").strip()
+    (example.root / "ref.py").unlink()
+    side_tree = subprocess.run(
+        ["git", "-C", str(example.root), "mktree"],
+        input=f"100644 blob {blob}\tref.py\n",
+        text=True,
+        check=True,
+        capture_output=True,
+    ).stdout.strip()
+    side = example.git("commit-tree", side_tree, "-p", clean, "-m", "side").strip()
+    merge = example.git("commit-tree", f"{clean}^{{tree}}", "-p", clean, "-p", side, "-m", "merge -s ours").strip()
+    example.git("branch", "pub", merge)
+    run = example.run("guard", "--ref", "pub")
+    assert run.code == 1
+    assert "ref.py" in run.out
+
+
+def test_archives_and_private_copies_are_looked_into(example: CourseOnDisk, tmp_path: Path) -> None:
+    handout = tmp_path / "handout"
+    handout.mkdir()
+    shutil.make_archive(str(handout / "extra"), "zip", example.root / "private")
+    run = example.run("guard", str(handout))
+    assert run.code == 1
+    assert "extra.zip/solutions/scratch-1/backbone_solution.py" in run.out
+    assert example.run("guard", str(handout / "extra.zip")).code == 1
+    (handout / "extra.zip").unlink()
+    example.write({"private/solutions/scratch-1/query.sql": "select name, grade from students where grade > 4;\n"})
+    shutil.copy(example.root / "private/solutions/scratch-1/query.sql", handout / "warmup.sql")
+    assert "it is private/solutions/scratch-1/query.sql, byte for byte" in example.run("guard", str(handout)).out
+
+
+def test_what_it_cannot_know_is_no_all_clear(example: CourseOnDisk, tmp_path: Path) -> None:
+    shutil.rmtree(example.root / "private")
+    example.git("rm", "-r", "--quiet", "--cached", "private")
+    example.git("commit", "--quiet", "-m", "no solutions here")
+    run = example.run("guard")
+    assert run.code == 3
+    assert "the guard does not know what to look for" in run.err
+    bare = copy_of_example(tmp_path / "bare")
+    shutil.rmtree(bare.root / ".git")
+    assert bare.run("guard", "--staged").code == 3
+    assert bare.run("guard").code == 0
 
 
 def test_threshold_and_exceptions_come_from_the_configuration(example: CourseOnDisk) -> None:

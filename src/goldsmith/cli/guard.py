@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,7 +64,9 @@ def guard(
         else:
             findings += injected_findings(found)
             files = staged_files(found) if staged else public_files(found)
-        findings += sweep(found, files, guarded)
+        findings += sweep(found, files, guarded, nothing_is_fine=staged)
+        for text in guarded.blind:
+            print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         if json:
             from goldsmith.report import report

@@ -7,7 +7,9 @@ step. `exit_code` says which of the documented exit codes follows; `kind` is the
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE, GoldsmithError
 from goldsmith.errors.course import (
     BadConfig,
+    BlindGuard,
     FolderNotEmpty,
+    GitCannotSay,
     NoSolution,
     NoSuchRevision,
     NoSuchVariant,
@@ -66,6 +68,7 @@ __all__ = [
     "INTERRUPTED",
     "USAGE",
     "BadConfig",
+    "BlindGuard",
     "Busy",
     "CannotInject",
     "CannotReset",
@@ -75,6 +78,7 @@ __all__ = [
     "EditsNotKept",
     "Failed",
     "FolderNotEmpty",
+    "GitCannotSay",
     "GoldIsStale",
     "GoldKept",
     "GoldRefused",

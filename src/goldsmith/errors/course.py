@@ -153,6 +153,23 @@ class NoSuchRevision(GoldsmithError):
 
 
 @dataclass(eq=False)
+class GitCannotSay(GoldsmithError):
+    root: Path
+
+    def sentence(self) -> str:
+        return f"git does not answer in {self.root}, so nothing is known; try `git -C {self.root} status`."
+
+
+@dataclass(eq=False)
+class BlindGuard(GoldsmithError):
+    problems: Sequence[str]
+
+    def sentence(self) -> str:
+        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
+        return f"the guard does not know what to look for: {self.problems[0]}{more}."
+
+
+@dataclass(eq=False)
 class OneTargetOnly(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
 

@@ -19,9 +19,11 @@ import msgspec
 from goldsmith.course import written_by_students
 from goldsmith.guard.pieces import Piece, pieces_in
 from goldsmith.guard.secrets import find_secrets
+from goldsmith.guard.texts import LARGEST, decoded, notebook_texts
 
-FEWEST = 14
-"""A part with fewer grams of its own says too little: only the very same code under the same name is a finding."""
+FEWEST, FEW, MANY = 14, 25, 40
+"""Of a part with the fewest grams of its own, only the very same code under the same name is a finding. One with few
+could be anybody's, unless the name or the file is the same. Only of one with many are scattered pieces put together."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,29 +50,41 @@ class Secret:
 
 @dataclass(frozen=True)
 class Guarded:
-    """What must not be seen: secret parts, the bytes of gold by hash, and names of folders that stay private."""
+    """What must not be seen: secret parts; gold, and other private files, by the hash of their bytes; folders that stay
+    private. `stems` are the names of modules that have a solution, `blind` says of which nothing is known."""
 
     secrets: Sequence[Secret]
     gold: Mapping[str, str]
     private: Sequence[str]
+    copies: Mapping[str, str]
+    stems: frozenset[str]
+    blind: Sequence[str]
     threshold: float
     allowed: Mapping[str, str]
 
 
-def secrets_of(solution: str, content: bytes, starter: bytes | None, written: Iterable[str]) -> list[Secret]:
-    """The secret parts of one solution file; `written` are names known from elsewhere to be the students' to write."""
+def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written: Iterable[str]) -> list[Secret]:
+    """The secret parts of one solution file: all that no starter shows.
+
+    `starters` are the starter's file as it stands and as it was committed: one of them may be leaked. `written` are
+    names known from elsewhere to be the students' to write.
+    """
     stem = PurePosixPath(solution).name.removesuffix("_solution.py").removesuffix(".py")
-    mine = pieces_in(solution, content)
-    theirs = {piece.name: piece for piece in pieces_in("starter.py", starter)} if starter is not None else {}
-    stubs = {*written_by_students(starter or b""), *written}
-    shared = frozenset(gram for name, piece in theirs.items() if name not in stubs for gram in piece.grams)
+    stubs = {name for starter in starters for name in written_by_students(starter)} | set(written)
+    theirs = [{piece.name: piece for piece in pieces_in("starter.py", starter)} for starter in starters]
+    provided = [piece for pieces in theirs for name, piece in pieces.items() if name not in stubs]
+    shared = frozenset(gram for piece in provided for gram in piece.grams)
     found = []
-    for piece in mine:
-        standing = theirs.get(piece.name)
-        if standing is not None and piece.name not in stubs:
+    for piece in pieces_in(solution, content):
+        standing = [pieces[piece.name] for pieces in theirs if piece.name in pieces]
+        if piece.name not in stubs and any(piece.grams <= item.grams | shared for item in standing):
             continue
-        seen = shared | (standing.grams if standing is not None and _is_stub(standing, piece) else frozenset())
-        found.append(Secret(f"{stem}.{piece.name}" if piece.name else stem, piece, piece.grams - seen))
+        seen = frozenset(gram for item in standing if _is_stub(item, piece) for gram in item.grams)
+        if piece.name not in stubs or not standing:
+            seen |= shared
+        own = piece.grams - seen
+        if own:
+            found.append(Secret(f"{stem}.{piece.name}" if piece.name else stem, piece, own))
     return found
 
 
@@ -81,23 +95,40 @@ def _is_stub(standing: Piece, piece: Piece) -> bool:
 
 def leaks_in(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     """Everything in one file that students must not see."""
-    if any(PurePosixPath(file).is_relative_to(folder) for folder in guarded.private):
+    if private_folder(file, guarded.private) is not None:
         yield Finding(kind="private", file=file, why="it lies in a folder that is not for students")
         return
-    for finding in (*_by_name(file, content, guarded), *_in_text(file, content), *_in_code(file, content, guarded)):
+    try:
+        found = [*_by_name(file, content, guarded), *_in_text(file, content), *_in_code(file, content, guarded)]
+    except Exception as error:  # whatever it is, it must not hide what is in other files
+        yield Finding(kind="unreadable", file=file, why=f"it could not be looked at ({type(error).__name__})")
+        return
+    for finding in found:
         if not _is_allowed(finding, guarded.allowed):
             yield finding
 
 
+def private_folder(file: str, folders: Iterable[str]) -> str | None:
+    """The private folder that `file` lies in, wherever that was copied to."""
+    return next((folder for folder in folders if f"/{folder}/" in f"/{file}"), None)
+
+
 def _is_allowed(finding: Finding, allowed: Mapping[str, str]) -> bool:
-    names = (finding.file, f"{finding.file}:{finding.part}", f"{finding.file}:{finding.kind}")
+    """A file's name alone covers its code, nothing else in it."""
+    names = [f"{finding.file}:{finding.part}", f"{finding.file}:{finding.kind}"]
+    names += [finding.file] if finding.kind == "solution" else []
     return any(fnmatch.fnmatch(name, pattern) for name in names for pattern in allowed)
 
 
 def _by_name(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     path = PurePosixPath(file)
-    if path.stem.endswith("_solution") and path.suffix in (".py", ".ipynb", ".md"):
+    if path.stem.endswith("_solution") and path.stem.removesuffix("_solution") in guarded.stems:
         yield Finding(kind="private", file=file, why="it is named like a solution")
+    if path.suffix == ".pyc" and path.name.partition(".")[0].removesuffix("_solution") in guarded.stems:
+        yield Finding(kind="private", file=file, why="it may be compiled from a solution")
+    copied = guarded.copies.get(hashlib.sha256(content).hexdigest())
+    if copied is not None:
+        yield Finding(kind="private", file=file, why=f"it is {copied}, byte for byte")
     name = guarded.gold.get(hashlib.sha256(content).hexdigest())
     if name is not None:
         yield Finding(kind="gold", file=file, why=f"it is {name} of the gold, byte for byte")
@@ -106,21 +137,28 @@ def _by_name(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
 
 
 _MARKER = re.compile(
-    r"^\s*(?:#|//|<!--|%|\"\"\")*\s*(?:#+\s*)?((?:BEGIN|END) SOLUTION|SOLUTION(?::|\b(?=\s*$))|INSTRUCTORS? ONLY"
-    r"|ANSWER KEY|STAFF ONLY|DO NOT (?:DISTRIBUTE|RELEASE)(?: TO STUDENTS)?)",
+    r"(?:^\s*(?:#|//|<!--|%|\"\"\")[#\s]*|#\s*)((?:BEGIN|START|END) SOLUTION\b|SOLUTION:?\s*$|INSTRUCTORS? ONLY"
+    r"|ANSWER KEY|STAFF ONLY|DO NOT (?:DISTRIBUTE|RELEASE) TO STUDENTS)",
     flags=re.M,
 )
+_HEADING = re.compile(r"\s*#+\s*SOLUTION:?\s*")
 
 
 def _in_text(file: str, content: bytes) -> Iterator[Finding]:
-    if b"\0" in content[:8000]:
+    text = decoded(content)
+    if text is None or len(content) > LARGEST:
         return
-    text = content.decode("utf-8", "replace")
-    for match in _MARKER.finditer(text):
-        line = text.count("\n", 0, match.start(1)) + 1
-        yield Finding(kind="marker", file=file, first=line, last=line, why=f"it says {match[1]!r}")
-    for line, what in find_secrets(file, text):
-        yield Finding(kind="secret", file=file, first=line, last=line, why=f"it looks like {what}")
+    suffix = PurePosixPath(file).suffix
+    sources = list(notebook_texts(text)) if suffix == ".ipynb" else [(text, 1)]
+    for source, first in sources:
+        for match in _MARKER.finditer(source):
+            line = source.count("\n", 0, match.start(1))
+            if suffix == ".md" and _HEADING.fullmatch(source.splitlines()[line]):
+                continue  # a heading of a report, to be filled in
+            yield Finding(kind="marker", file=file, first=first + line, last=first + line, why=f"it says {match[1]!r}")
+        for line, what in find_secrets(file, source):
+            at = first + line - 1
+            yield Finding(kind="secret", file=file, first=at, last=at, why=f"it looks like {what}")
 
 
 def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
@@ -137,8 +175,10 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
             if not any(_is_same(secret, piece) for piece in pieces):
                 continue
             best, share = next(piece for piece in pieces if _is_same(secret, piece)), 1.0
+        elif len(secret.own) < FEW and not _is_related(secret, best):
+            continue
         elif share < guarded.threshold:
-            share = _share(secret, everything)
+            share = _share(secret, everything) if len(secret.own) >= MANY else 0.0
             if share < _CUT_UP:
                 continue
         part = Finding(
@@ -156,13 +196,23 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
 
 
 _CUT_UP = 0.85
+_EVERYBODYS = ("forward", "__call__", "__init__", "step", "fit", "predict", "")
 
 
 def _share(secret: Secret, grams: frozenset[str]) -> float:
     return len(secret.own & grams) / len(secret.own) if secret.own else 0.0
 
 
+def _is_related(secret: Secret, piece: Piece) -> bool:
+    """The same name, with its class where every class has one of that name, or a file named like the solution's."""
+    mine, theirs = secret.piece.name, piece.name
+    last = mine.rpartition(".")[2]
+    same_name = mine == theirs or (last == theirs.rpartition(".")[2] and last not in _EVERYBODYS)
+    return same_name or secret.part.partition(".")[0] in PurePosixPath(piece.file).name
+
+
 def _is_same(secret: Secret, piece: Piece) -> bool:
-    """Small parts: the very same code under the same name, and enough of it to be no accident."""
-    same_name = piece.name.rpartition(".")[2] == secret.piece.name.rpartition(".")[2]
-    return bool(same_name and piece.name and secret.own and piece.size > 3 and piece.grams == secret.piece.grams)
+    """Small parts: the very same code in the same place, and enough of it to be no accident."""
+    return bool(secret.own and piece.name and piece.size > 3 and piece.grams == secret.piece.grams) and _is_related(
+        secret, piece
+    )

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-import json
-import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+
+from goldsmith.guard.texts import trees_in
 
 _GRAM = 5
 _BUILTINS = frozenset(dir(builtins))
 _USUAL = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
-_TEXT = (".md", ".rst", ".txt", ".html", ".tex")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -35,87 +32,15 @@ class Piece:
 
 
 def pieces_in(file: str, content: bytes) -> list[Piece]:
-    """All code in a file of any kind: modules, notebooks, fenced blocks, and what was commented out."""
-    if b"\0" in content[:8000]:
-        return []
-    text = content.decode("utf-8", "replace")
-    suffix = PurePosixPath(file).suffix
-    found: list[Piece] = []
-    for source, first in _sources(text, suffix):
-        found += _pieces(file, source, first)
-    return found
-
-
-def _sources(text: str, suffix: str) -> Iterator[tuple[str, int]]:
-    """Stretches of Python with the line they begin at."""
-    if suffix == ".ipynb":
-        yield from _cells(text)
-        return
-    if suffix not in _TEXT:
-        yield text, 1
-        yield from _commented_out(text)
-        yield from _quoted(text)
-    yield from _fenced(text)
-
-
-def _cells(text: str) -> Iterator[tuple[str, int]]:
-    try:
-        cells = json.loads(text)["cells"]
-    except (ValueError, KeyError, TypeError):
-        return
-    for cell in cells:
-        source = cell.get("source", "")
-        source = "".join(source) if isinstance(source, list) else str(source)
-        start = source.strip().splitlines()[:1]
-        line = next((number for number, row in enumerate(text.splitlines(), 1) if start and start[0][:40] in row), 1)
-        if cell.get("cell_type") == "code":
-            yield re.sub(r"^\s*[%!].*$", "", source, flags=re.M), line
-        else:
-            yield from _fenced(source)
-
-
-def _fenced(text: str) -> Iterator[tuple[str, int]]:
-    for block in re.finditer(r"^([ \t>]*)(```+|~~~+)[^\n]*\n(.*?)^[ \t>]*\2", text, flags=re.M | re.S):
-        body = re.sub(r"^>+ ?", "", block[3], flags=re.M)
-        yield textwrap.dedent(body), text.count("\n", 0, block.start(3)) + 1
-
-
-def _commented_out(text: str) -> Iterator[tuple[str, int]]:
-    rows: list[str] = []
-    for number, line in enumerate([*text.splitlines(), ""], start=1):
-        match = re.match(r"\s*#(?!!) ?(.*)$", line)
-        if match:
-            rows.append(match[1])
-            continue
-        if len(rows) > 1:
-            yield textwrap.dedent("\n".join(rows)), number - len(rows)
-        rows = []
-
-
-def _quoted(text: str) -> Iterator[tuple[str, int]]:
-    for block in re.finditer(r"(\"\"\"|''')(.*?)\1", text, flags=re.S):
-        if block[2].count("\n") > 1:
-            yield textwrap.dedent(block[2].lstrip("\n")), text.count("\n", 0, block.start(2)) + 1
-
-
-def _pieces(file: str, source: str, first: int) -> Iterator[Piece]:
-    tree = _parsed(source)
-    if tree is None:
-        return
-    names = dict(_USUAL)
-    for node in ast.walk(tree):
-        names |= _imported(node)
-    yield from _of_body(file, tree.body, "", first, names)
-
-
-def _parsed(source: str) -> ast.Module | None:
-    """As a module, or as the body of a function, which is how people paste."""
-    for text in (source, textwrap.dedent(source), "def _():\n" + textwrap.indent(textwrap.dedent(source), " ")):
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-    return None
+    """All code in a file of any kind."""
+    found: dict[tuple[str, frozenset[str]], Piece] = {}
+    for tree, first in trees_in(file, content):
+        names = dict(_USUAL)
+        for node in ast.walk(tree):
+            names |= _imported(node)
+        for piece in _of_body(file, tree.body, "", first, names):
+            found.setdefault((piece.name, piece.grams), piece)
+    return list(found.values())
 
 
 def _imported(node: ast.AST) -> dict[str, str]:
@@ -139,8 +64,16 @@ def _of_body(file: str, body: list[ast.stmt], prefix: str, first: int, names: Ma
             yield from _of_body(file, node.body, f"{prefix}{node.name}.", first, names)
         elif not isinstance(node, ast.Import | ast.ImportFrom):
             loose.append(node)
+            yield from _lambdas(file, node, first, names)
     if loose and not prefix:
         yield _piece(file, "", loose, first, names)
+
+
+def _lambdas(file: str, node: ast.stmt, first: int, names: Mapping[str, str]) -> Iterator[Piece]:
+    """`norm = lambda x: …` is a function, too."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+        body = ast.copy_location(ast.Return(node.value.body), node)
+        yield _piece(file, node.targets[0].id, [body], first, names)
 
 
 def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mapping[str, str]) -> Piece:

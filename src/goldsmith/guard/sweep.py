@@ -4,37 +4,99 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from goldsmith.course import Assignment, Course, git, placements, variants_of
-from goldsmith.errors import GoldsmithError, GoldUnreadable
+from goldsmith.course import LITTER, Assignment, Course, git
+from goldsmith.errors import BlindGuard, GoldUnreadable
 from goldsmith.gold import read_manifest
-from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, secrets_of
-from goldsmith.guard.public import PublicFile, private_folders
-from goldsmith.workspace import before_injection, journals
+from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
+from goldsmith.guard.public import LARGEST, PublicFile, private_folders
+from goldsmith.workspace import before_injection, file_hash, journals
 
 
 def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
-    """What this course keeps from students. `everything_public` says that private folders must not be there at all."""
-    secrets = [secret for assignment in course.assignments() for secret in _secrets(assignment)]
-    gold = {entry: name for assignment in course.assignments() for entry, name in _gold(assignment)}
+    """What this course keeps from students. `everything_public` says that private folders must not be there at all.
+
+    Raises `BlindGuard` where it cannot know: doubt is never an all-clear.
+    """
+    sources = dict(_solution_files(course))
+    secrets = [secret for name, content in sources.items() for secret in _secrets(course, name, content)]
+    blind = [
+        f"{assignment.name} has no solution with parts that students write in {course.config.solutions}"
+        for assignment in course.assignments()
+        if not any(_belongs(secret.piece.file, assignment) for secret in secrets)
+    ]
+    if blind and not secrets:
+        raise BlindGuard(blind)
     config = course.config.guard
     return Guarded(
         secrets=secrets,
-        gold=gold,
+        gold={entry: name for assignment in course.assignments() for entry, name in _gold(assignment)},
         private=private_folders(course) if everything_public else [],
+        copies=_private_copies(course),
+        stems=frozenset(PurePosixPath(name).stem.removesuffix("_solution") for name in sources),
+        blind=blind,
         threshold=config.threshold,
         allowed=config.allow,
     )
 
 
-def sweep(course: Course, files: Iterable[PublicFile], guarded: Guarded) -> list[Finding]:
+def _belongs(file: str, assignment: Assignment) -> bool:
+    """In the assignment's folder, or in the old flat layout, where any of them may be its."""
+    own = assignment.course.relative(assignment.solution).as_posix()
+    flat = PurePosixPath(file).parent.as_posix() == assignment.course.config.solutions
+    return flat or PurePosixPath(file).is_relative_to(own)
+
+
+def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
+    """Every file below the solutions' folder that can hold code, as it stands, or as committed where it is gone."""
+    folder = course.solutions_folder
+    present = {course.relative(path).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    for name, path in present.items():
+        if path.suffix in _CODE and not LITTER.intersection(path.parts) and path.name != course.config.recipe:
+            yield name, path.read_bytes()
+    listed = git(course, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", course.config.solutions) or ""
+    for name in filter(None, listed.split("\0")):
+        if name not in present and PurePosixPath(name).suffix in _CODE:
+            content = git(course, "show", f"HEAD:./{name}")
+            if content is not None:
+                yield name, content.encode("utf-8", "surrogateescape")
+
+
+def _private_copies(course: Course) -> dict[str, str]:
+    """Private files by the hash of their bytes, but for what is next to empty or stands in a starter as well."""
+    found = {}
+    for folder in private_folders(course):
+        for path in (course.root / folder).rglob("*"):
+            if path.is_file() and _SMALLEST < path.stat().st_size <= LARGEST and not LITTER.intersection(path.parts):
+                found[file_hash(path)] = course.relative(path).as_posix()
+    starters = (path for item in course.assignments() for path in item.starter.rglob("*") if path.is_file())
+    for path in starters:
+        if not path.with_name(path.stem + "_solution.py").exists() and not _is_replaced(course, path):
+            found.pop(file_hash(path), None)
+    return found
+
+
+def _is_replaced(course: Course, path: Path) -> bool:
+    """A starter's file that has a solution: equal to it, it is a leak, not a file they share."""
+    return any(course.solutions_folder.rglob(f"{path.stem}_solution.py"))
+
+
+_CODE = (".py", ".ipynb", ".md")
+_SMALLEST = 40
+
+
+def sweep(
+    course: Course, files: Iterable[PublicFile], guarded: Guarded, *, nothing_is_fine: bool = False
+) -> list[Finding]:
     """Every finding in `files`, a private folder named once, past ones with the commit they came in with."""
     found: list[Finding] = []
     folders: dict[tuple[str, bool], list[str]] = {}
+    count = 0
     for file in files:
+        count += 1
         for finding in leaks_in(file.path, file.content, guarded):
             folder = _private_folder(finding, guarded)
             if folder:
@@ -43,10 +105,12 @@ def sweep(course: Course, files: Iterable[PublicFile], guarded: Guarded) -> list
                 found.append(msgspec.structs.replace(finding, commit=_commit(course, file.past)))
             else:
                 found.append(finding)
+    if not count and not nothing_is_fine:
+        raise BlindGuard(["there is not a single file to look at"])
     for (folder, past), names in folders.items():
-        count = f"{len(names)} file{'' if len(names) == 1 else 's'}"
+        many = f"{len(names)} file{'' if len(names) == 1 else 's'}"
         when = "was there once, and its history still has it" if past else "is there"
-        found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({count})"))
+        found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({many})"))
     return found
 
 
@@ -62,38 +126,32 @@ def injected_findings(course: Course) -> list[Finding]:
     ]
 
 
-def _secrets(assignment: Assignment) -> Iterator[Secret]:
-    course = assignment.course
-    written = _written(assignment)
-    try:
-        implementations = [placements(assignment), *variants_of(assignment).values()]
-    except GoldsmithError:
-        return  # an assignment without a solution has nothing to hide
-    seen = set()
-    for placed in implementations:
-        for item in placed:
-            if item.source in seen or item.target.suffix != ".py" or item.target.name == course.config.recipe:
-                continue
-            seen.add(item.source)
-            name = course.relative(item.source).as_posix()
-            stem = item.target.stem
-            names = [part.removeprefix(f"{stem}.") for part in written if part.startswith(f"{stem}.")]
-            yield from secrets_of(name, item.source.read_bytes(), _starter(assignment, item.target.as_posix()), names)
+def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
+    """The secret parts of one solution file, whichever assignments it may belong to."""
+    target = PurePosixPath(name).name.replace("_solution.py", ".py")
+    stem = PurePosixPath(target).stem
+    starters: list[bytes] = []
+    written: list[str] = []
+    for assignment in course.assignments():
+        if _belongs(name, assignment):
+            starters += _starters(assignment, target)
+            written += [part.removeprefix(f"{stem}.") for part in _written(assignment) if part.startswith(f"{stem}.")]
+    yield from secrets_of(name, content, starters, written)
 
 
-def _starter(assignment: Assignment, target: str) -> bytes | None:
-    """The starter's file as students are meant to get it: from before an injection, as committed, or as it stands."""
+def _starters(assignment: Assignment, target: str) -> Iterator[bytes]:
+    """The starter's file from before an injection, as committed, and as it stands: one of them may be leaked."""
     course = assignment.course
     path = course.relative(assignment.starter / target)
     kept = before_injection(course, assignment.name, path.as_posix())
     if kept is not None:
-        return kept
+        yield kept
+        return
     committed = git(course, "show", f"HEAD:./{path.as_posix()}")
     if committed is not None:
-        return committed.encode("utf-8", "surrogateescape")
+        yield committed.encode("utf-8", "surrogateescape")
     with contextlib.suppress(OSError):
-        return (course.root / path).read_bytes()
-    return None
+        yield (course.root / path).read_bytes()
 
 
 def _written(assignment: Assignment) -> tuple[str, ...]:
@@ -113,8 +171,7 @@ def _gold(assignment: Assignment) -> Iterator[tuple[str, str]]:
 def _private_folder(finding: Finding, guarded: Guarded) -> str | None:
     if finding.kind != "private":
         return None
-    path = PurePosixPath(finding.file)
-    return next((folder for folder in guarded.private if path.is_relative_to(folder)), None)
+    return private_folder(finding.file, guarded.private)
 
 
 def _commit(course: Course, blob: str) -> str:
