@@ -183,3 +183,12 @@ def test_a_link_in_the_place_of_an_injected_file_can_be_given_up(rich: CourseOnD
     assert rich.run("reset", "hw1").code == 1
     assert rich.run("reset", "hw1", "--discard").code == 0
     assert_clean(rich, before)
+
+
+def test_a_solution_that_stands_there_already_is_not_taken_for_the_starter(course: CourseOnDisk) -> None:
+    shutil.copy(course.root / SOLUTION / "ops_solution.py", course.root / STARTER / "ops.py")
+    before = whole_tree(course.root)
+    run = course.run("inject", "hw1")
+    assert run.code == 3
+    assert "it is the solution already; take the starter back from git first" in run.err
+    assert_clean(course, before)

@@ -20,17 +20,17 @@ what was commented out; finds solution markers, gold, private folders, and secre
 
 Examples:
 
-    goldsmith guard                    the course as it stands, its private folders apart
-    goldsmith guard ../handout         a folder that students are going to get
-    goldsmith guard --ref release      a branch, and the history that comes with it
-    goldsmith guard --staged           what the next commit would add (for a pre-commit hook)
+    goldsmith guard                  the course, private folders apart
+    goldsmith guard ../handout       a folder or archive for students
+    goldsmith guard --ref release    a branch, with its history
+    goldsmith guard --staged         what the next commit would add
 
-Exit codes: 0 nothing found, 1 something was, 2 bad usage.
+Exit codes: 0 nothing found, 1 something was, 2 bad usage, 3 it could not know what to look for.
 """
 
 
 def guard(
-    path: Annotated[Path | None, typer.Argument(metavar="[PATH]", help="A folder or file that students get.")] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="PATH", help="A folder or file that students get.")] = None,
     ref: Annotated[str | None, typer.Option("--ref", metavar="REV", help="A git revision with its history.")] = None,
     staged: Annotated[bool, typer.Option("--staged", help="Only what is staged for the next commit.")] = False,
     course: CourseOption = Path("."),

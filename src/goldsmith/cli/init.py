@@ -19,12 +19,12 @@ starter, solution, recipe, tests and gold.
 Examples:
 
     goldsmith init                       in your course
-    goldsmith init --example my-course   then: cd my-course && goldsmith generate all
+    goldsmith init --example my-course   a course to try things on
 """
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The course, or the folder to make.")] = Path("."),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The course, or the folder to make.")] = Path("."),
     example: Annotated[bool, typer.Option("--example", help="Copy the bundled course into DIR.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     json: JsonOption = False,

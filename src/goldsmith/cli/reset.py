@@ -31,7 +31,7 @@ Examples:
 
     goldsmith reset                            whatever is injected
     goldsmith reset scratch-1 --keep           edits become the solution
-    goldsmith reset scratch-1 --save DIR       edits go into a folder of their own
+    goldsmith reset scratch-1 --save DIR       edits go into a folder
     goldsmith reset scratch-1 --discard        edits are given up
 
 Exit codes: 0 reset (or nothing was injected), 1 edited files stand in the way, 2 bad usage, 3 could not.
@@ -40,7 +40,7 @@ Exit codes: 0 reset (or nothing was injected), 1 edited files stand in the way, 
 
 def reset(
     assignment: Annotated[
-        str | None, typer.Argument(metavar="[A]", help="The assignment; without, every injected one.")
+        str | None, typer.Argument(metavar="A", help="The assignment; without, every injected one.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Write edits back into the solution.")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write edits into this folder.")] = None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import time
@@ -206,6 +207,7 @@ def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) 
         private.chmod(0o700)
     try:
         changes = list(_changes(assignment, placed, preparing))
+        _refuse_standing(root, changes)
         journal = Journal(
             assignment=assignment.name,
             state="injecting",
@@ -256,6 +258,19 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
         path = target.relative_to(root).as_posix()
         (preparing / BEFORE / f"{number}.path").write_text(path + "\n", encoding="utf-8")
         yield Change(path, where, before, after)
+
+
+def _refuse_standing(root: Path, changes: Sequence[Change]) -> None:
+    """A solution that stands there already, without a journal, would be taken for the starter."""
+    replaced = [
+        change for change in changes if change.before and change.after and not change.after.same_content(_EMPTY)
+    ]
+    if replaced and all(change.after and change.after.same_content(change.before) for change in replaced):
+        place = str(root / replaced[0].path)
+        raise OSError(errno.EEXIST, "it is the solution already; take the starter back from git first", place)
+
+
+_EMPTY = FileState("file", 0, hashlib.sha256(b"").hexdigest())
 
 
 def _real_paths(root: Path, journal: Journal) -> list[Path]:
