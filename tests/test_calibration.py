@@ -122,7 +122,7 @@ def test_the_bundled_gold_is_measured_and_sound(tmp_path: Path, name: str) -> No
     example = copy_of_example(tmp_path / "example")
     run = example.run("verify", name)
     assert run.code == 0, run.out
-    assert " measured; 1e-4/1e-5 could reject correct work in " in run.out
+    assert " measured; 1e-4/1e-5 too tight in " in run.out
     assert load_gold(example.gold(name)).manifest.calibration.failed == ()
 
 

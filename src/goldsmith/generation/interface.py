@@ -17,7 +17,7 @@ _ALLOWED = "allowed"
 def check_interface(assignment: Assignment, implementations: Mapping[str, Sequence[Placement]]) -> Check:
     """Fails on every drift in the sources, a variant's too, that the configuration does not allow by name."""
     found = [drift for placed in implementations.values() for drift in find_drift(assignment, placed)]
-    return _check(assignment, list(dict.fromkeys(found)), "in provided code and signatures")
+    return _check(assignment, list(dict.fromkeys(found)), "in provided code, signatures")
 
 
 def check_models(
@@ -27,7 +27,7 @@ def check_models(
     models = [(case, name, model) for case in cases for name, model in built.get(case.name, {}).items()]
     found = [drift for case, name, model in models for drift in _model_drift(assignment, case, name, model)]
     count = len({model.classes[""] for _, _, model in models if model.shapes})
-    seen = f", and in the parameters of {count} model{'' if count == 1 else 's'}" if count else ""
+    seen = f", parameters of {count} model{'' if count == 1 else 's'}" if count else ""
     later = _check(assignment, list(dict.fromkeys(found)), check.detail + seen)
     return check if later.ok and _ALLOWED in check.detail else later
 

@@ -106,7 +106,8 @@ def _tolerances(case: CaseEntry) -> Iterable[str]:
         noise = [item.noise for item in measured if item.noise is not None and item.noise.sentence]
         worst = max(noise, key=lambda item: (item.customary > 1, item.customary, item.unseen), default=None)
         if worst is not None:
-            lines.append(f"- **Beware**: in {len(noise)} of {len(measured)} tensors, as in the worst, {worst.sentence}")
+            where = f"in {len(noise)} of {len(measured)} tensors; in the worst, " if len(measured) > 1 else ""
+            lines.append(f"- **Beware**: {where}{worst.sentence}")
         yield from lines
     for item in found:
         if item.kind == "pinned":

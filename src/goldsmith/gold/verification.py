@@ -68,7 +68,7 @@ def check_tolerances(cases: Iterable[CaseEntry]) -> Check:
     wrong = sum(item.customary > 1 for item in noise)
     blind = sum(item.customary <= 1 and item.unseen > UNSEEN for item in noise)
     if wrong or blind:
-        parts.append(f"1e-4/1e-5 could reject correct work in {wrong}, is blind in {blind}")
+        parts.append(f"1e-4/1e-5 too tight in {wrong}, blind in {blind}")
     return Check("tolerances", "Tolerances", PASSED, "; ".join(parts))
 
 
