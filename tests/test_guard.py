@@ -79,7 +79,7 @@ def test_a_handout_is_looked_through_as_a_whole(example: CourseOnDisk, tmp_path:
     gold = example.gold("scratch-1") / "attention.pt"
     shutil.copy(gold, handout / "weights.bin")
     run = example.run("guard", str(handout))
-    assert "it is scratch-1/attention.pt of the gold, byte for byte" in run.out
+    assert "it is tests/internal/fixtures/scratch-1/attention.pt, byte for byte" in run.out
     assert example.run("guard", str(tmp_path / "nowhere")).code == 3
 
 

@@ -24,6 +24,15 @@ USES_MORE = """
 """
 
 
+NEEDS_DECOY = """
+    from decoy import LIMIT
+
+    @gs.case
+    def gold_output(case):
+        case.record("y", scale(case.input("x", lambda: np.random.randn(LIMIT, 5))))
+"""
+
+
 @pytest.fixture
 def made(course: CourseOnDisk) -> CourseOnDisk:
     """A course with gold that uses a module and a data file beyond its own folder."""
@@ -59,6 +68,16 @@ def test_what_it_did_not_use_makes_nothing_stale(made: CourseOnDisk) -> None:
     assert reasons(made) == []
     (made.root / "data/table.csv").unlink()
     assert reasons(made) == ["data/table.csv is gone"]
+
+
+def test_gold_is_stale_when_the_solution_removes_other_files(course: CourseOnDisk) -> None:
+    course.write({"src/assignments/hw1/decoy.py": "LIMIT = 3\n", RECIPE_FILE: recipe(NEEDS_DECOY)})
+    assert "No module named 'decoy'" not in course.run("generate", "hw1").out
+    course.write({"goldsmith.toml": '[assignment.hw1]\nremoves = ["decoy.py"]\n'})
+    assert reasons(course) == ["src/assignments/hw1/decoy.py is gone"]
+    run = course.run("generate", "hw1")
+    assert run.code == 3
+    assert "No module named 'decoy'" in run.out, "it is not there where the solution runs"
 
 
 def test_other_versions_make_gold_stale(made: CourseOnDisk, tmp_path: Path) -> None:

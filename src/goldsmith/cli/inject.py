@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, locked, open_course, shown_errors
-
-if TYPE_CHECKING:
-    from goldsmith.course import Assignment
 
 EXAMPLES = """
 Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
@@ -39,7 +36,6 @@ def inject(
         found = open_course(course)
         chosen = found.assignment(assignment)
         with locked(found, f"inject {chosen.name}"):
-            unsaved = _uncommitted(chosen)
             done = put_in_place(chosen, placements(chosen))
         item = {
             "name": chosen.name,
@@ -50,7 +46,7 @@ def inject(
                 {"path": change.path, "from": change.source, "was": "there" if change.before else "missing"}
                 for change in done.journal.changes
             ],
-            "uncommitted": [] if done.already else unsaved,
+            "uncommitted": list(done.uncommitted),
             "edited": [change.path for change in edited_since(found, done.journal)] if done.already else [],
         }
         if json:
@@ -62,15 +58,6 @@ def inject(
 
 
 inject.__doc__ = f"Put the solution's files over the starter's, in place.\n{EXAMPLES}"
-
-
-def _uncommitted(assignment: Assignment) -> list[str]:
-    """What in the starter's folder is not committed: it is kept with the rest."""
-    from goldsmith.course import git
-
-    course = assignment.course
-    text = git(course, "status", "--porcelain", "-z", "--", str(assignment.starter)) or ""
-    return [entry[3:] for entry in text.split("\0") if entry]
 
 
 def _show(item: dict[str, Any]) -> None:

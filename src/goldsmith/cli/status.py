@@ -21,19 +21,13 @@ def status(
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
     """
     with shown_errors("status", as_json=json, debug=debug):
-        from goldsmith.generation import freshness
-        from goldsmith.workspace import journals
+        from goldsmith.generation import survey
 
         found = open_course(course)
-        items: list[dict[str, Any]] = []
-        for assignment in found.assignments():
-            state = freshness(assignment)
-            items.append({"name": assignment.name, "outcome": state.outcome, "reasons": list(state.reasons)})
-        known = {item["name"] for item in items}
-        for journal in journals(found):
-            if journal.assignment not in known:
-                reason = f"no such assignment any more, but its solution is in place since {journal.since}"
-                items.append({"name": journal.assignment, "outcome": "injected", "reasons": [reason]})
+        items = [
+            {"name": name, "outcome": state.outcome, "reasons": list(state.reasons)}
+            for name, state in survey(found).items()
+        ]
         if json:
             from goldsmith.report import report
 

@@ -1,8 +1,8 @@
 """Where a solution has drifted from its starter: no correct submission could then agree with its gold.
 
-Read from the sources alone. A part counts as *provided* when it holds no TODO and raises no NotImplementedError:
-students get it as it is, so the solution must have the same code, up to comments, docstrings and formatting. What
-students write must keep the signature they were given.
+Read from the sources alone. A part counts as *provided* when it does something, holds no TODO and no "your code", and
+raises no NotImplementedError: students get it as it is, so the solution must have the same code, up to comments,
+docstrings and formatting. What students write must keep the signature they were given.
 """
 
 from __future__ import annotations
@@ -64,21 +64,17 @@ def is_provided(assignment: Assignment, part: str) -> bool:
 
 
 def written_by_students(source: bytes) -> set[str]:
-    """The functions and methods of a starter that hold a TODO or raise NotImplementedError, by dotted name."""
-    try:
-        text = source.decode("utf-8")
-        module = _Module(text.splitlines(), {})
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return set()
-    found = set()
-    for node in tree.body:
-        inner = [node] if isinstance(node, _Function) else []
-        prefix = ""
+    """The functions and methods of a starter that are not provided, by dotted name."""
+    module = _parsed(source)
+    found: set[str] = set()
+    if module is None:
+        return found
+    for name, node in module.parts.items():
         if isinstance(node, ast.ClassDef):
-            prefix = f"{node.name}."
-            inner = [item for item in node.body if isinstance(item, _Function)]
-        found |= {f"{prefix}{item.name}" for item in inner if not module.is_provided(item)}
+            methods = [item for item in node.body if isinstance(item, _Function)]
+            found |= {f"{name}.{item.name}" for item in methods if not module.is_provided(item)}
+        elif isinstance(node, _Function) and not module.is_provided(node):
+            found.add(name)
     return found
 
 
@@ -102,11 +98,18 @@ def _is_nothing(node: ast.stmt) -> bool:
 
 
 def _read(path: Path) -> _Module | None:
-    """None for a file that does not parse: running it will say so better."""
     try:
-        source = path.read_text(encoding="utf-8")
+        return _parsed(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _parsed(content: bytes) -> _Module | None:
+    """None for what does not parse: running it will say so better."""
+    try:
+        source = content.decode("utf-8")
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, OSError):
+    except (SyntaxError, ValueError):
         return None
     parts: dict[str, ast.stmt] = {}
     for node in tree.body:

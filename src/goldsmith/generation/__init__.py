@@ -3,7 +3,7 @@
 Parses no arguments and prints nothing: `cli` does the one, `report` the other.
 """
 
-from goldsmith.generation.freshness import Freshness, freshness
+from goldsmith.generation.freshness import Freshness, freshness, survey
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS
@@ -31,4 +31,5 @@ __all__ = [
     "rehearse",
     "replay",
     "reproduce",
+    "survey",
 ]

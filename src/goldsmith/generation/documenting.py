@@ -34,8 +34,6 @@ from goldsmith.gold import (
 )
 from goldsmith.recording import Result
 
-NO_CALIBRATE = "--no-calibrate"
-
 
 def document(
     run: Run,
@@ -113,5 +111,5 @@ def command_for(assignment: Assignment, options: Options) -> str:
     if options.device != "cpu":
         parts.append(f"--device {options.device}")
     if config.calibrate and options.calibrate == "off":
-        parts.append(NO_CALIBRATE)
+        parts.append("--no-calibrate")
     return " ".join(parts)

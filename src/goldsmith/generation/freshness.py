@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course import Assignment, placements
+from goldsmith.course import Assignment, Course, placements
 from goldsmith.errors import GoldsmithError, GoldUnreadable
 from goldsmith.generation.sources import hash_sources
 from goldsmith.gold import MANIFEST, Environment, FileEntry, read_manifest
-from goldsmith.workspace import file_hash, read_journal
+from goldsmith.workspace import file_hash, journals, read_journal
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
 
@@ -24,6 +24,15 @@ FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
 class Freshness:
     outcome: str
     reasons: tuple[str, ...] = ()
+
+
+def survey(course: Course) -> dict[str, Freshness]:
+    """Every assignment by name, and what is injected for one that is no more."""
+    found = {assignment.name: freshness(assignment) for assignment in course.assignments()}
+    for journal in journals(course):
+        why = f"no such assignment any more, but its solution is in place since {journal.since}"
+        found.setdefault(journal.assignment, Freshness(INJECTED, (why,)))
+    return found
 
 
 def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.course import Assignment, Placement
+from goldsmith.durable import write_durably
 from goldsmith.errors import CannotWrite, NoModelFound, NoRecipe, RecipeSyntax
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
@@ -92,10 +93,7 @@ def make_job(
 
 
 def _write(path: Path, source: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(source, encoding="utf-8")
-        partial.replace(path)
+        write_durably(path, source.encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise CannotWrite(path, error.strerror or str(error)) from None

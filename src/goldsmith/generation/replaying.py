@@ -25,9 +25,10 @@ def replay(
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """What the implementation in `placed` records, by case. Raises what kept it from coming to its end."""
+    cases = {name: gold[name] for name in gold}  # each look-up checks a hash
     kept = {
-        name: KeptCase(file=str(gold[name].path), inputs=gold[name].entry.inputs, models=gold[name].entry.models)
-        for name in gold
+        name: KeptCase(file=str(case.path), inputs=case.entry.inputs, models=case.entry.models)
+        for name, case in cases.items()
     }
     with make_workspaces(assignment, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
@@ -37,4 +38,4 @@ def replay(
         error = error_of(assignment, workspace, ending, options)
         if error is not None:
             raise error
-        return {name: read_payload(workspace.scratch / "gold" / gold[name].path.name) for name in gold}
+        return {name: read_payload(workspace.scratch / "gold" / case.path.name) for name, case in cases.items()}

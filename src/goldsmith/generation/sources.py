@@ -28,6 +28,7 @@ class Sources:
 def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter)
+    unused = {course.config.recipe, *assignment.config.removes}
     return Sources(
         solution={
             _name(course, source): file_hash(source)
@@ -37,7 +38,7 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
         starter={
             _name(course, assignment.starter / path): entry.digest
             for path, entry in starter.items()
-            if entry.kind in ("file", "link") and not path.endswith(".md") and path != course.config.recipe
+            if entry.kind in ("file", "link") and not path.endswith(".md") and path not in unused
         },
         recipe={_name(course, recipe): file_hash(recipe)} if recipe.is_file() else {},
         written=tuple(_written(assignment, placed)),

@@ -19,7 +19,7 @@ from goldsmith.errors import (
     NoRecipe,
     TreeChanged,
 )
-from goldsmith.generation.documenting import NO_CALIBRATE, command_for, document, entry_of, previous_manifest
+from goldsmith.generation.documenting import command_for, document, entry_of, previous_manifest
 from goldsmith.generation.evidence import file_entry, files_of, gather
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
@@ -95,7 +95,8 @@ def rehearse(assignment: Assignment, options: Options, progress: Progress, folde
 def _without_trials(assignment: Assignment, options: Options) -> Options:
     """A rehearsal measures nothing: either nothing has changed, then tolerances hold, or that is what it finds."""
     previous = previous_manifest(assignment.gold)
-    off = options.calibrate == "off" or (previous is not None and NO_CALIBRATE in previous.provenance.command)
+    unmeasured = previous is not None and previous.provenance.mode == "cases" and previous.calibration is None
+    off = options.calibrate == "off" or unmeasured
     return msgspec.structs.replace(options, calibrate="off" if off else "kept")
 
 

@@ -8,6 +8,7 @@ from goldsmith.gold.advice import Advice, advise, heed
 from goldsmith.gold.arrays import (
     JUDGED_SECTIONS,
     as_numpy,
+    difference_of,
     is_array,
     is_tensor,
     judged_leaves,
@@ -101,6 +102,7 @@ __all__ = [
     "calibrate",
     "case_entry",
     "check_tolerances",
+    "difference_of",
     "encode",
     "excess",
     "gold_changes",

@@ -76,6 +76,14 @@ def numbers_of(value: Any) -> Any:
     return np.asarray(array, dtype=np.float64)
 
 
+def difference_of(one: Any, two: Any) -> Any:
+    """How far `one` is from `two`, element by element; what is NaN or the same infinity in both does not differ."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        return np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, one - two)
+
+
 def root_mean_square(finite: Any) -> float:
     """Without overflow, however large the numbers are; 0 for none."""
     import numpy as np

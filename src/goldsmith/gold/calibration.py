@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.gold.advice import Advice
-from goldsmith.gold.arrays import root_mean_square
+from goldsmith.gold.arrays import difference_of, root_mean_square
 from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.tolerances import ATOL, DWARFS, RTOL, Noise, Tolerance, apply_pin, excess, pin_for, sizes_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
 NOISE = "noise-"
 CONTROLS = ("again-1", "again-2")
 """Nothing is different in these. Where they come out differently all the same, a replay says nothing about noise."""
-NOISY_PREFIX = "noisy:"
 _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
 _COARSEST = 2.0**-7
 
@@ -109,12 +109,14 @@ def _inexact(
     float64: Array | None,
 ) -> None:
     """The tolerance of one floating-point leaf; float64 is a trial like the others once it is trusted."""
+    import numpy as np
+
     path = leaf.path
     gaps = dict(_comparable(differences, eps))
     if not gaps:
         return
     if float64 is not None and eps > _EPS["float64"]:
-        gap = _gap(float64, gold)
+        gap = np.abs(difference_of(float64, gold))
         if _is_trusted(gap, _measure(gaps, gold, scale, eps), gold):
             gaps[FLOAT64] = gap
             found.reference[path] = float64
@@ -185,13 +187,6 @@ def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
     if not sound.any() or not np.isfinite(gap).all():
         return False
     return excess(measured.tolerance, gap[sound], gold[sound], measured.noisy[sound]) <= TRUSTED / SAFETY
-
-
-def _gap(one: Array, two: Array) -> Array:
-    import numpy as np
-
-    with np.errstate(invalid="ignore"):
-        return np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, np.abs(one - two))
 
 
 def _scale(path: str, gold: Mapping[str, Array]) -> float:

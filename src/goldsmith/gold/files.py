@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from goldsmith.durable import write_durably
 from goldsmith.errors import MissingPackage
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.facts import FileFacts
@@ -24,6 +24,7 @@ CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config
 SUFFIXES = (".pt", ".npz")
 TRACE_SUFFIX = ".trace.safetensors"
 REFERENCE_SUFFIX = ".reference.safetensors"
+NOISY_PREFIX = "noisy:"
 _STRUCTURE = "structure"
 _REFERENCE = "@array:"
 
@@ -32,10 +33,10 @@ def write_payload(payload: Mapping[str, Any], stem: Path) -> Path:
     """Write one case's payload beside `stem`, as `.pt` where torch is in use and as `.npz` elsewhere."""
     if "torch" in sys.modules:
         path = stem.with_name(stem.name + ".pt")
-        _write_bytes(path, _torch_bytes(payload))
+        write_durably(path, _torch_bytes(payload))
     else:
         path = stem.with_name(stem.name + ".npz")
-        _write_bytes(path, _numpy_bytes(payload))
+        write_durably(path, _numpy_bytes(payload))
     return path
 
 
@@ -43,7 +44,7 @@ def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
     """One safetensors file; its one metadata key holds the order in which modules ran."""
     from safetensors.torch import save
 
-    _write_bytes(path, save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
+    write_durably(path, save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
@@ -58,6 +59,13 @@ def read_arrays(path: Path) -> dict[str, Any]:
     from safetensors.numpy import load_file
 
     return load_file(path)
+
+
+def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The float64 reference of a case by path, and which elements of which tensors are noise."""
+    kept = read_arrays(path)
+    marks = {name.removeprefix(NOISY_PREFIX): mask for name, mask in kept.items() if name.startswith(NOISY_PREFIX)}
+    return {name: array for name, array in kept.items() if not name.startswith(NOISY_PREFIX)}, marks
 
 
 def read_payload(path: Path) -> dict[str, Any]:
@@ -152,13 +160,3 @@ def _map_arrays(value: Any, change: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_map_arrays(item, change) for item in value)
     return change(value) if is_array(value) else value
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    """Whole or not at all, and on disk before anyone hears of it."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

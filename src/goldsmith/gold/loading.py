@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.errors import GoldUnreadable
-from goldsmith.gold.calibration import NOISY_PREFIX
-from goldsmith.gold.files import read_arrays, read_payload
+from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, Manifest, read_manifest
 
 
@@ -24,22 +23,19 @@ class GoldCase:
     variants: Mapping[str, GoldCase] = field(default_factory=dict)
     """What the case accepts besides, by the name of the solution's variant that recorded it."""
 
-    @cached_property
+    @property
     def reference(self) -> dict[str, Any]:
         """The float64 reference of outputs and trained weights by path, as NumPy; empty where none is kept."""
-        if self.entry.reference is None:
-            return {}
-        kept = read_arrays(self.path.with_name(self.entry.reference))
-        return {path: array for path, array in kept.items() if not path.startswith(NOISY_PREFIX)}
+        return self._kept[0]
 
-    @cached_property
+    @property
     def noisy(self) -> dict[str, Any]:
         """Which elements are noise in every correct implementation, by path, where any are."""
-        if self.entry.reference is None:
-            return {}
-        kept = read_arrays(self.path.with_name(self.entry.reference))
-        marks = {path: array for path, array in kept.items() if path.startswith(NOISY_PREFIX)}
-        return {path.removeprefix(NOISY_PREFIX): array for path, array in marks.items()}
+        return self._kept[1]
+
+    @cached_property
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return read_reference(self.path.with_name(self.entry.reference)) if self.entry.reference else ({}, {})
 
     @cached_property
     def data(self) -> dict[str, Any]:

@@ -50,13 +50,12 @@ class Secret:
 
 @dataclass(frozen=True)
 class Guarded:
-    """What must not be seen: secret parts; gold, and other private files, by the hash of their bytes; folders that stay
-    private. `stems` are the names of modules that have a solution, `blind` says of which nothing is known."""
+    """What must not be seen: secret parts; private files, as kind and name, by the hash of their bytes; folders that
+    stay private. `stems` are the names of modules that have a solution, `blind` says of which nothing is known."""
 
     secrets: Sequence[Secret]
-    gold: Mapping[str, str]
+    copies: Mapping[str, tuple[str, str]]
     private: Sequence[str]
-    copies: Mapping[str, str]
     stems: frozenset[str]
     blind: Sequence[str]
     threshold: float
@@ -128,10 +127,7 @@ def _by_name(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
         yield Finding(kind="private", file=file, why="it may be compiled from a solution")
     copied = guarded.copies.get(hashlib.sha256(content).hexdigest())
     if copied is not None:
-        yield Finding(kind="private", file=file, why=f"it is {copied}, byte for byte")
-    name = guarded.gold.get(hashlib.sha256(content).hexdigest())
-    if name is not None:
-        yield Finding(kind="gold", file=file, why=f"it is {name} of the gold, byte for byte")
+        yield Finding(kind=copied[0], file=file, why=f"it is {copied[1]}, byte for byte")
     elif re.fullmatch(r"gold_(output|checkpoint)\.(pt|npz)|.+\.(trace|reference)\.safetensors", path.name):
         yield Finding(kind="gold", file=file, why="it is named like gold")
 

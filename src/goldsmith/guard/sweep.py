@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -31,12 +31,12 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     if blind and not secrets:
         raise BlindGuard(blind)
     config = course.config.guard
+    stems = frozenset(PurePosixPath(name).stem.removesuffix("_solution") for name in sources)
     return Guarded(
         secrets=secrets,
-        gold={entry: name for assignment in course.assignments() for entry, name in _gold(assignment)},
+        copies=_private_copies(course, stems),
         private=private_folders(course) if everything_public else [],
-        copies=_private_copies(course),
-        stems=frozenset(PurePosixPath(name).stem.removesuffix("_solution") for name in sources),
+        stems=stems,
         blind=blind,
         threshold=config.threshold,
         allowed=config.allow,
@@ -52,36 +52,43 @@ def _belongs(file: str, assignment: Assignment) -> bool:
 
 def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
     """Every file below the solutions' folder that can hold code, as it stands, or as committed where it is gone."""
-    folder = course.solutions_folder
-    present = {course.relative(path).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    present = dict(_files_below(course, course.config.solutions))
     for name, path in present.items():
-        if path.suffix in _CODE and not LITTER.intersection(path.parts) and path.name != course.config.recipe:
+        if _holds_code(course, name):
             yield name, path.read_bytes()
     listed = git(course, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", course.config.solutions) or ""
     for name in filter(None, listed.split("\0")):
-        if name not in present and PurePosixPath(name).suffix in _CODE:
-            content = git(course, "show", f"HEAD:./{name}")
-            if content is not None:
-                yield name, content.encode("utf-8", "surrogateescape")
+        content = git(course, "show", f"HEAD:./{name}") if name not in present and _holds_code(course, name) else None
+        if content is not None:
+            yield name, content.encode("utf-8", "surrogateescape")
 
 
-def _private_copies(course: Course) -> dict[str, str]:
-    """Private files by the hash of their bytes, but for what is next to empty or stands in a starter as well."""
+def _files_below(course: Course, folder: str) -> Iterator[tuple[str, Path]]:
+    """Files by their name in the course, without what tools leave behind."""
+    for path in sorted((course.root / folder).rglob("*")):
+        name = course.relative(path)
+        if path.is_file() and not LITTER.intersection(name.parts):
+            yield name.as_posix(), path
+
+
+def _holds_code(course: Course, name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix in _CODE and path.name != course.config.recipe
+
+
+def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Private files, as kind and name, by the hash of their bytes; not what is next to empty, nor what a starter has as
+    well, unless there is a solution for it: equal to that, it is a leak and nothing shared."""
     found = {}
     for folder in private_folders(course):
-        for path in (course.root / folder).rglob("*"):
-            if path.is_file() and _SMALLEST < path.stat().st_size <= LARGEST and not LITTER.intersection(path.parts):
-                found[file_hash(path)] = course.relative(path).as_posix()
-    starters = (path for item in course.assignments() for path in item.starter.rglob("*") if path.is_file())
-    for path in starters:
-        if not path.with_name(path.stem + "_solution.py").exists() and not _is_replaced(course, path):
+        for name, path in _files_below(course, folder):
+            if _SMALLEST < path.stat().st_size <= LARGEST:
+                kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
+                found[file_hash(path)] = kind, name
+    for name, path in _files_below(course, course.config.assignments):
+        if PurePosixPath(name).stem not in stems:
             found.pop(file_hash(path), None)
     return found
-
-
-def _is_replaced(course: Course, path: Path) -> bool:
-    """A starter's file that has a solution: equal to it, it is a leak, not a file they share."""
-    return any(course.solutions_folder.rglob(f"{path.stem}_solution.py"))
 
 
 _CODE = (".py", ".ipynb", ".md")
@@ -160,12 +167,6 @@ def _written(assignment: Assignment) -> tuple[str, ...]:
         return read_manifest(assignment.gold).provenance.written
     except GoldUnreadable:
         return ()
-
-
-def _gold(assignment: Assignment) -> Iterator[tuple[str, str]]:
-    with contextlib.suppress(GoldUnreadable):
-        for entry in read_manifest(assignment.gold).files:
-            yield entry.sha256, f"{assignment.name}/{entry.name}"
 
 
 def _private_folder(finding: Finding, guarded: Guarded) -> str | None:

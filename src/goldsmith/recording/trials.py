@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import judged_leaves, numbers_of, read_payload, write_arrays
+from goldsmith.gold import difference_of, judged_leaves, numbers_of, read_payload, write_arrays
 from goldsmith.recording.cases import Case
 from goldsmith.recording.given import Change, Given
 from goldsmith.recording.noise import disturb, rounding_noise
@@ -147,8 +147,6 @@ def _change(trial: Trial, disturbed: list[bool]) -> Change:
 
 def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Per leaf how far this trial's numbers are from gold's; of a float64 trial its own numbers."""
-    import numpy as np
-
     if list(gold) != list(found):
         raise ValueError("it records other things then")
     result = {}
@@ -156,9 +154,5 @@ def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]
         one, two = numbers_of(gold[path]), numbers_of(leaf)
         if one.shape != two.shape:
             raise ValueError(f"{path} then has shape {two.shape}, not {one.shape}")
-        if trial.precision == "float64":
-            result[path] = two
-        else:
-            with np.errstate(invalid="ignore"):
-                result[path] = np.where((one == two) | (np.isnan(one) & np.isnan(two)), 0.0, two - one)
+        result[path] = two if trial.precision == "float64" else difference_of(two, one)
     return result

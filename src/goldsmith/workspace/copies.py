@@ -78,7 +78,8 @@ def _make(assignment: Assignment, placed: Sequence[Placement], base: Path) -> Wo
         for item in placed:
             _place(item, root, folder / item.target)
             origins[folder / item.target] = item.source
-        for name in assignment.config.removes if placed else ():
+        is_solution = any(item.source != assignment.recipe for item in placed)
+        for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
             origins.pop(folder / name, None)
     except OSError as error:

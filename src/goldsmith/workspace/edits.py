@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course import Course
+from goldsmith.durable import write_durably
 from goldsmith.errors import EditsNotKept
-from goldsmith.workspace.journal import Change, state_of, write_durably
+from goldsmith.workspace.journal import Change, state_of
 
 
 @dataclass(frozen=True)

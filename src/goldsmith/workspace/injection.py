@@ -21,13 +21,13 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Course, Placement
+from goldsmith.course import Assignment, Course, Placement, git
+from goldsmith.durable import copy_durably, move_durably, partial_of, sync_folder
 from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, Unreadable
 from goldsmith.interruption import uninterrupted
 from goldsmith.workspace.journal import (
     BEFORE,
     INCOMING,
-    PARTIAL,
     Change,
     FileState,
     Journal,
@@ -37,7 +37,6 @@ from goldsmith.workspace.journal import (
     journals_folder,
     read_journal,
     state_of,
-    sync_folder,
     tidy,
     write_journal,
 )
@@ -45,10 +44,11 @@ from goldsmith.workspace.journal import (
 
 @dataclass(frozen=True)
 class Injected:
-    """What an injection did, or found done `already`."""
+    """What an injection did, or found done `already`; `uncommitted` names what git does not know and it kept safe."""
 
     journal: Journal
     already: bool = False
+    uncommitted: tuple[str, ...] = ()
 
 
 def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
@@ -59,6 +59,7 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
     if standing is not None:
         return Injected(standing, already=True)
     folder = journal_folder(course, assignment.name)
+    uncommitted = _uncommitted(assignment)
     try:
         with uninterrupted():
             tidy(course)
@@ -77,7 +78,12 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
     except UnicodeError:
         tidy(course)
         raise CannotInject(assignment.name, course.relative(assignment.solution), "a name there is no text") from None
-    return Injected(journal)
+    return Injected(journal, uncommitted=uncommitted)
+
+
+def _uncommitted(assignment: Assignment) -> tuple[str, ...]:
+    text = git(assignment.course, "status", "--porcelain", "-z", "--", str(assignment.starter)) or ""
+    return tuple(entry[3:] for entry in text.split("\0") if entry)
 
 
 def _undo(course: Course, folder: Path, journal: Journal) -> None:
@@ -246,13 +252,13 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
         if before is not None and before.kind == "other":
             raise OSError(errno.EISDIR, "it is a folder or something else that is no file", str(target))
         if before is not None and before.kind == "file":
-            _copy(target, preparing / BEFORE / str(number), before.mode)
+            copy_durably(target, preparing / BEFORE / str(number), before.mode)
         after = None
         if source is not None:
             after = state_of(source.resolve())
             if after is None or after.kind != "file":
                 raise Unreadable(source, "it is no file")
-            _copy(source, preparing / INCOMING / str(number), after.mode | 0o200)
+            copy_durably(source, preparing / INCOMING / str(number), after.mode | 0o200)
             after = state_of(preparing / INCOMING / str(number))
         where = source.relative_to(root).as_posix() if source is not None else None
         path = target.relative_to(root).as_posix()
@@ -278,19 +284,6 @@ def _real_paths(root: Path, journal: Journal) -> list[Path]:
     return [target.parent.resolve() / target.name for target in targets]
 
 
-def _copy(source: Path, goal: Path, mode: int) -> None:
-    """Bytes, mode and times, on disk when this returns."""
-    with source.open("rb") as reader, goal.open("wb") as writer:
-        shutil.copyfileobj(reader, writer)
-        writer.flush()
-        os.fchmod(writer.fileno(), mode)
-        os.fsync(writer.fileno())
-    status = source.stat()
-    with contextlib.suppress(OSError):
-        os.chown(goal, status.st_uid, status.st_gid)
-    os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
 def _new_folders(root: Path, changes: Sequence[Change]) -> list[str]:
     """Folders that must be made for added files, outermost first."""
     found: dict[str, None] = {}
@@ -310,7 +303,7 @@ def _apply(root: Path, folder: Path, journal: Journal) -> None:
         if state_of(target) != change.before:
             raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
         if change.after is not None:
-            _move(folder / INCOMING / str(number), target)
+            move_durably(folder / INCOMING / str(number), target)
         elif change.before is not None:
             target.unlink()
             sync_folder(target.parent)
@@ -323,7 +316,7 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
     for number, change in enumerate(journal.changes):
         target = root / change.path
         with contextlib.suppress(OSError):
-            target.with_name(f".{target.name}{PARTIAL}").unlink(missing_ok=True)
+            partial_of(target).unlink(missing_ok=True)
         if _is_owners(folder, journal, number) and not _holds_solution(target, change):
             continue
         if _is_work(target, journal, change):
@@ -365,21 +358,7 @@ def _put_back(target: Path, before: FileState | None, backup: Path) -> None:
         target.chmod(before.mode)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _move(backup, target)
-
-
-def _move(source: Path, target: Path) -> None:
-    """By one rename, through a copy beside `target` where that lies on another file system."""
-    try:
-        os.replace(source, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        partial = target.with_name(f".{target.name}{PARTIAL}")
-        _copy(source, partial, source.stat().st_mode & 0o7777)
-        os.replace(partial, target)
-        source.unlink()
-    sync_folder(target.parent)
+        move_durably(backup, target)
 
 
 def _forget_bytecode(target: Path) -> None:

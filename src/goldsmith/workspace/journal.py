@@ -17,10 +17,10 @@ from typing import Literal
 import msgspec
 
 from goldsmith.course import Course
+from goldsmith.durable import sync_folder, write_durably
 from goldsmith.errors import JournalUnreadable
 
 JOURNAL, BEFORE, INCOMING = "journal.json", "before", "incoming"
-PARTIAL = ".goldsmith-partial"
 _SCHEMA = 1
 
 
@@ -105,30 +105,6 @@ def journals(course: Course) -> Iterator[Journal]:
 
 def write_journal(folder: Path, journal: Journal) -> None:
     write_durably(folder / JOURNAL, msgspec.json.encode(journal), 0o600)
-
-
-def write_durably(path: Path, content: bytes, mode: int) -> None:
-    """Whole or not at all, and on disk when this returns."""
-    partial = path.with_name(f".{path.name}{PARTIAL}")
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def discard_journal(folder: Path) -> None:

@@ -1,0 +1,68 @@
+"""Files that are written whole or not at all, and are on disk when that is said."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from pathlib import Path
+
+PARTIAL = ".goldsmith-partial"
+"""How the name of a file ends that is not whole yet."""
+
+
+def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
+    partial = partial_of(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def partial_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}{PARTIAL}")
+
+
+def sync_folder(folder: Path) -> None:
+    """What was renamed in `folder` is so after a power cut, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def copy_durably(source: Path, goal: Path, mode: int) -> None:
+    """Bytes, mode, owner where that is allowed, and times."""
+    with source.open("rb") as reader, goal.open("wb") as writer:
+        shutil.copyfileobj(reader, writer)
+        writer.flush()
+        os.fchmod(writer.fileno(), mode)
+        os.fsync(writer.fileno())
+    status = source.stat()
+    with contextlib.suppress(OSError):
+        os.chown(goal, status.st_uid, status.st_gid)
+    os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def move_durably(source: Path, target: Path) -> None:
+    """By one rename, through a copy beside `target` where that lies on another file system."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        partial = partial_of(target)
+        copy_durably(source, partial, source.stat().st_mode & 0o7777)
+        os.replace(partial, target)
+        source.unlink()
+    sync_folder(target.parent)
