@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -210,3 +211,31 @@ def test_an_interrupted_class_of_assignments_reports_what_was_finished(tmp_path:
     assert [(item["name"], item["outcome"]) for item in report["assignments"]] == [("hw1", "published")]
     assert (report["ok"], report["error"]["kind"]) == (False, "interrupted")
     assert subprocess.run(["pgrep", "-f", str(course.root)], capture_output=True).returncode == 1
+
+
+# --- signals ---------------------------------------------------------------------------------------------------
+
+WATCHED = """
+import os, signal, subprocess, sys
+from goldsmith.interruption import install_handlers, pause, uninterrupted
+
+install_handlers()
+with uninterrupted():
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        child._waitpid_lock.acquire()
+        os.kill(os.getpid(), signal.SIGTERM)  # the moment in which subprocess holds its lock
+        child._waitpid_lock.release()
+        pause(0.01)
+        print("went on")
+    finally:
+        child.kill()
+        child.wait()
+        print("stopped the child")
+"""
+
+
+def test_an_interruption_while_children_are_watched_waits_until_nothing_is_half_done() -> None:
+    run = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "stopped the child\n"
+    assert run.stderr.endswith("KeyboardInterrupt\n")

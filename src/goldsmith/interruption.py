@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,19 @@ def uninterrupted() -> Iterator[None]:
         if _pending and not _depth:
             _pending = False
             raise KeyboardInterrupt
+
+
+def pause(seconds: float) -> None:
+    """Sleep in a block that is `uninterrupted`, and let an interruption out here, where nothing is half done.
+
+    A signal that raises wherever it happens to arrive can leave a lock of the standard library taken for ever:
+    `subprocess` holds one for a moment in every `poll`.
+    """
+    global _pending
+    time.sleep(seconds)
+    if _pending and _depth <= 1:
+        _pending = False
+        raise KeyboardInterrupt
 
 
 def _interrupt(number: int, frame: Any) -> None:

@@ -16,7 +16,7 @@ from typing import IO
 import msgspec
 
 from goldsmith.errors import CannotWrite
-from goldsmith.interruption import uninterrupted
+from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 
 _POLL = 0.02
@@ -56,30 +56,34 @@ def run_side_by_side(
     """
     children = [_Child(job) for job in jobs]
     others = [_Child(job) for job in beside]
-    started = time.monotonic()
-    try:
-        for child in (*children, *others):
-            child.start()
-        while any(child.running() for child in children):
-            children[0].report(watcher)
-            watcher.on_tick()
-            if time.monotonic() - started > timeout:
-                for child in children:
-                    child.timed_out = child.running()
-                break
-            if any(not child.running() and child.read_result_failed() for child in children):
-                break
-            time.sleep(_POLL)
-        children[0].report(watcher)
-        ended = time.monotonic()
-        while any(child.running() for child in others) and time.monotonic() - ended < _PATIENCE:
-            watcher.on_tick()
-            time.sleep(_POLL)
-    finally:
-        with uninterrupted():
+    with uninterrupted():
+        try:
+            for child in (*children, *others):
+                child.start()
+            _watch(children, watcher, timeout)
+            ended = time.monotonic()
+            while any(child.running() for child in others) and time.monotonic() - ended < _PATIENCE:
+                watcher.on_tick()
+                pause(_POLL)
+        finally:
             for child in (*children, *others):
                 child.stop()
     return [child.ending() for child in (*children, *others)]
+
+
+def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float) -> None:
+    started = time.monotonic()
+    while any(child.running() for child in children):
+        children[0].report(watcher)
+        watcher.on_tick()
+        if time.monotonic() - started > timeout:
+            for child in children:
+                child.timed_out = child.running()
+            break
+        if any(not child.running() and child.read_result_failed() for child in children):
+            break
+        pause(_POLL)
+    children[0].report(watcher)
 
 
 def environment_for(job: Job) -> dict[str, str]:
