@@ -18,6 +18,12 @@ def install_handlers() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
+def remove_handlers() -> None:
+    """What is decided stays decided: from here to the end of the process nothing interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards."""

@@ -6,7 +6,7 @@ import io
 import sys
 
 from goldsmith.errors import INTERRUPTED
-from goldsmith.interruption import install_handlers
+from goldsmith.interruption import install_handlers, remove_handlers
 
 
 def run() -> None:
@@ -18,7 +18,10 @@ def run() -> None:
                 stream.reconfigure(errors="replace")  # a terminal that lacks a letter is no reason to fail
         from goldsmith.cli.app import app
 
-        app()
+        try:
+            app()
+        finally:
+            remove_handlers()
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
