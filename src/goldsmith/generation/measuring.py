@@ -41,7 +41,7 @@ from goldsmith.gold import (
 from goldsmith.recording import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
 from goldsmith.workspace import file_hash, make_workspaces
 
-METHOD = 2
+METHOD = 3
 """Counted up whenever trials or arithmetic change, so that tolerances are measured anew."""
 SAMPLES = 12
 _PATIENCE = 20

@@ -33,7 +33,9 @@ class Recording:
 def kept_cases(cases: Sequence[CaseFacts], folder: Path) -> dict[str, KeptCase]:
     """Where a replay finds what it is to be given."""
     return {
-        case.definition: KeptCase(file=str(folder / case.file.name), inputs=case.inputs, models=case.models)
+        case.definition: KeptCase(
+            file=str(folder / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
+        )
         for case in cases
     }
 

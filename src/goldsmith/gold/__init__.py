@@ -30,7 +30,7 @@ from goldsmith.gold.calibration import (
 )
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
-from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts, OptimiserFacts
+from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts, OptimiserFacts, WeightFacts
 from goldsmith.gold.files import (
     REFERENCE_SUFFIX,
     SUFFIXES,
@@ -97,6 +97,7 @@ __all__ = [
     "TensorChange",
     "Tolerance",
     "Trials",
+    "WeightFacts",
     "advise",
     "as_numpy",
     "calibrate",

@@ -72,6 +72,13 @@ class OptimiserFacts(msgspec.Struct, frozen=True):
     groups: int
 
 
+class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Among a model's weights: those that are computed, not learned, and those that are one under several names."""
+
+    buffers: tuple[str, ...] = ()
+    tied: tuple[tuple[str, ...], ...] = ()
+
+
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
@@ -96,6 +103,7 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     allowed: dict[str, dict[str, str]] = {}
     pinned: dict[str, Pinned] = {}
     optimisers: tuple[OptimiserFacts, ...] = ()
+    weights: dict[str, WeightFacts] = {}
     config: dict[str, Any] = {}
 
     @property

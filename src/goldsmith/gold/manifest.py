@@ -17,10 +17,10 @@ from goldsmith.errors import GoldUnreadable
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration
-from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts
+from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 
-SCHEMA = 2
+SCHEMA = 3
 MANIFEST = "manifest.json"
 README = "README.md"
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
@@ -48,6 +48,7 @@ class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[str, ...]
     models: tuple[str, ...]
     training: tuple[str, ...]
+    weights: dict[str, WeightFacts]
     trace: str | None
     reference: str | None
     calls: int
@@ -131,6 +132,7 @@ def case_entry(case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str,
         outputs=case.outputs,
         models=case.models,
         training=case.training,
+        weights=case.weights,
         trace=case.trace,
         reference=reference,
         calls=case.calls,

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from goldsmith.gold import Pinned, is_array, walk
+from goldsmith.gold import Pinned, WeightFacts, is_array, walk
 from goldsmith.recording import models
 from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
+from goldsmith.recording.settling import Settled, weight_facts
 from goldsmith.recording.traces import Tracer
 from goldsmith.recording.values import first_of, plain, snapshot, to_device
 
@@ -40,6 +41,8 @@ class Case:
         self._allow: dict[tuple[str, str], dict[str, str]] = {}
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer()
+        self.weight_facts: dict[str, WeightFacts] = {}
+        self._settled: list[Settled] = []
 
     def model(
         self,
@@ -61,16 +64,17 @@ class Case:
         """
         self._claim(self._settings, name, "model")
         model: T = models.build(factory, args, kwargs, self.device)
+        self._settings[name] = models.settings_of(factory, args, kwargs)
         if self._given is None:
             models.choose_weights(model, weights, self.seed)
         else:
-            self._given.settle(name, model)
-        self._settings[name] = models.settings_of(factory, args, kwargs)
-        self._weights[name] = models.weights_of(model, f"{name}'s weights")
+            self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
+        self._weights[name] = self._weights_of(model, f"{name}'s weights")
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
             model.train(train)
             self._training += (name,) if train else ()
+            self.weight_facts[name] = weight_facts(model)
             if trace and self._given is None:
                 self._tracer.attach(name, model)
         return model
@@ -112,11 +116,14 @@ class Case:
 
     def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
         """Keep the gradient of every parameter of `model`, and which parameters have none."""
-        self.record(name, models.gradients_of(model, f"output {name!r}"), **options)
+        label = f"output {name!r}"
+        settled = self._settled_as(model)
+        gradients = models.gradients_of(model, label)
+        self.record(name, snapshot(settled.gradients(), label) if settled else gradients, **options)
 
     def record_weights(self, model: Any, name: str = "weights", **options: Any) -> None:
         """Keep the weights of `model` as they are now, after however many steps of training."""
-        self.record(name, models.weights_of(model, f"output {name!r}"), **options)
+        self.record(name, self._weights_of(model, f"output {name!r}"), **options)
 
     def first(self, value: Any) -> Any:
         """The main output of a model that may return extras: a tuple's, list's or dict's first item."""
@@ -139,7 +146,7 @@ class Case:
             raise RecipeMisuse("case.checkpoint was called twice; a case has one checkpoint")
         self._pin("model_state_dict", "", tolerance)
         self._checkpoint = {
-            "model_state_dict": models.weights_of(model, "checkpoint"),
+            "model_state_dict": self._weights_of(model, "checkpoint"),
             "epoch": int(epoch),
             "loss": float(loss),
             "seed": self.seed,
@@ -201,6 +208,21 @@ class Case:
         return {
             section if lone or not name else f"{section}.{name}": pin for (section, name), pin in self._pinned.items()
         }
+
+    def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
+        assert self._given is not None
+        settled = self._given.settle(name, model, self._settings[name], build)
+        if settled is not None:
+            self._settled.append(settled)
+
+    def _settled_as(self, model: Any) -> Settled | None:
+        return next((item for item in self._settled if item.model is model), None)
+
+    def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
+        """Under gold's names where gold's weights were put into this model."""
+        settled = self._settled_as(model)
+        weights = models.weights_of(model, label)
+        return snapshot(settled.weights(), label) if settled else weights
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
         if tolerance is None:

@@ -11,9 +11,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold import WeightFacts, is_array, is_tensor
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.models import is_module
+from goldsmith.recording.protocol import KeptCase
+from goldsmith.recording.rules import Adapter
+from goldsmith.recording.settling import Settled
+from goldsmith.recording.transplant import CannotPlace
 
 Change = Callable[[Any], Any]
 """What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
@@ -21,31 +25,31 @@ Change = Callable[[Any], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """Inputs and weights by the names the recipe gave them; each use gets copies of its own."""
+    """Inputs and weights by the names the recipe gave them; each use gets copies of its own.
+
+    `facts` says what kind of weights they are, `adapter` and `layout` where they go in a model of another make.
+    """
 
     inputs: Mapping[str, Any]
     weights: Mapping[str, Mapping[str, Any]]
     change: Change = lambda array: array
     precision: str | None = None
+    facts: Mapping[str, WeightFacts] = dataclasses.field(default_factory=dict)
+    adapter: Adapter = dataclasses.field(default_factory=Adapter)
+    layout: str = ""
 
     @classmethod
-    def from_payload(
-        cls,
-        payload: Mapping[str, Any],
-        inputs: Sequence[str],
-        models: Sequence[str],
-        change: Change = lambda array: array,
-        precision: str | None = None,
-    ) -> Given:
-        return cls(_named(payload["input"], inputs), _named(payload["state_dict"], models), change, precision)
+    def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> Given:
+        inputs, weights = _named(payload["input"], kept.inputs), _named(payload["state_dict"], kept.models)
+        return cls(inputs, weights, facts=kept.weights, **options)
 
     def input(self, name: str, made: Any) -> Any:
         if name not in self.inputs:
             raise RecipeMisuse(f"the gold keeps no input {name!r}; has the recipe changed since?")
         return self._pour(made, self.inputs[name])
 
-    def settle(self, name: str, model: Any) -> None:
-        """Put gold's weights into `model`, which has the same names for them."""
+    def settle(self, name: str, model: Any, settings: Mapping[str, Any], rebuild: Callable[[], Any]) -> Settled | None:
+        """Put gold's weights into `model`; a plain object must have the same names for them."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept = self.weights[name]
@@ -53,15 +57,24 @@ class Given:
             if self.precision:
                 model.double() if self.precision == "float64" else model.float()
             state = {key: self._copy(value) for key, value in kept.items()}
-            found = model.load_state_dict(state, strict=False)
-            missing = [key for key in found.missing_keys if not key.endswith("_extra_state")]
-            if missing or found.unexpected_keys:
-                raise RecipeMisuse(f"the weights of {name!r} do not fit: {[*missing, *found.unexpected_keys][0]}")
-        else:
-            same: dict[int, Any] = {}  # arrays that are one must stay one
-            for key, value in kept.items():
-                made = getattr(model, key)
-                setattr(model, key, same.setdefault(id(made), self._pour(made, value)))
+            return Settled(
+                model,
+                state,
+                self.facts.get(name, WeightFacts()),
+                adapter=self.adapter,
+                layout=self.layout,
+                settings=settings,
+                rebuild=rebuild,
+            )
+        same: dict[int, Any] = {}  # arrays that are one must stay one
+        missing = {key: _shape(value) for key, value in kept.items() if not hasattr(model, key)}
+        if missing:
+            own = {key: _shape(value) for key, value in vars(model).items() if is_array(value) and key not in kept}
+            raise CannotPlace(missing, own)
+        for key, value in kept.items():
+            made = getattr(model, key)
+            setattr(model, key, same.setdefault(id(made), self._pour(made, value)))
+        return None
 
     def _pour(self, made: Any, kept: Any) -> Any:
         """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
@@ -102,3 +115,7 @@ def _is_floating(array: Any) -> bool:
     if is_tensor(array):
         return bool(array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "fc"
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(int(size) for size in getattr(value, "shape", ()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 _BUFFER = 2**20
-_EXACT = frozenset(
+EXACT = frozenset(
     """
     _to_copy _unsafe_view abs alias_copy amax amin arange bernoulli bernoulli_ cat clamp clamp_ clamp_min clamp_min_
     clone constant_pad_nd copy_ detach embedding empty empty_like empty_strided exponential_ fill fill_ flip full
@@ -129,7 +129,7 @@ class _Targets:
 
 def _targets(func: Any) -> _Targets:
     schema = func._schema
-    if schema.name.partition("::")[2].removeprefix("_foreach_") in _EXACT:
+    if schema.name.partition("::")[2].removeprefix("_foreach_") in EXACT:
         return _Targets()
     written = tuple(
         (position, item.name)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.gold import CaseFacts, Environment
+from goldsmith.gold import CaseFacts, Environment, WeightFacts
 
 JOB, RESULT, EVENTS, LOG = "job.json", "result.json", "events.jsonl", "output.log"
 
@@ -40,6 +40,7 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     inputs: tuple[str, ...]
     models: tuple[str, ...]
+    weights: dict[str, WeightFacts] = {}
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

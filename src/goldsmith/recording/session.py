@@ -102,6 +102,7 @@ class Session:
             allowed=case.allowed(),
             pinned=case.pinned(),
             optimisers=tuple(optimisers.values()),
+            weights=case.weight_facts,
             config=_settings(payload),
         )
 
@@ -110,7 +111,7 @@ class Session:
         if definition.name not in self._kept:
             return None
         kept = self._kept[definition.name]
-        return Given.from_payload(read_payload(Path(kept.file)), kept.inputs, kept.models)
+        return Given.from_payload(read_payload(Path(kept.file)), kept)
 
     def environment(self) -> Environment:
         """The facts about this process that bear on the bits it produced."""

@@ -7,6 +7,8 @@ is often the next one's input: equal tensors are stored once.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold import is_tensor, leaf_facts
@@ -45,7 +47,7 @@ class Tracer:
             handle.remove()
         self._handles.clear()
 
-    def enter(self, label: str, name: str, module: Any, values: list[Any]) -> None:
+    def enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
         if not self._stack:
             self.calls += 1
             self._keeping = self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
@@ -59,10 +61,13 @@ class Tracer:
                 "model": label,
                 "module": name,
                 "class": type(module).__name__,
+                "own": not type(module).__module__.startswith("torch."),
                 "depth": len(self._stack),
             }
             self.index.append(entry)
-            entry["inputs"] = self._keep(f"{entry['key']}.input", values)
+            entry["inputs"] = self._keep(f"{entry['key']}.input", [args, kwargs])
+            form = _form([args, kwargs], itertools.count())
+            entry["form"] = None if form is _NO_FORM else form
         self._stack.append((module, entry))
 
     def leave(self, module: Any, output: Any) -> None:
@@ -106,7 +111,7 @@ class _Hook:
         if torch.compiler.is_compiling() or self._tracer is None:
             return
         if self._entering:
-            self._tracer.enter(self._label, self._name, module, [*args, *kwargs.values()])
+            self._tracer.enter(self._label, self._name, module, list(args), kwargs)
         else:
             self._tracer.leave(module, output)
 
@@ -126,6 +131,26 @@ def _tensors(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [tensor for item in value for tensor in _tensors(item)]
     return []
+
+
+_NO_FORM = object()
+TENSOR = "@tensor"
+
+
+def _form(value: Any, number: Iterator[int]) -> Any:
+    """What a module was called with, as JSON in which each tensor is a number in the order they were kept; with it
+    the call can be made again. `_NO_FORM` when something in it is neither tensor nor plain."""
+    if is_tensor(value):
+        return _NO_FORM if value.is_sparse else {TENSOR: next(number)}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is dict and all(type(key) is str and key != TENSOR for key in value):
+        items = {key: _form(item, number) for key, item in value.items()}
+        return _NO_FORM if any(item is _NO_FORM for item in items.values()) else items
+    if type(value) in (list, tuple):
+        parts = [_form(item, number) for item in value]
+        return _NO_FORM if any(item is _NO_FORM for item in parts) else parts
+    return _NO_FORM
 
 
 def _state_of_chance() -> Any:

@@ -17,6 +17,7 @@ from goldsmith.gold import difference_of, judged_leaves, numbers_of, read_payloa
 from goldsmith.recording.cases import Case
 from goldsmith.recording.given import Change, Given
 from goldsmith.recording.noise import disturb, rounding_noise
+from goldsmith.recording.precision import RoundedInside, in_float64
 from goldsmith.recording.protocol import GOLD, KeptCase, Trial, TrialFailure
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.seeding import seed_everything
@@ -86,7 +87,7 @@ class TrialSession(Session):
     def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
         kept = self._kept[definition.name]
         disturbed: list[bool] = []
-        given = Given.from_payload(payload, kept.inputs, kept.models, _change(trial, disturbed), trial.precision)
+        given = Given.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
         case = Case(definition, self.seed, self.device, given)
         with self._circumstances(trial, definition.name):
@@ -105,6 +106,11 @@ class TrialSession(Session):
             with rounding_noise(torch, trial.noise) as counter:
                 yield
             self._busy[name] = counter.operations
+        elif trial.precision == "float64":
+            with in_float64(torch) as purity:
+                yield
+            if not purity.pure:
+                raise RoundedInside("it computes in a smaller dtype inside a run in float64")
         elif trial.precision is not None:
             before = torch.get_default_dtype()
             torch.set_default_dtype(getattr(torch, trial.precision))

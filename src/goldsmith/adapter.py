@@ -1,0 +1,8 @@
+"""The face of adapter files: how a course declares what differs harmlessly between submissions.
+
+`adapt_submission.py` beside a recipe is read by `goldsmith check`; docs/adapters.md shows how to write one.
+"""
+
+from goldsmith.recording.rules import call, layout, no_counterpart, part, rename, rows
+
+__all__ = ["call", "layout", "no_counterpart", "part", "rename", "rows"]

@@ -1,0 +1,86 @@
+"""A run in float64, all the way through: what asks for float32 by name gets float64, too.
+
+Many norms and rotary tables are written with `.float()`. Left alone they would round in the middle of a float64 run,
+and right and wrong would no longer be nine orders of magnitude apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.recording.noise import EXACT
+
+
+class Purity:
+    """Whether everything that was computed stayed in float64."""
+
+    pure = True
+
+
+class RoundedInside(Exception):
+    """The run in float64 computed in a smaller dtype somewhere."""
+
+
+@contextlib.contextmanager
+def in_float64(torch: Any) -> Iterator[Purity]:
+    """While this lasts, torch computes in float64 wherever it would in float32."""
+    purity = Purity()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _widening(torch), _watching(torch, purity):
+            yield purity
+    finally:
+        torch.set_default_dtype(before)
+
+
+def widened(value: Any, torch: Any) -> Any:
+    """A floating tensor in float64, a complex one in its counterpart; anything else as it is."""
+    if value.dtype == torch.float32:
+        return value.double()
+    return value.to(torch.complex128) if value.dtype == torch.complex64 else value
+
+
+def _widening(torch: Any) -> Any:
+    from torch.overrides import TorchFunctionMode
+
+    wide = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+    methods = {torch.Tensor.float: torch.Tensor.double, torch.Tensor.cfloat: torch.Tensor.cdouble}
+
+    def change(value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return wide.get(value, value)
+        if isinstance(value, str) and value == "torch.FloatTensor":
+            return "torch.DoubleTensor"
+        return value
+
+    class Widening(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            named = {key: change(value) for key, value in (kwargs or {}).items()}
+            found = methods.get(func, func)(*(change(value) for value in args), **named)
+            narrow = func is torch.from_numpy or func is torch.as_tensor or func is torch.tensor
+            return widened(found, torch) if narrow and isinstance(found, torch.Tensor) else found
+
+    return Widening()
+
+
+def _watching(torch: Any, purity: Purity) -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
+    wide = {torch.float64, torch.complex128}
+
+    def has(values: Any, kinds: set[Any]) -> bool:
+        return any(isinstance(item, torch.Tensor) and item.dtype in kinds and item.numel() for item in values)
+
+    class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **(kwargs or {}))
+            if has(found if isinstance(found, tuple | list) else (found,), narrow):
+                rounds = func.overloadpacket.__name__ not in EXACT  # what only moves numbers rounds when it narrows
+                purity.pure = purity.pure and not (rounds or has(args, wide))
+            return found
+
+    return Watching()  # type: ignore[no-untyped-call]

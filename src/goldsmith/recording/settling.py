@@ -1,0 +1,170 @@
+"""Gold's weights put into a torch model that somebody else wrote, and its weights and gradients under gold's names.
+
+Parameters are placed by `transplant`. Buffers are computed, not learned: a model keeps its own, since its own code
+reads them, unless they are statistics that training moves, or come out different with every draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from goldsmith.gold import WeightFacts
+from goldsmith.recording.rules import Adapter
+from goldsmith.recording.transplant import UNBUILT, CannotPlace, Placed, Shape, Transplant, plan
+
+if TYPE_CHECKING:
+    import torch
+
+_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+class Settled:
+    """One model with gold's weights in it. `rebuild` makes another like it, from another seed."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        kept: Mapping[str, Any],
+        facts: WeightFacts,
+        *,
+        adapter: Adapter,
+        layout: str,
+        settings: Mapping[str, Any],
+        rebuild: Callable[[], Any],
+    ) -> None:
+        self.model = model
+        self.notes: list[str] = []
+        self._kept = {name: value for name, value in kept.items() if not name.endswith("_extra_state")}
+        self._facts = facts
+        self._adapter, self._layout, self._settings = adapter, layout, settings
+        self._rebuild = rebuild
+        self._transplant = Transplant()
+        try:
+            self._settle()
+        except CannotPlace as problem:
+            if problem.free:
+                raise
+            self._handle = model.register_forward_pre_hook(self._settle_late, with_kwargs=True)
+
+    def weights(self) -> dict[str, Any]:
+        """Parameters and persistent buffers under gold's names, in gold's order."""
+        theirs = self.model.state_dict()
+        found = self._transplant.to_gold(theirs)
+        for names in self._facts.tied:
+            found |= {name: theirs.get(name, found[names[0]]) for name in names[1:] if names[0] in found}
+        found |= {name: theirs[name] for name in self._facts.buffers if name in theirs and name not in found}
+        return {name: found[name] for name in self._kept if name in found}
+
+    def gradients(self) -> dict[str, Any]:
+        """Gradients of the parameters under gold's names; of those that are tied, the first stands for all."""
+        theirs = {name: value.grad for name, value in self.model.named_parameters(remove_duplicate=False)}
+        found = self._transplant.to_gold(theirs)
+        return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        return self._transplant.placed
+
+    def _settle(self) -> None:
+        import torch
+
+        parameters = self._parameters()
+        repeated = {name for names in self._facts.tied for name in names[1:]}
+        wanted = {
+            name: tuple(value.shape)
+            for name, value in self._kept.items()
+            if name not in repeated and (name not in self._facts.buffers or name.endswith(_STATISTICS[:2]))
+        }
+        self._transplant = plan(wanted, _shapes(parameters), self._adapter, self._layout, self._settings)
+        self.notes = self._transplant.notes()
+        with torch.no_grad():
+            for item in self._transplant.placed:
+                values = item.carry([self._kept[name] for name in item.gold])
+                for name, value in zip(item.theirs, values, strict=True):
+                    _pour(parameters[name], value)
+            for name in repeated:
+                if name in parameters and parameters[name].shape == self._kept[name].shape:
+                    _pour(parameters[name], self._kept[name])
+            self._settle_buffers()
+
+    def _parameters(self) -> dict[str, torch.Tensor]:
+        """Each parameter once, under gold's name for it where it goes by that too; moving statistics with them."""
+        found: dict[int, str] = {}
+        everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
+        everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(_STATISTICS[:2])}
+        for name, value in everything.items():
+            if id(value) not in found or name in self._kept:
+                found[id(value)] = name
+        names = set(found.values())
+        return {name: value for name, value in everything.items() if name in names}
+
+    def _settle_buffers(self) -> None:
+        theirs = dict(self.model.named_buffers())
+        computed = [name for name in self._facts.buffers if not name.endswith(_STATISTICS[:2])]
+        other: dict[str, torch.Tensor] | None = None
+        for name in computed:
+            mine, own = self._kept.get(name), theirs.get(name)
+            if mine is None or own is None or own.shape != mine.shape or _close(own, mine):
+                continue
+            if name.endswith(_STATISTICS):
+                own.copy_(mine)
+                continue
+            if other is None:
+                other = self._buffers_of_another()
+            if name in other and other[name].shape == own.shape and not _close(own, other[name]):
+                own.copy_(mine)
+            else:
+                self.notes.append(f"its buffer {name} differs from gold's; its own was kept")
+
+    def _buffers_of_another(self) -> dict[str, torch.Tensor]:
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(torch.initial_seed() + 1)
+            return dict(self._rebuild().named_buffers())
+
+    def _settle_late(self, model: Any, args: Any, kwargs: Any) -> None:
+        """A model that builds parts of itself in its first call gets that call, and then gold's weights."""
+        import torch
+
+        self._handle.remove()
+        with torch.no_grad(), contextlib.suppress(Exception):
+            model.forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        self._settle()
+        self.notes.append("it builds some of its weights in its first call; gold's were put in after it")
+
+
+def weight_facts(model: torch.nn.Module) -> WeightFacts:
+    """Which of a model's weights are computed, and which are one."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    groups: dict[int, list[str]] = {}
+    for name, value in parameters.items():
+        groups.setdefault(id(value), []).append(name)
+    buffers = tuple(name for name in model.state_dict() if name not in parameters and not name.endswith("_extra_state"))
+    return WeightFacts(buffers, tuple(tuple(names) for names in groups.values() if len(names) > 1))
+
+
+def _shapes(parameters: Mapping[str, torch.Tensor]) -> dict[str, Shape]:
+    from torch.nn.parameter import is_lazy
+
+    return {name: UNBUILT if is_lazy(value) else tuple(value.shape) for name, value in parameters.items()}
+
+
+def _pour(target: Any, value: torch.Tensor) -> None:
+    from torch.nn.parameter import is_lazy
+
+    if is_lazy(target):
+        target.materialize(value.shape)
+    target.copy_(value)
+
+
+def _close(one: torch.Tensor, two: torch.Tensor) -> bool:
+    import torch
+
+    if one.is_floating_point() != two.is_floating_point() or one.is_complex() != two.is_complex():
+        return False
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    return bool(torch.allclose(one.to(wide), two.to(wide), rtol=1e-6, atol=1e-9, equal_nan=True))
