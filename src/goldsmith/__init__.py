@@ -1,6 +1,6 @@
 """Goldsmith: gold-standard test fixtures from a reference solution.
 
-The public face. In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests: `load`.
+The public face. In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests: `load` and `compare`.
 Importing it is cheap: everything behind a name is imported when that name is first used.
 """
 
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from goldsmith._version import __version__
 
 if TYPE_CHECKING:
+    from goldsmith.comparison import compare
     from goldsmith.reading import load
     from goldsmith.recording import Case, case, checkpoint, main, seed_everything
 
-__all__ = ["Case", "__version__", "case", "checkpoint", "load", "main", "seed_everything"]
+__all__ = ["Case", "__version__", "case", "checkpoint", "compare", "load", "main", "seed_everything"]
 
 _ROOMS = {
     "Case": "goldsmith.recording",
@@ -25,6 +26,7 @@ _ROOMS = {
     "checkpoint": "goldsmith.recording",
     "main": "goldsmith.recording",
     "seed_everything": "goldsmith.recording",
+    "compare": "goldsmith.comparison",
     "load": "goldsmith.reading",
 }
 

@@ -1,6 +1,36 @@
-"""Comparison: gold beside actual, tensor by tensor. Knows nothing of terminals, courses or pytest."""
+"""Comparison: gold beside actual, tensor by tensor. Knows nothing of terminals, courses or pytest.
+
+`compare` is imported when it is first asked for: NumPy comes with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.bits import Difference, bit_differences
 from goldsmith.comparison.judging import Judgement, judge
+from goldsmith.comparison.results import Comparison, LeafComparison
 
-__all__ = ["Difference", "Judgement", "bit_differences", "judge"]
+if TYPE_CHECKING:
+    from goldsmith.comparison.engine import compare
+    from goldsmith.comparison.leaves import NotComparable
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Judgement",
+    "LeafComparison",
+    "NotComparable",
+    "bit_differences",
+    "compare",
+    "judge",
+]
+
+_LATE = {"compare": "goldsmith.comparison.engine", "NotComparable": "goldsmith.comparison.leaves"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'goldsmith.comparison' has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATE[name]), name)

@@ -59,6 +59,7 @@ from goldsmith.gold.manifest import (
     read_manifest,
 )
 from goldsmith.gold.publication import Staging
+from goldsmith.gold.mapped import Bfloat16, mapped
 from goldsmith.gold.tolerances import Pinned, Tolerance, excess
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
 
@@ -88,6 +89,7 @@ __all__ = [
     "Gold",
     "GoldCase",
     "LeafFacts",
+    "Bfloat16",
     "Manifest",
     "OptimiserFacts",
     "Pinned",
@@ -115,6 +117,7 @@ __all__ = [
     "keep_stamp",
     "leaf_facts",
     "leaves_of",
+    "mapped",
     "load_gold",
     "numbers_of",
     "read_arrays",

@@ -1,0 +1,154 @@
+"""What is only asked of a leaf that differs: which rtol or atol alone would pass, its cosine, its distance in ulps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldsmith.comparison.blocks import Block, Reader, blocks_of
+from goldsmith.comparison.leaves import Array
+from goldsmith.comparison.routes import Route, Squares, dot
+
+_SETTLED = 64
+"""As many blocks are looked at again in float64; where more are equally far, the answer is rounded up instead."""
+_MARGIN = 4e-7
+_SMALL = 16 * 1024
+_ULPS_UP_TO = 1 / 16
+"""Ulps tell of rounding. Large leaves that are farther off than this, relative to gold, are not counted in them."""
+
+
+class Details:
+    """Added up block by block from the first mismatch on; blocks before it are read again at the end."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._seen: set[int] = set()
+        self._far: list[tuple[tuple[float, float], Block]] = []
+        self._products = 0.0
+        self._ours = Squares()
+        self._has_ulps = route.actual is route.gold and route.gold.kind == "f"
+        self.ulps: int | None = 0 if self._has_ulps else None
+        self.rtol_alone = math.inf
+        self.atol_alone = math.inf
+        self.cosine: float | None = None
+
+    def add(
+        self,
+        raw: tuple[Array, Array],
+        one: Array,
+        two: Array,
+        gaps: tuple[Array, float],
+        block: Block,
+        route: Route,
+    ) -> None:
+        """`one` and `two` hold zeros where either is not finite; `gaps` are all of them, and the largest."""
+        gap, largest = gaps
+        self._seen.add(block.offset)
+        magnitude = route.real_buffer("magnitude", gap.size)
+        np.absolute(two, out=magnitude)
+        np.divide(gap, magnitude, out=magnitude)
+        farthest = float(np.fmax.reduce(magnitude, initial=0.0)), largest
+        self._far.append((farthest, block))
+        self._products += dot(one, two)
+        self._ours.add(one)
+        if self._has_ulps:
+            self._count_ulps(*raw, route, farthest[0])
+
+    def finish(self, readers: tuple[Reader, Reader], shape: tuple[int, ...], golds: Squares, settle: bool) -> None:
+        """The blocks not yet seen; then, unless something is not finite, the tolerances that would pass."""
+        for block in blocks_of(shape):
+            if block.offset not in self._seen:
+                raw = readers[0].read(block), readers[1].read(block)
+                route = self._route
+                one, two, gap = gaps_of(raw, route)
+                if route.margin and not np.isfinite(np.maximum.reduce(gap)):
+                    route = route.double
+                    one, two, gap = gaps_of(raw, route)
+                self.add(raw, one, two, (gap, float(np.maximum.reduce(gap))), block, route)
+        size = self._ours.root(1) * golds.root(1)
+        if size and math.isfinite(size) and math.isfinite(self._products):
+            self.cosine = max(-1.0, min(1.0, self._products / size))
+        if settle:
+            self.atol_alone = self._settle(readers, 1)
+            self.rtol_alone = self._settle(readers, 0)
+
+    def _settle(self, readers: tuple[Reader, Reader], which: int) -> float:
+        largest = max(farthest[which] for farthest, _ in self._far)
+        blocks = [block for farthest, block in self._far if farthest[which] >= largest * (1 - _MARGIN)]
+        if len(blocks) > _SETTLED:
+            return largest * (1 + _MARGIN)
+        found = 0.0
+        for block in blocks:
+            _, two, gap = gaps_of((readers[0].read(block), readers[1].read(block)), self._route.double)
+            found = max(found, float(gap.max()) if which else smallest_rtol(gap, np.absolute(two)))
+        return found
+
+    def _count_ulps(self, x: Array, y: Array, route: Route, ratio: float) -> None:
+        if x.size > _SMALL and ratio > _ULPS_UP_TO:
+            self._has_ulps = False
+            self.ulps = None
+            return
+        width = x.dtype.itemsize
+        signed, unsigned = np.dtype(f"i{width}"), np.dtype(f"u{width}")
+        if not (x.dtype.isnative and y.dtype.isnative):
+            x, y = x.astype(x.dtype.newbyteorder("=")), y.astype(y.dtype.newbyteorder("="))
+        ours, theirs = x.view(signed), y.view(signed)
+        finite = None
+        if not route.margin and self._route.gold.name == "bfloat16":
+            finite = ((x & 0x7F80) != 0x7F80) & ((y & 0x7F80) != 0x7F80)
+        elif not route.margin:
+            finite = np.isfinite(x) & np.isfinite(y)
+        if finite is not None and not finite.all():
+            ours, theirs = ours[finite], theirs[finite]
+        if not ours.size:
+            return
+        take = route.buffers.take
+        one, two = (take(f"ulps-{name}{width}", signed, ours.size) for name in "ab")
+        rest = take(f"ulps-c{width}", signed, ours.size)
+        for numbers, out in ((ours, one), (theirs, two)):
+            # Bits of negative numbers count downwards; turned round, neighbours differ by one.
+            np.right_shift(numbers, width * 8 - 1, out=out)
+            np.bitwise_and(out, np.iinfo(signed).max, out=out)
+            np.bitwise_xor(out, numbers, out=out)
+        np.maximum(one, two, out=rest)
+        np.minimum(one, two, out=one)
+        apart = rest.view(unsigned)
+        np.subtract(apart, one.view(unsigned), out=apart)
+        place = int(apart.argmax())
+        crossed = (int(ours[place]) < 0) != (int(theirs[place]) < 0)  # +0 and -0 are the same number
+        assert self.ulps is not None
+        self.ulps = max(self.ulps, int(apart[place]) - crossed)
+
+
+def gaps_of(raw: tuple[Array, Array], route: Route) -> tuple[Array, Array, Array]:
+    """Both blocks as working numbers, zero where either is not finite, and their gaps."""
+    one, two = route.widen(raw[0], route.actual, "a"), route.widen(raw[1], route.gold, "b")
+    gap = route.real_buffer("gap", one.size)
+    route.gap(one, two, gap, raw)
+    if not route.margin and not np.isfinite(np.maximum.reduce(gap)):
+        aside = ~(np.isfinite(one) & np.isfinite(two))
+        if aside.any():
+            one, two = np.where(aside, 0, one), np.where(aside, 0, two)
+            route.gap(one, two, gap, (one, two))
+    return one, two, gap
+
+
+def smallest_rtol(gap: Array, magnitude: Array) -> float:
+    """The least number that, times each magnitude in float64, reaches its gap."""
+    some = gap > 0
+    gap, magnitude = gap[some], magnitude[some]
+    if not gap.size:
+        return 0.0
+    if not magnitude.all():
+        return math.inf
+    found: Any = gap / magnitude
+    near = found >= found.max() * (1 - 1e-12)
+    found, gap, magnitude = found[near], gap[near], magnitude[near]
+    for _ in range(3):
+        found = np.where(found * magnitude < gap, np.nextafter(found, math.inf), found)
+    for _ in range(3):
+        below = np.nextafter(found, 0)
+        found = np.where(below * magnitude >= gap, below, found)
+    return float(found.max())

@@ -1,0 +1,196 @@
+"""Any leaf as a NumPy view without loss: tensors, arrays, numbers, mapped files. Torch is never imported to look."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from goldsmith.errors import MissingPackage
+from goldsmith.gold.arrays import is_tensor
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.mapped import Bfloat16, mapped
+
+Array = npt.NDArray[Any]
+
+
+class NotComparable(TypeError):
+    """A leaf that has no numbers to look at. The sentence names it and the next step."""
+
+    def __init__(self, path: str, what: str, step: str) -> None:
+        self.path = path
+        super().__init__(f"{path or 'value'} is {what}, which cannot be compared; {step}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A kind of number: its name, "b", "i", "f" or "c", how finely it counts (bits of the significand), and the
+    tolerances that torch.testing documents for it."""
+
+    name: str
+    kind: str
+    significand: int = 0
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.kind in "bi"
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form("bool", "b"),
+        *(Form(f"{sign}int{bits}", "i") for sign in ("", "u") for bits in (8, 16, 32, 64)),
+        Form("float16", "f", 11, 1e-3, 1e-5),
+        Form("bfloat16", "f", 8, 1.6e-2, 1e-5),
+        Form("float32", "f", 24, 1.3e-6, 1e-5),
+        Form("float64", "f", 53, 1e-7, 1e-7),
+        Form("complex64", "c", 24, 1.3e-6, 1e-5),
+        Form("complex128", "c", 53, 1e-7, 1e-7),
+    )
+}
+BFLOAT16 = FORMS["bfloat16"]
+_PYTHON = {bool: FORMS["bool"], int: FORMS["int64"], float: FORMS["float64"], complex: FORMS["complex128"]}
+_OF_DTYPE: dict[Any, Form] = {np.dtype(name): form for name, form in FORMS.items() if form is not BFLOAT16}
+_OF_TENSOR: dict[Any, Form | None] = {}
+
+
+class Leaf:
+    """A leaf with numbers. `array` holds a bfloat16's bits as uint16; `python` marks a plain Python number."""
+
+    __slots__ = ("array", "form", "python")
+
+    def __init__(self, array: Array, form: Form, python: bool = False) -> None:
+        self.array = array
+        self.form = form
+        self.python = python
+
+    @property
+    def dtype(self) -> str:
+        return self.form.name if not self.python else f"{self.form.name.rstrip('0123456789')} (Python)"
+
+
+class Plain:
+    """A leaf without numbers: text, None, bytes, a number that no array can hold."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def dtype(self) -> str:
+        return "None" if self.value is None else type(self.value).__name__
+
+
+def leaf_of(value: Any, path: str) -> Leaf | Plain:
+    """`value` as a view of its numbers, copied only where it lives on another device."""
+    kind = type(value)
+    if kind is np.ndarray:
+        form = _OF_DTYPE.get(value.dtype)
+        return Leaf(value, form) if form is not None else _array(value, path)
+    if is_tensor(value):
+        return _tensor(value, path)
+    if kind in _PYTHON:
+        return _python(value)
+    if value is None or isinstance(value, str | bytes):
+        return Plain(value)
+    if isinstance(value, Bfloat16):
+        return Leaf(np.asarray(value.bits), BFLOAT16)
+    return _foreign(value, path)
+
+
+def _as(known: Any, value: Any) -> Any:
+    return known(value)
+
+
+def _python(value: Any) -> Leaf | Plain:
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return Plain(value)
+    return Leaf(np.asarray(value), _PYTHON[type(value)], python=True)
+
+
+def _array(array: Array, path: str) -> Leaf:
+    dtype = array.dtype
+    if dtype.name == "bfloat16":  # ml_dtypes
+        return Leaf(array.view(np.uint16), BFLOAT16)
+    form = FORMS.get(dtype.name) if dtype.kind in "biufc" else None
+    if form is None:
+        raise NotComparable(path, f"an array of {dtype}", "convert it to numbers with .astype")
+    _OF_DTYPE[dtype] = form
+    return Leaf(array, form)
+
+
+def _tensor(tensor: Any, path: str) -> Leaf:
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        raise NotComparable(path, "a sparse or nested tensor", "convert it with .to_dense()")
+    if tensor.is_quantized:
+        raise NotComparable(path, "a quantised tensor", "convert it with .dequantize()")
+    if tensor.device.type == "meta":
+        raise NotComparable(path, "a tensor without data (device meta)", "compute it on a real device")
+    form = _OF_TENSOR.get(tensor.dtype) or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(_dtype_name(tensor)))
+    if form is None:
+        raise NotComparable(path, f"a tensor of {tensor.dtype}", "convert it with .float() or .to(torch.complex64)")
+    if form is BFLOAT16:
+        return Leaf(tensor.detach().cpu().view(torch.int16).numpy().view(np.uint16), form)
+    return Leaf(tensor.numpy(force=True), form)
+
+
+def _dtype_name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _foreign(value: Any, path: str) -> Leaf | Plain:
+    kind = type(value).__name__
+    if isinstance(value, np.ma.MaskedArray):
+        raise NotComparable(path, "a masked array", "say what stands behind the mask with .filled(...)")
+    if isinstance(value, np.ndarray):
+        plain = value.view(np.ndarray)
+        return Leaf(plain, _OF_DTYPE[plain.dtype]) if plain.dtype in _OF_DTYPE else _array(plain, path)
+    if hasattr(value, "todense") or hasattr(value, "to_dense"):
+        raise NotComparable(path, f"a sparse {kind}", "convert it with .to_dense() or .toarray()")
+    for known in (bool, int, float, complex):
+        if isinstance(value, known) and not isinstance(value, np.generic):
+            return _python(_as(known, value))
+    try:
+        if hasattr(value, "__array__"):
+            return _array(np.asarray(value).view(np.ndarray), path)
+        if hasattr(value, "__dlpack__"):
+            return _array(np.from_dlpack(value), path)
+    except NotComparable:
+        raise
+    except Exception as error:
+        raise NotComparable(path, f"a {kind} that gives no array ({error})", "convert it to a NumPy array") from None
+    raise NotComparable(path, f"a {kind}", "give arrays, numbers, text or None, in dicts and lists")
+
+
+def opened(path: Path) -> Any:
+    """What a file holds: safetensors and .npy mapped into memory, .npz read, .pt by torch's safe loader."""
+    match path.suffix:
+        case ".safetensors":
+            return dict(mapped(path))
+        case ".npy":
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        case ".npz":
+            return read_payload(path)
+        case ".pt" | ".pth":
+            return _loaded(path)
+    raise ValueError(f"{path} cannot be compared: its name ends in none of .safetensors, .npy, .npz and .pt.")
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise MissingPackage("torch", path.name) from None
+    try:
+        return torch.load(path, mmap=True, weights_only=True, map_location="cpu")
+    except RuntimeError:  # written before torch 1.6: no archive that could be mapped
+        return torch.load(path, weights_only=True, map_location="cpu")

@@ -1,0 +1,113 @@
+"""How far a leaf may be from its gold: a tolerance of the gold's, what the caller gave, or the custom of its dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldsmith.comparison.leaves import Array, Form
+from goldsmith.gold.tolerances import DWARFS, Tolerance, sizes_of
+
+_TINY, _HUGE = 1e-30, 1e30
+
+
+class Limit:
+    """What elements and the whole may be off by. `rtol` and `atol` limit each element, `max` each in units of the
+    tensor's size, `l2` the whole. `by_parts` takes a complex number as two."""
+
+    __slots__ = (
+        "atol",
+        "by_parts",
+        "fits_single",
+        "in_units",
+        "kind",
+        "l2",
+        "max",
+        "noisy_limit",
+        "rtol",
+        "scale",
+        "single_atol",
+        "single_rtol",
+    )
+
+    def __init__(self, kind: str, rtol: float | None, atol: float | None) -> None:
+        self.kind = kind
+        none = rtol is None and atol is None
+        self.rtol = None if none else float(rtol or 0.0)
+        self.atol = 0.0 if none else float(atol or 0.0)
+        self.max: float | None = None
+        self.l2: float | None = None
+        self.scale = 1.0
+        self.noisy_limit = 0.0
+        self.by_parts = False
+        self.in_units = False
+        self.single_rtol, self.single_atol = np.array(self.rtol or 0.0, np.float32), np.array(self.atol, np.float32)
+        self.fits_single = self._fits_single()
+
+    def in_units_of(self, tolerance: Tolerance) -> None:
+        self.max, self.l2, self.scale = tolerance.max, tolerance.l2, tolerance.scale
+        self.in_units = self.max is not None or self.l2 is not None
+        self.fits_single = self._fits_single()
+
+    def _fits_single(self) -> bool:
+        """Whether float32 can hold these limits with room to spare on both sides."""
+        if self.rtol is not None and self.in_units:
+            return False
+        if self.rtol is not None and not (self.rtol < 1 and _TINY <= self.atol <= _HUGE) and (self.rtol or self.atol):
+            return False
+        in_units = (item for item in (self.max, self.l2) if item is not None)
+        return all(_TINY <= item * self.scale <= _HUGE and _TINY <= self.scale <= _HUGE for item in in_units)
+
+    def shares(self, gap: Array, gold: Array) -> Array:
+        """Each element's share of its own limit, in float64; `gold` holds magnitudes."""
+        found: Array = np.zeros(gap.shape)
+        if self.rtol is not None:
+            found = share(gap, self.atol + self.rtol * gold)
+        if self.max is not None:
+            found = np.maximum(found, share(gap / sizes_of(gold, self.scale), np.float64(self.max)))
+        return found
+
+    def share_of(self, gap: float, gold: float) -> float:
+        """`shares` of one element that does not dwarf the tensor."""
+        found = 0.0 if self.rtol is None else scalar_share(gap, self.atol + self.rtol * gold)
+        return found if self.max is None else max(found, scalar_share(gap / self.scale, self.max))
+
+    def dwarfed(self, largest: float, margin: float) -> bool:
+        """Whether an element of this magnitude may be so large that it is measured in its own size."""
+        return largest > DWARFS * self.scale * (1 - margin)
+
+
+def share(gap: Array, limit: Any) -> Array:
+    """`gap` over `limit`, where no gap is nothing and a gap beyond a limit of nothing is infinite."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found: Array = gap / limit
+    found[gap == 0] = 0.0
+    found[np.isnan(found)] = math.inf
+    return found
+
+
+def scalar_share(distance: float, limit: float) -> float:
+    if distance == 0:
+        return 0.0
+    found = distance / limit if limit else math.inf
+    return found if found == found else math.inf
+
+
+def limit_of(tolerance: Tolerance) -> Limit:
+    """The limits of a gold's tolerance, as `goldsmith.gold.tolerances.excess` understands them."""
+    if tolerance.kind == "exact":
+        limit = Limit("exact", 0.0, 0.0)
+    else:
+        limit = Limit(tolerance.kind, tolerance.rtol, tolerance.atol)
+    limit.in_units_of(tolerance)
+    limit.noisy_limit = tolerance.noisy_limit
+    limit.by_parts = True
+    return limit
+
+
+def default_limit(actual: Form, gold: Form) -> Limit:
+    """The custom of torch.testing: of both dtypes' documented tolerances the wider one; integers are exact."""
+    rtol, atol = max(actual.rtol, gold.rtol), max(actual.atol, gold.atol)
+    return Limit("default" if rtol else "exact", rtol, atol)

@@ -1,0 +1,198 @@
+"""What a comparison found, leaf by leaf: plain data that reports and machines can read, and its words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import msgspec
+
+Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
+Number = int | float | str | None
+_SHOWN = 20
+
+
+class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One leaf of gold beside what stands in its place.
+
+    `problem` is the gravest of what is wrong, "" if nothing is. `excess` is the share of the tolerance that is used up:
+    at most 1 exactly if the leaf agrees. Gaps and sizes are over elements that are finite on both sides. `index`,
+    `actual` and `gold` are the place of the largest gap, or of the first new NaN or infinity. `mismatched` counts
+    elements beyond their own limit; it can be 0 where only the distance as a whole (l2) is too large. What is None was
+    not computed: leaves that agree stay cheap.
+    """
+
+    path: str
+    agrees: bool
+    problem: Problem = ""
+    identical: bool = False
+    actual_dtype: str = ""
+    gold_dtype: str = ""
+    actual_shape: tuple[int, ...] = ()
+    gold_shape: tuple[int, ...] = ()
+    elements: int = 0
+    mismatched: int = 0
+    excess: float = 0.0
+    tolerance: str = ""
+    largest_gap: Number = 0.0
+    index: tuple[int, ...] | None = None
+    actual: Number = None
+    gold: Number = None
+    rms_gap: float = 0.0
+    gold_rms: float | None = None
+    relative: float = 0.0
+    rtol_alone: float | None = None
+    atol_alone: float | None = None
+    ulps: int | None = None
+    cosine: float | None = None
+    nan_actual: int = 0
+    nan_gold: int = 0
+    inf_actual: int = 0
+    inf_gold: int = 0
+    where: str = ""
+    guess: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.path or "value"
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it: what is not finite becomes "inf", "-inf" or "nan"."""
+        found: dict[str, Any] = _finite(msgspec.to_builtins(self))
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}: {_sentence(self)}", *(f"    {line}" for line in _lines(self))])
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Every leaf of two nested values. True exactly if there is a leaf and all agree."""
+
+    leaves: tuple[LeafComparison, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return bool(self.leaves) and all(leaf.agrees for leaf in self.leaves)
+
+    @property
+    def differing(self) -> tuple[LeafComparison, ...]:
+        return tuple(leaf for leaf in self.leaves if not leaf.agrees)
+
+    @property
+    def worst(self) -> LeafComparison | None:
+        """The leaf that uses up most of its tolerance."""
+        return max(self.leaves, key=lambda leaf: (not leaf.agrees, leaf.excess), default=None)
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"agrees": self.agrees, "leaves": [leaf.plain() for leaf in self.leaves]}
+
+    def __str__(self) -> str:
+        if not self.leaves:
+            return "differs: there was nothing to compare"
+        differing = self.differing
+        if not differing:
+            return _agreement(self.leaves)
+        lines = [f"differs: {len(differing)} of {_leaves(len(self.leaves))}"]
+        for leaf in differing[:_SHOWN]:
+            lines += [f"  {line}" for line in str(leaf).splitlines()]
+        if len(differing) > _SHOWN:
+            lines.append(f"  and {len(differing) - _SHOWN} more")
+        return "\n".join(lines)
+
+
+def _leaves(count: int) -> str:
+    return f"{count} leaf" if count == 1 else f"{count} leaves"
+
+
+def _agreement(leaves: tuple[LeafComparison, ...]) -> str:
+    identical = sum(leaf.identical for leaf in leaves)
+    if identical == len(leaves):
+        return f"agrees: {_leaves(len(leaves))}, identical to the last bit"
+    worst = max(leaves, key=lambda leaf: leaf.excess)
+    used = f"{worst.name} uses {worst.excess:.1%} of its tolerance, the most"
+    return f"agrees: {_leaves(len(leaves))}, {identical} identical to the last bit; {used}"
+
+
+def _sentence(leaf: LeafComparison) -> str:
+    """What is wrong with it, or how well it agrees."""
+    match leaf.problem:
+        case "missing":
+            return f"is missing; gold has {_form(leaf.gold_dtype, leaf.gold_shape)}"
+        case "extra":
+            return f"is not in gold; actual has {_form(leaf.actual_dtype, leaf.actual_shape)}"
+        case "type":
+            return f"is {leaf.actual_dtype}, gold is {leaf.gold_dtype}"
+        case "shape":
+            return f"has shape {list(leaf.actual_shape)}, gold has {list(leaf.gold_shape)}"
+        case "dtype":
+            return f"is {leaf.actual_dtype}, gold is {leaf.gold_dtype}; its values are within tolerance"
+        case "nan" | "inf":
+            kind = "NaN" if leaf.problem == "nan" else "infinity"
+            return f"{kind} where gold has none, or the other way round, {_place(leaf)}{_counts(leaf)}"
+        case "values":
+            return _values(leaf)
+    return "identical" if leaf.identical else f"uses {leaf.excess:.1%} of its tolerance"
+
+
+def _values(leaf: LeafComparison) -> str:
+    if not leaf.mismatched and leaf.elements:
+        return f"no element is beyond its limit, the tensor as a whole is: {leaf.excess:.3g} x its tolerance"
+    if leaf.elements <= 1:
+        return f"is {leaf.actual}, gold is {leaf.gold}"
+    times = f", by up to {leaf.excess:.3g} x" if math.isfinite(leaf.excess) else ""
+    gap = f"largest gap {_number(leaf.largest_gap)} {_place(leaf)}"
+    return f"{leaf.mismatched} of {leaf.elements} elements beyond tolerance{times}; {gap}{_counts(leaf)}"
+
+
+def _place(leaf: LeafComparison) -> str:
+    index = "" if leaf.index is None else f"at {list(leaf.index)} "
+    return f"{index}(actual {_number(leaf.actual)}, gold {_number(leaf.gold)})"
+
+
+def _counts(leaf: LeafComparison) -> str:
+    pairs = (("NaN", leaf.nan_actual, leaf.nan_gold), ("infinite", leaf.inf_actual, leaf.inf_gold))
+    found = [f"{name}: {actual} in actual, {gold} in gold" for name, actual, gold in pairs if actual or gold]
+    return "; " + "; ".join(found) if found else ""
+
+
+def _lines(leaf: LeafComparison) -> list[str]:
+    lines = [f"where: {leaf.where}"] if leaf.where else []
+    if leaf.guess:
+        lines.append(f"guess: {leaf.guess}")
+    if leaf.atol_alone is not None and leaf.rtol_alone is not None and leaf.elements > 1:
+        sizes = [f"relative gap {leaf.relative:.3g}"]
+        if leaf.cosine is not None:
+            sizes.append(f"cosine {leaf.cosine:.6g}")
+        if leaf.ulps is not None:
+            sizes.append(f"up to {leaf.ulps} ulps")
+        alone = [
+            f"{name} {value:.6g}"
+            for name, value in (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone))
+            if math.isfinite(value)
+        ]
+        passes = f"; would pass with {' or '.join(alone)} alone" if alone else ""
+        lines.append(", ".join(sizes) + passes)
+    return lines + [f"note: {note}" for note in leaf.notes]
+
+
+def _form(dtype: str, shape: tuple[int, ...]) -> str:
+    return f"{dtype} {list(shape)}" if shape else dtype
+
+
+def _number(value: Number) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

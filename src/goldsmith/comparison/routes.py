@@ -1,0 +1,157 @@
+"""How the numbers of two blocks become gaps: in float32 where that can decide, else in float64, whole or complex."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from goldsmith.comparison.blocks import Buffers
+from goldsmith.comparison.leaves import BFLOAT16, Array, Form
+
+ROW = 8192
+"""BLAS answers for at most this many elements with one thread, so the same on every machine of a kind."""
+_SINGLE = ("float16", "bfloat16", "float32")
+
+
+class Route:
+    """In float64: what every comparison means."""
+
+    working: Any = np.dtype(np.float64)
+    real: Any = np.dtype(np.float64)
+    margin = 0.0
+    """How far from a limit float64 has to decide."""
+
+    def __init__(self, actual: Form, gold: Form, buffers: Buffers) -> None:
+        self.actual = actual
+        self.gold = gold
+        self.buffers = buffers
+        self.double: Route = self
+        self.is_whole = actual.is_exact and gold.is_exact
+        self._names = {name: name + self.real.char for name in ("gap", "share", "magnitude")}
+
+    def widen(self, part: Array, form: Form, name: str) -> Array:
+        """A block as working numbers; a view where it already is."""
+        if part.dtype == self.working:
+            return part
+        wide = self.buffers.take(name + self.working.char, self.working, part.size)
+        if form is BFLOAT16:
+            bits = wide if self.working.itemsize == 4 else self.buffers.take("bits", np.uint32, part.size)
+            bits = bits.view(np.uint32)
+            np.left_shift(part, np.uint32(16), out=bits, dtype=np.uint32)
+            if self.working.itemsize != 4:
+                np.copyto(wide, bits.view(np.float32))
+            return wide
+        np.copyto(wide, part, casting="unsafe")
+        return wide
+
+    def gap(self, one: Array, two: Array, out: Array, raw: tuple[Array, Array]) -> None:
+        np.subtract(one, two, out=out)
+        np.absolute(out, out=out)
+
+    def real_buffer(self, name: str, size: int) -> Array:
+        found = self.buffers.cut.get(self._names[name]) if size == self.buffers.size else None
+        return found if found is not None else self.buffers.take(self._names[name], self.real, size)
+
+
+class SingleRoute(Route):
+    """In float32, for numbers no finer than that: each step errs by half a unit in the last place, so a share of a
+    limit is right to far better than `margin`, and float64 looks again only at what lies within it."""
+
+    working = np.dtype(np.float32)
+    real = np.dtype(np.float32)
+    margin = 4e-6
+
+    def __init__(self, actual: Form, gold: Form, buffers: Buffers) -> None:
+        super().__init__(actual, gold, buffers)
+        self.double = Route(actual, gold, buffers)
+
+
+class WholeRoute(Route):
+    """Whole numbers: gaps of 64-bit ones are taken before they become float64, where neighbours would fall together."""
+
+    def gap(self, one: Array, two: Array, out: Array, raw: tuple[Array, Array]) -> None:
+        x, y = raw
+        if x.dtype.itemsize < 8 and y.dtype.itemsize < 8:
+            super().gap(one, two, out, raw)
+        elif x.dtype == y.dtype and x.dtype.isnative:
+            high = self.buffers.take("high" + x.dtype.char, x.dtype, x.size)
+            low = self.buffers.take("low" + x.dtype.char, x.dtype, x.size)
+            np.maximum(x, y, out=high)
+            np.minimum(x, y, out=low)
+            wide = high.view(np.uint64)
+            np.subtract(wide, low.view(np.uint64), out=wide)
+            np.copyto(out, wide, casting="unsafe")
+        else:
+            super().gap(one, two, out, raw)
+            np.maximum(out, x != y, out=out)
+
+
+class ComplexRoute(Route):
+    """Complex numbers by the absolute value of their difference."""
+
+    working = np.dtype(np.complex128)
+
+    def gap(self, one: Array, two: Array, out: Array, raw: tuple[Array, Array]) -> None:
+        apart = self.buffers.take("apart", np.complex128, one.size)
+        np.subtract(one, two, out=apart)
+        np.absolute(apart, out=out)
+
+
+def route_for(one: Form, two: Form, buffers: Buffers, in_single: bool) -> Route:
+    if one.kind == "c" or two.kind == "c":
+        return ComplexRoute(one, two, buffers)
+    if one.is_exact and two.is_exact:
+        return WholeRoute(one, two, buffers)
+    if in_single and one.name in _SINGLE and two.name in _SINGLE:
+        return SingleRoute(one, two, buffers)
+    return Route(one, two, buffers)
+
+
+def dot(one: Array, two: Array) -> float:
+    """The sum of products, in rows whose sums are added up in float64."""
+    if one.dtype.kind == "c":
+        one, two = one.view(np.float64), two.view(np.float64)
+    size = one.size
+    if size <= ROW:
+        return float(np.dot(one, two))
+    rows = size // ROW
+    whole = rows * ROW
+    sums = np.matmul(one[:whole].reshape(rows, 1, ROW), two[:whole].reshape(rows, ROW, 1))
+    found = float(np.add.reduce(sums.reshape(-1), dtype=np.float64))
+    return found if whole == size else found + float(np.dot(one[whole:], two[whole:]))
+
+
+class Squares:
+    """A sum of squares that neither overflows nor vanishes: `total` in units of `unit` squared."""
+
+    __slots__ = ("total", "unit")
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.unit = 1.0
+
+    def add(self, numbers: Array, plain: float | None = None) -> None:
+        """`plain` is their sum of squares where it is known already."""
+        found = dot(numbers, numbers) if plain is None else plain
+        if 1e-20 < found < 1e30:
+            self._merge(found, 1.0)
+            return
+        wide = np.absolute(numbers).astype(np.float64)
+        largest = float(np.maximum.reduce(wide, initial=0.0))
+        if largest:
+            np.divide(wide, largest, out=wide)
+            self._merge(dot(wide, wide), largest)
+
+    def _merge(self, found: float, unit: float) -> None:
+        if unit == self.unit:
+            self.total += found
+        elif not self.total or unit > self.unit:
+            self.total = self.total * (self.unit / unit) ** 2 + found
+            self.unit = unit
+        else:
+            self.total += found * (unit / self.unit) ** 2
+
+    def root(self, count: int) -> float:
+        return self.unit * math.sqrt(self.total / count) if count and self.total else 0.0
