@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import diff, doctor, generate, guard, init, inject, reset, status, verify
+from goldsmith.cli import check, diff, doctor, generate, guard, init, inject, reset, status, verify
 
 app = typer.Typer(
     name="goldsmith",
@@ -24,6 +24,7 @@ app.command("generate")(generate.generate)
 app.command("status")(status.status)
 app.command("verify")(verify.verify)
 app.command("diff")(diff.diff)
+app.command("check")(check.check)
 app.command("inject")(inject.inject)
 app.command("reset")(reset.reset)
 app.command("guard")(guard.guard)

@@ -16,6 +16,7 @@ from goldsmith.errors import GoldsmithError, Interrupted, Unexpected
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
     from goldsmith.generation import Progress
+    from goldsmith.recording import Watcher
 
 CourseOption = Annotated[
     Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
@@ -101,3 +102,14 @@ def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
 
     console = Console(stderr=True, no_color=no_color or None)
     return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)
+
+
+@contextlib.contextmanager
+def watching(no_color: bool, name: str) -> Iterator[Watcher]:
+    """Progress of a replay on standard error, live where that is a terminal."""
+    from rich.console import Console
+
+    from goldsmith.report import replay_progress
+
+    with replay_progress(Console(stderr=True, no_color=no_color or None), name) as watcher:
+        yield watcher

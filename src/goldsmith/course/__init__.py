@@ -9,6 +9,7 @@ from goldsmith.course.example import copy_example
 from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
+from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.scaffold import Addition, additions
 from goldsmith.course.solutions import Placement, placements, variants_of
 
@@ -21,6 +22,7 @@ __all__ = [
     "Drift",
     "Placement",
     "additions",
+    "changed_provided",
     "copy_example",
     "find_course",
     "find_drift",
@@ -28,5 +30,6 @@ __all__ = [
     "is_provided",
     "placements",
     "variants_of",
+    "with_provided",
     "written_by_students",
 ]

@@ -6,7 +6,7 @@ import difflib
 import re
 import tomllib
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,6 +24,7 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     allow_drift: dict[str, str] = {}
     silence: dict[str, str] = {}
     removes: tuple[str, ...] = ()
+    overwriting: Literal["note", "differs"] = "note"
 
 
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -42,10 +43,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     internal_tests: str = "tests/internal"
     fixtures: str = "tests/internal/fixtures"
     recipe: str = "generate_fixtures.py"
+    adapter: str = "adapt_submission.py"
     exclude: tuple[str, ...] = ()
     seed: int = 42
     threads: int = 1
     timeout: float = 600.0
+    case_timeout: float = 60.0
     calibrate: bool = True
     guard: GuardConfig = GuardConfig()
     assignment: dict[str, AssignmentConfig] = {}

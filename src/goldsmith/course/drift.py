@@ -16,7 +16,7 @@ from pathlib import Path
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Assignment = ast.Assign | ast.AnnAssign
 _SIGNS = ("TODO", "NotImplementedError", "YOUR CODE", "your code")
 
@@ -38,7 +38,7 @@ class Drift:
 def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drift]:
     """Every difference between starter and solution that would mislead a correct submission."""
     found: list[Drift] = []
-    starters: dict[str, _Module] = {}
+    starters: dict[str, ParsedFile] = {}
     for item in placed:
         starter = assignment.starter / item.target
         if item.target.suffix != ".py" or not starter.is_file() or item.source == assignment.recipe:
@@ -59,27 +59,27 @@ def is_provided(assignment: Assignment, part: str) -> bool:
     node = module.parts.get(class_name) if module else None
     if module is None or not isinstance(node, ast.ClassDef):
         return False
-    found = [item for item in node.body if isinstance(item, _Function) and item.name == method]
+    found = [item for item in node.body if isinstance(item, Function) and item.name == method]
     return module.is_provided(found[0]) if found else module.is_provided(node)
 
 
 def written_by_students(source: bytes) -> set[str]:
     """The functions and methods of a starter that are not provided, by dotted name."""
-    module = _parsed(source)
+    module = parse(source)
     found: set[str] = set()
     if module is None:
         return found
     for name, node in module.parts.items():
         if isinstance(node, ast.ClassDef):
-            methods = [item for item in node.body if isinstance(item, _Function)]
+            methods = [item for item in node.body if isinstance(item, Function)]
             found |= {f"{name}.{item.name}" for item in methods if not module.is_provided(item)}
-        elif isinstance(node, _Function) and not module.is_provided(node):
+        elif isinstance(node, Function) and not module.is_provided(node):
             found.add(name)
     return found
 
 
 @dataclass(frozen=True)
-class _Module:
+class ParsedFile:
     """A parsed file: its named parts, and the text to look for TODOs in."""
 
     lines: list[str]
@@ -87,7 +87,7 @@ class _Module:
 
     def is_provided(self, node: ast.stmt) -> bool:
         text = "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
-        if isinstance(node, _Function) and all(_is_nothing(item) for item in node.body):
+        if isinstance(node, Function) and all(_is_nothing(item) for item in node.body):
             return False
         return not any(sign in text for sign in _SIGNS)
 
@@ -97,14 +97,14 @@ def _is_nothing(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def _read(path: Path) -> _Module | None:
+def _read(path: Path) -> ParsedFile | None:
     try:
-        return _parsed(path.read_bytes())
+        return parse(path.read_bytes())
     except OSError:
         return None
 
 
-def _parsed(content: bytes) -> _Module | None:
+def parse(content: bytes) -> ParsedFile | None:
     """None for what does not parse: running it will say so better."""
     try:
         source = content.decode("utf-8")
@@ -113,15 +113,15 @@ def _parsed(content: bytes) -> _Module | None:
         return None
     parts: dict[str, ast.stmt] = {}
     for node in tree.body:
-        if isinstance(node, ast.ClassDef | _Function):
+        if isinstance(node, ast.ClassDef | Function):
             parts[node.name] = node
         elif isinstance(node, _Assignment):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             parts.update({target.id: node for target in targets if isinstance(target, ast.Name)})
-    return _Module(source.splitlines(), parts)
+    return ParsedFile(source.splitlines(), parts)
 
 
-def _module_drift(name: str, starter: _Module, solution: _Module) -> Iterator[Drift]:
+def _module_drift(name: str, starter: ParsedFile, solution: ParsedFile) -> Iterator[Drift]:
     for part, node in starter.parts.items():
         if part.startswith("_"):
             continue
@@ -134,9 +134,9 @@ def _module_drift(name: str, starter: _Module, solution: _Module) -> Iterator[Dr
             yield from _part_drift(f"{name}.{part}", starter, node, other)
 
 
-def _class_drift(name: str, module: _Module, starter: ast.ClassDef, solution: ast.ClassDef) -> Iterator[Drift]:
-    mine = {node.name: node for node in starter.body if isinstance(node, _Function)}
-    theirs = {node.name: node for node in solution.body if isinstance(node, _Function)}
+def _class_drift(name: str, module: ParsedFile, starter: ast.ClassDef, solution: ast.ClassDef) -> Iterator[Drift]:
+    mine = {node.name: node for node in starter.body if isinstance(node, Function)}
+    theirs = {node.name: node for node in solution.body if isinstance(node, Function)}
     if [ast.dump(base) for base in starter.bases] != [ast.dump(base) for base in solution.bases]:
         yield Drift(name, "has other base classes", _bases(starter), _bases(solution))
     for method, node in mine.items():
@@ -149,11 +149,11 @@ def _class_drift(name: str, module: _Module, starter: ast.ClassDef, solution: as
         yield Drift(f"{name}.__init__", "is not in the starter but takes arguments", "none", _signature(added))
 
 
-def _part_drift(name: str, module: _Module, starter: ast.stmt, solution: ast.stmt) -> Iterator[Drift]:
+def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.stmt) -> Iterator[Drift]:
     """A provided part must be the same code; of one that students write, the signature must fit."""
     provided = module.is_provided(starter)
-    if isinstance(starter, _Function) and isinstance(solution, _Function):
-        if provided and _code(starter) != _code(solution):
+    if isinstance(starter, Function) and isinstance(solution, Function):
+        if provided and code_of(starter) != code_of(solution):
             problem = "is provided by the starter, but other code in the solution"
             yield Drift(name, problem, *_differing(starter, solution))
         elif not provided and not _fits(starter, solution):
@@ -164,7 +164,7 @@ def _part_drift(name: str, module: _Module, starter: ast.stmt, solution: ast.stm
             yield Drift(name, "has another value", one, two)
 
 
-def _fits(starter: _Function, solution: _Function) -> bool:
+def _fits(starter: Function, solution: Function) -> bool:
     """Whether every call that the starter's signature allows means the same to the solution's."""
     mine, theirs = _parameters(starter), _parameters(solution)
     same = all(theirs.get(name) == default for name, default in mine.items())
@@ -172,7 +172,7 @@ def _fits(starter: _Function, solution: _Function) -> bool:
     return same and in_order and all(theirs[name] is not None for name in theirs if name not in mine)
 
 
-def _parameters(node: _Function) -> dict[str, str | None]:
+def _parameters(node: Function) -> dict[str, str | None]:
     """Names in order with their defaults as text, None for those without."""
     arguments = node.args
     names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
@@ -183,11 +183,11 @@ def _parameters(node: _Function) -> dict[str, str | None]:
     return found
 
 
-def _required(node: _Function) -> list[str]:
+def _required(node: Function) -> list[str]:
     return [name for name, default in list(_parameters(node).items())[1:] if default is None]
 
 
-def _signature(node: _Function) -> str:
+def _signature(node: Function) -> str:
     """The parameters without their annotations, which change nothing at run time."""
     arguments = copy.deepcopy(node.args)
     for item in ast.walk(arguments):
@@ -200,22 +200,22 @@ def _bases(node: ast.ClassDef) -> str:
     return ", ".join(ast.unparse(base) for base in node.bases) or "none"
 
 
-def _code(node: _Function) -> str:
+def code_of(node: Function) -> str:
     """The code without docstring and annotations, as normalised text."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return "\n".join([_signature(node), *(ast.unparse(item) for item in body)])
 
 
-def _differing(starter: _Function, solution: _Function) -> tuple[str, str]:
+def _differing(starter: Function, solution: Function) -> tuple[str, str]:
     """The first line of code in which the two differ, side by side."""
-    one, two = _code(starter).splitlines(), _code(solution).splitlines()
+    one, two = code_of(starter).splitlines(), code_of(solution).splitlines()
     for first, second in zip(one, two, strict=False):
         if first != second:
             return first.strip(), second.strip()
     return ("…", two[len(one)].strip()) if len(two) > len(one) else (one[len(two)].strip(), "…")
 
 
-def _unknown_names(recipe: Path, starters: Mapping[str, _Module], told: set[str]) -> Iterator[Drift]:
+def _unknown_names(recipe: Path, starters: Mapping[str, ParsedFile], told: set[str]) -> Iterator[Drift]:
     """What the recipe imports from a module of the assignment must be there in the starter's."""
     module = recipe.is_file() and _tree(recipe)
     if not module:

@@ -29,6 +29,10 @@ class Course:
         return self.root / self.config.solutions
 
     @property
+    def internal_tests_folder(self) -> Path:
+        return self.root / self.config.internal_tests
+
+    @property
     def fixtures_folder(self) -> Path:
         return self.root / self.config.fixtures
 
@@ -100,6 +104,11 @@ class Assignment:
         """The recipe: beside the starter, or kept private beside the solution, which then wins."""
         private = self.solution / self.course.config.recipe
         return private if private.is_file() else self.starter / self.course.config.recipe
+
+    @property
+    def adapter(self) -> Path:
+        """What the course declares about submissions that are built differently; found where the recipe is."""
+        return self.recipe.with_name(self.course.config.adapter)
 
     @property
     def config(self) -> AssignmentConfig:

@@ -3,10 +3,10 @@
 Parses no arguments and prints nothing: `cli` does the one, `report` the other.
 """
 
-from goldsmith.generation.freshness import Freshness, freshness, survey
+from goldsmith.generation.freshness import Freshness, freshness, stale_reasons, survey
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
-from goldsmith.generation.planning import KINDS
+from goldsmith.generation.planning import KINDS, make_job
 from goldsmith.generation.progress import STEPS, Progress
 from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.replaying import replay
@@ -26,10 +26,12 @@ __all__ = [
     "freshness",
     "generate",
     "gold_at_revision",
+    "make_job",
     "prove",
     "recorded_options",
     "rehearse",
     "replay",
     "reproduce",
+    "stale_reasons",
     "survey",
 ]

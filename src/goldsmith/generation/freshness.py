@@ -14,7 +14,7 @@ from goldsmith._version import __version__
 from goldsmith.course import Assignment, Course, placements
 from goldsmith.errors import GoldsmithError, GoldUnreadable
 from goldsmith.generation.sources import hash_sources
-from goldsmith.gold import MANIFEST, Environment, FileEntry, read_manifest
+from goldsmith.gold import MANIFEST, Environment, FileEntry, Manifest, Provenance, read_manifest
 from goldsmith.workspace import file_hash, journals, read_journal
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
@@ -47,25 +47,44 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
         return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
     try:
         manifest = read_manifest(assignment.gold)
-        sources = hash_sources(assignment, placements(assignment))
+        changed = _changed_sources(assignment, manifest.provenance)
     except GoldUnreadable as error:
         return Freshness(STALE, (error.problem,))
     except GoldsmithError as error:
         return Freshness(STALE, (str(error),))
     made = manifest.provenance
-    reasons = [
-        *_changes(made.solution, sources.solution),
-        *_changes(made.recipe, sources.recipe),
-        *_changes(made.starter, sources.starter),
-        *_changes(made.reads, _hashes(assignment, made.reads)),
-        *_environment(made.goldsmith, made.environment),
-    ]
+    reasons = [*changed, *_environment(made.goldsmith, made.environment)]
     reasons += [
         f"{item.name} is not what was published"
         for item in manifest.files
         if not _is_published(assignment.gold / item.name, item, thorough)
     ]
     return Freshness(STALE, tuple(reasons)) if reasons else Freshness(FRESH)
+
+
+def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
+    """What changed since the gold was made, apart from the machine: without `starter`, what stands there is not asked.
+
+    Where there is no solution, as in what students get, gold cannot be stale on its account.
+    """
+    made = manifest.provenance
+    if not starter:
+        made = msgspec.structs.replace(made, starter={})
+    if not assignment.course.solutions_folder.is_dir():
+        made = msgspec.structs.replace(made, solution={})
+    return _changed_sources(assignment, made)
+
+
+def _changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
+    """In the sources that `made` knows of; those it has none of are not looked at."""
+    placed = placements(assignment) if made.solution else []
+    now = hash_sources(assignment, placed)
+    return [
+        *(_changes(made.solution, now.solution) if made.solution else ()),
+        *_changes(made.recipe, now.recipe),
+        *(_changes(made.starter, now.starter) if made.starter else ()),
+        *_changes(made.reads, _hashes(assignment, made.reads)),
+    ]
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -28,7 +28,7 @@ class Sources:
 def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter)
-    unused = {course.config.recipe, *assignment.config.removes}
+    unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
     return Sources(
         solution={
             _name(course, source): file_hash(source)

@@ -92,7 +92,7 @@ class Gold:
         if name not in self._cases:
             raise KeyError(f"no case {name!r} in {self.folder}; there are {', '.join(self._cases)}")
         entry = self._cases[name]
-        for file in filter(None, (entry.file, entry.reference)):
+        for file in filter(None, (entry.file, entry.reference, entry.trace)):
             self._check_hash(self.folder / file)
         variants = {variant: self[f"{name}.{variant}"] for variant in entry.accepts}
         return GoldCase(entry, self.folder / entry.file, variants)

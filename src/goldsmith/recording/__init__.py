@@ -9,27 +9,39 @@ from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
 from goldsmith.recording.machine import Fact, examine
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
+    ATTEMPT_SUFFIX,
     GOLD,
     NO_RESULT,
     NOTHING,
+    TRACE,
+    Attempt,
     Built,
     Event,
     Failure,
     Frame,
+    Isolated,
     Job,
     KeptCase,
     Proposal,
     Result,
+    RunName,
     Trial,
     TrialFailure,
 )
 from goldsmith.recording.registry import case, checkpoint
+from goldsmith.recording.rules import Adapter, BadRule, read_adapter
 from goldsmith.recording.seeding import seed_everything
+from goldsmith.recording.warm import Warm, warm_process
 
 __all__ = [
+    "ATTEMPT_SUFFIX",
     "GOLD",
     "NOTHING",
     "NO_RESULT",
+    "TRACE",
+    "Adapter",
+    "Attempt",
+    "BadRule",
     "Built",
     "Case",
     "Ending",
@@ -37,18 +49,23 @@ __all__ = [
     "Fact",
     "Failure",
     "Frame",
+    "Isolated",
     "Job",
     "KeptCase",
     "Proposal",
     "RecipeMisuse",
     "Result",
+    "RunName",
     "Trial",
     "TrialFailure",
+    "Warm",
     "Watcher",
     "case",
     "checkpoint",
     "examine",
     "main",
+    "read_adapter",
     "run_side_by_side",
     "seed_everything",
+    "warm_process",
 ]

@@ -32,6 +32,7 @@ class Case:
         self.device = device
         self._definition = definition
         self._given = given
+        self._tracing = given is None
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -43,6 +44,7 @@ class Case:
         self._tracer = Tracer()
         self.weight_facts: dict[str, WeightFacts] = {}
         self._settled: list[Settled] = []
+        self._settled_names: list[str] = []
 
     def model(
         self,
@@ -75,7 +77,7 @@ class Case:
             model.train(train)
             self._training += (name,) if train else ()
             self.weight_facts[name] = weight_facts(model)
-            if trace and self._given is None:
+            if trace and self._tracing:
                 self._tracer.attach(name, model)
         return model
 
@@ -104,15 +106,18 @@ class Case:
         what verification would refuse. `tolerance={"rtol": …, "atol": …, "reason": …}` (or `l2` and `max`, relative
         to the tensor's size) takes the place of the one that would be measured.
         """
-        self._claim(self._outputs, name, "output")
-        copy = snapshot(value, f"output {name!r}")
+        copy = self._keep(name, value)
         if shape is not None:
             _check_shape(name, copy, shape)
         if not any(True for _ in walk(copy, name)):
             raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
-        self._outputs[name] = copy
         self._allow["output", name] = check_allow(allow)
         self._pin("output", name, tolerance)
+
+    def _keep(self, name: str, value: Any) -> Any:
+        self._claim(self._outputs, name, "output")
+        self._outputs[name] = snapshot(value, f"output {name!r}")
+        return self._outputs[name]
 
     def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
         """Keep the gradient of every parameter of `model`, and which parameters have none."""
@@ -214,6 +219,7 @@ class Case:
         settled = self._given.settle(name, model, self._settings[name], build)
         if settled is not None:
             self._settled.append(settled)
+            self._settled_names.append(name)
 
     def _settled_as(self, model: Any) -> Settled | None:
         return next((item for item in self._settled if item.model is model), None)

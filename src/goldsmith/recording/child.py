@@ -20,9 +20,11 @@ import msgspec
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry
 from goldsmith.recording.building import BuildSession
+from goldsmith.recording.isolation import IsolatingSession
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Frame, Job, Result
 from goldsmith.recording.reads import Reads
+from goldsmith.recording.replaying import ReplaySession
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 from goldsmith.recording.trials import TrialSession
@@ -37,7 +39,9 @@ def run(job: Job) -> Result:
 
 
 def _run(job: Job) -> Result:
-    imports.install(Path(job.root), Path(job.folder))
+    replays = job.task in ("replay", "isolate")
+    imports.install(Path(job.root), Path(job.folder), tolerant=Path(job.recipe) if replays else None)
+    imports.announce_distribution(Path(job.folder), Path(job.scratch))
     imports.announce(Path(job.root), Path(job.folder))
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
@@ -74,6 +78,10 @@ def _session(job: Job) -> Session:
     }
     if job.task == "calibrate":
         return TrialSession(Path(job.output), job.kept, job.trials, **options)
+    if job.task == "replay":
+        return ReplaySession(job, **options)
+    if job.task == "isolate":
+        return IsolatingSession(job, **options)
     if job.task == "build":
         return BuildSession(Path(job.output), job.root, **options)
     return Session(Path(job.output), variant=job.variant, kept=job.kept, **options)
@@ -187,9 +195,10 @@ def _watch_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _main(job_file: str) -> None:
+def main(job_file: str, parent: int | None = None) -> None:
+    """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
-    _watch_parent(job.parent)
+    _watch_parent(job.parent if parent is None else parent)
     result = msgspec.structs.replace(run(job), process=os.getpid())
     partial = Path(job.scratch, RESULT + ".partial")
     try:
@@ -203,4 +212,4 @@ if __name__ == "__main__":
     # The module stays reachable under its real name: `__main__` will be the recipe.
     from goldsmith.recording import child
 
-    child._main(sys.argv[1])
+    child.main(sys.argv[1])

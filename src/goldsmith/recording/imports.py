@@ -14,20 +14,40 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from goldsmith.recording.absent import Absent, asked_by
 
 _VARIABLE = "GOLDSMITH_RECIPE"
 
 
-def install(root: Path, folder: Path) -> None:
-    """Make the assignment in `folder`, part of the course at `root`, importable by both of its names."""
+def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
+    """Make the assignment in `folder`, part of the course at `root`, importable by both of its names.
+
+    What the `tolerant` recipe asks for and cannot have is `Absent` there; everywhere else imports fail as they do.
+    """
     for path in (str(root), str(folder)):
         while path in sys.path:
             sys.path.remove(path)
         sys.path.insert(0, path)
-    sys.meta_path.insert(0, _AssignmentFinder(root, folder))
+    sys.meta_path.insert(0, _AssignmentFinder(root, folder, tolerant))
+
+
+def announce_distribution(folder: Path, scratch: Path) -> None:
+    """A whole repository may ask for its own metadata, which only an installed one has."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        name, version = str(project["name"]), str(project.get("version", "0"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    entry = scratch / "metadata" / f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
+    entry.mkdir(parents=True, exist_ok=True)
+    (entry / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    sys.path.append(str(entry.parent))
 
 
 def announce(root: Path, folder: Path) -> None:
@@ -48,8 +68,9 @@ def module_name(text: str) -> str:
 
 
 class _AssignmentFinder(importlib.abc.MetaPathFinder):
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, tolerant: Path | None = None) -> None:
         self._folder = folder
+        self._tolerant = tolerant
         self._packages: dict[str, Path] = {}
         name, path = "", root
         for part in folder.relative_to(root).parts:
@@ -63,12 +84,18 @@ class _AssignmentFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname in self._packages:
             return _package_spec(fullname, self._packages[fullname])
-        if "." not in fullname and self._is_module(fullname):
-            return importlib.machinery.ModuleSpec(fullname, _Alias(f"{self._package}.{fullname}"))
+        if self._is_module(fullname.partition(".")[0]):
+            return importlib.machinery.ModuleSpec(fullname, _Alias(f"{self._package}.{fullname}", fullname))
+        if self._tolerant and fullname.startswith(f"{self._package}.") and path is not None:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Forgiving(spec.loader, str(self._tolerant))
+            return spec
         return None
 
     def _is_module(self, name: str) -> bool:
-        return (self._folder / f"{name}.py").is_file() or (self._folder / name / "__init__.py").is_file()
+        folder = self._folder / name
+        return (self._folder / f"{name}.py").is_file() or (folder.is_dir() and any(folder.glob("*.py")))
 
 
 def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | None:
@@ -83,14 +110,51 @@ def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | N
 class _Alias(importlib.abc.Loader):
     """Loads a module by its real name and hands that very object out under the short one."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, short: str) -> None:
+        self._name, self._short = name, short
         self._spec: importlib.machinery.ModuleSpec | None = None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self._name)
+        try:
+            module = importlib.import_module(self._name)
+        except ModuleNotFoundError as missing:
+            if missing.name != self._name:
+                raise
+            raise ModuleNotFoundError(f"No module named {self._short!r}", name=self._short) from None
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has just overwritten it with the alias's
+
+
+class _Forgiving(importlib.abc.Loader):
+    """A module that the recipe imports although it fails, or lacks a name, is there with that much `Absent`."""
+
+    def __init__(self, loader: importlib.abc.Loader, recipe: str) -> None:
+        self._loader, self._recipe = loader, recipe
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._loader, attribute)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        cause: BaseException | None = None
+        try:
+            self._loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            if not asked_by(self._recipe):
+                raise
+            cause = error
+        if cause is not None or not hasattr(module, "__getattr__"):
+            module.__dict__["__getattr__"] = self._answer(module.__name__, cause)
+
+    def _answer(self, module: str, cause: BaseException | None) -> Callable[[str], Any]:
+        def answer(name: str) -> Any:
+            if name.startswith("__") or not asked_by(self._recipe):
+                raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+            return Absent(f"{module.rpartition('.')[2]}.{name}", cause)
+
+        return answer

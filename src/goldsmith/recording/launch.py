@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import msgspec
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
+from goldsmith.recording.warm import Process, Warm
 
 _POLL = 0.02
 _GRACE = 0.3
@@ -48,19 +50,26 @@ class Watcher:
 
 
 def run_side_by_side(
-    jobs: Sequence[Job], *, timeout: float, watcher: Watcher, beside: Sequence[Job] = ()
+    jobs: Sequence[Job],
+    *,
+    timeout: float,
+    watcher: Watcher,
+    beside: Sequence[Job] = (),
+    each: float = math.inf,
+    warm: Warm | None = None,
 ) -> list[Ending]:
     """Run all jobs at once, each in a process of its own. The first failure ends the others.
 
-    Jobs that run `beside` them decide nothing: they are waited for a little longer, then stopped.
+    They have `timeout` seconds in all, and `each` from one case to the next. Jobs that run `beside` them decide
+    nothing: they are waited for a little longer, then stopped. From a `warm` process they start at once.
     """
-    children = [_Child(job) for job in jobs]
+    children = [_Child(job, warm) for job in jobs]
     others = [_Child(job) for job in beside]
     with uninterrupted():
         try:
             for child in (*children, *others):
                 child.start()
-            _watch(children, watcher, timeout)
+            _watch(children, watcher, timeout, each)
             ended = time.monotonic()
             while any(child.running() for child in others) and time.monotonic() - ended < _PATIENCE:
                 watcher.on_tick()
@@ -71,12 +80,13 @@ def run_side_by_side(
     return [child.ending() for child in (*children, *others)]
 
 
-def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float) -> None:
+def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float, each: float) -> None:
     started = time.monotonic()
     while any(child.running() for child in children):
         children[0].report(watcher)
         watcher.on_tick()
-        if time.monotonic() - started > timeout:
+        now = time.monotonic()
+        if now - started > timeout or any(now - child.last_sign > each for child in children):
             for child in children:
                 child.timed_out = child.running()
             break
@@ -108,11 +118,13 @@ def environment_for(job: Job) -> dict[str, str]:
 @dataclass
 class _Child:
     job: Job
+    warm: Warm | None = None
     timed_out: bool = False
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Process | None = None
     _started: float = 0.0
     _ended: float | None = None
     _last_case: str | None = None
+    last_sign: float = math.inf
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
 
     @property
@@ -121,7 +133,7 @@ class _Child:
 
     def start(self) -> None:
         job_file = self._scratch / JOB
-        self._started = time.monotonic()
+        self._started = self.last_sign = time.monotonic()
         try:
             job_file.write_bytes(msgspec.json.encode(self.job))
             self._launch(job_file)
@@ -129,6 +141,10 @@ class _Child:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
 
     def _launch(self, job_file: Path) -> None:
+        if self.warm is not None:
+            log = self._scratch / LOG
+            self._process = self.warm.start(job_file, log, self.job.folder, environment_for(self.job))
+            return
         with (self._scratch / LOG).open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "goldsmith.recording.child", str(job_file)],
@@ -155,9 +171,9 @@ class _Child:
 
     def report(self, watcher: Watcher) -> None:
         """Pass on what the child has written since the last time."""
-        for line in self._new_text(EVENTS).splitlines():
-            event = msgspec.json.decode(line, type=Event)
+        for event in _events(self._new_text(EVENTS).splitlines()):
             self._last_case = event.case
+            self.last_sign = time.monotonic()
             watcher.on_case(event)
         text = self._new_text(LOG)
         if text:
@@ -206,10 +222,10 @@ class _Child:
 
     def _last_event(self) -> str | None:
         try:
-            lines = (self._scratch / EVENTS).read_bytes().splitlines()
+            events = _events((self._scratch / EVENTS).read_text("utf-8", "replace").splitlines())
         except OSError:
             return None
-        return msgspec.json.decode(lines[-1], type=Event).case if lines else None
+        return events[-1].case if events else None
 
     def _new_text(self, name: str) -> str:
         if name not in self._readers:
@@ -218,6 +234,15 @@ class _Child:
             except OSError:
                 return ""
         return self._readers[name].read().decode("utf-8", "replace")
+
+
+def _events(lines: Sequence[str]) -> list[Event]:
+    """What can be read of them: the code that runs in the child could write there, too."""
+    found = []
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError):
+            found.append(msgspec.json.decode(line, type=Event))
+    return found
 
 
 def _signal_name(number: int) -> str:

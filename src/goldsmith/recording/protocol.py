@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from goldsmith.gold import CaseFacts, Environment, WeightFacts
 
-JOB, RESULT, EVENTS, LOG = "job.json", "result.json", "events.jsonl", "output.log"
+JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
 
 
-FailureKind = Literal["raised", "misuse", "exit", "memory", "package", "device"]
+FailureKind = Literal[
+    "raised",
+    "misuse",
+    "exit",
+    "memory",
+    "package",
+    "device",
+    "stub",
+    "import",
+    "call",
+    "none",
+    "weights",
+    "timeout",
+    "killed",
+]
 GOLD = "gold"
 """Among the files a calibration leaves: what the trials are compared with."""
 NOTHING = "NothingToDisturb"
@@ -43,10 +57,27 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, WeightFacts] = {}
 
 
+ATTEMPT_SUFFIX = ".json"
+TRACE = "trace.safetensors"
+RunName = Literal["once", "again", "float64"]
+"""The ways a case is replayed: as it comes, a second time with memory left as it lies, and in float64."""
+
+
+class Isolated(msgspec.Struct, frozen=True, kw_only=True):
+    """One module to be run alone, on what gold's own was called with: `file` has the tensors, `form` the call."""
+
+    number: int
+    case: str
+    model: str
+    module: str
+    file: str
+    form: Any
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace."""
 
-    task: Literal["record", "build", "propose", "calibrate"] = "record"
+    task: Literal["record", "build", "propose", "calibrate", "replay", "isolate"] = "record"
     root: str
     folder: str
     recipe: str
@@ -61,6 +92,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     variant: str = ""
     kept: dict[str, KeptCase] = {}
     trials: tuple[Trial, ...] = ()
+    runs: tuple[RunName, ...] = ()
+    adapter: str = ""
+    layout: str = ""
+    isolated: tuple[Isolated, ...] = ()
     environment: dict[str, str] = {}
 
 
@@ -128,3 +163,25 @@ class Event(msgspec.Struct, frozen=True):
     case: str
     number: int
     of: int
+
+
+# --- replaying somebody else's implementation -----------------------------------------------------------------------
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
+    `paths` is the order in which it all was recorded.
+
+    `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of.
+    """
+
+    failure: Failure | None = None
+    paths: tuple[str, ...] = ()
+    plain: dict[str, Any] = {}
+    complex: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    overwrote: tuple[str, ...] = ()
+    placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
+    uses: tuple[str, ...] = ()
+    pure: bool = True
+    seconds: float = 0.0

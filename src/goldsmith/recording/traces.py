@@ -8,6 +8,7 @@ is often the next one's input: equal tensors are stored once.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ class Tracer:
         self.calls = 0
         self.kept = 0
         self.drew = False
+        self.returned_none: str | None = None
         self._stack: list[tuple[Any, dict[str, Any] | None]] = []
         self._stored: dict[str, str] = {}
         self._bytes = 0
@@ -70,7 +72,9 @@ class Tracer:
             entry["form"] = None if form is _NO_FORM else form
         self._stack.append((module, entry))
 
-    def leave(self, module: Any, output: Any) -> None:
+    def leave(self, name: str, module: Any, output: Any) -> None:
+        if output is None and sys.exc_info()[0] is None:
+            self.returned_none = f"{name or 'the model'} ({type(module).__name__})"
         while self._stack:
             owner, entry = self._stack.pop()
             if owner is module:
@@ -84,7 +88,7 @@ class Tracer:
     def _keep(self, prefix: str, values: list[Any]) -> list[str]:
         """Store copies of all tensors in `values`, however nested; the names they were stored under."""
         names: list[str] = []
-        for tensor in _tensors(values):
+        for tensor in tensors_in(values):
             try:
                 copy = tensor.detach().cpu().clone(memory_format=_contiguous())
                 content = leaf_facts("", copy).sha256
@@ -113,7 +117,7 @@ class _Hook:
         if self._entering:
             self._tracer.enter(self._label, self._name, module, list(args), kwargs)
         else:
-            self._tracer.leave(module, output)
+            self._tracer.leave(self._name, module, output)
 
     def __reduce__(self) -> Any:
         return _deaf, (self._entering,)
@@ -123,13 +127,14 @@ def _deaf(entering: bool) -> _Hook:
     return _Hook(None, "", "", entering=entering)
 
 
-def _tensors(value: Any) -> list[Any]:
+def tensors_in(value: Any) -> list[Any]:
+    """Every tensor in `value`, however nested, in order."""
     if is_tensor(value):
         return [] if value.is_sparse else [value]
     if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in _tensors(item)]
+        return [tensor for item in value.values() for tensor in tensors_in(item)]
     if isinstance(value, list | tuple):
-        return [tensor for item in value for tensor in _tensors(item)]
+        return [tensor for item in value for tensor in tensors_in(item)]
     return []
 
 

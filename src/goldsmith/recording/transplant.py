@@ -35,8 +35,8 @@ class CannotPlace(Exception):
 
     def _closest(self, name: str, shape: Shape) -> str:
         """Theirs that might be meant: of the same shape where there are any, the most similar names first."""
-        pool = [other for other, its in self.free.items() if its == shape] or list(self.free)
-        near = difflib.get_close_matches(name, pool, n=2, cutoff=0.3)
+        same = [other for other, its in self.free.items() if its == shape]
+        near = difflib.get_close_matches(name, same or list(self.free), n=2, cutoff=0.0 if same else 0.5)
         return f" (closest: {', '.join(near)})" if near else ""
 
 

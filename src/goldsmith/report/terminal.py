@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.live import Live
@@ -10,6 +12,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from goldsmith.generation import STEPS
+from goldsmith.recording import Event, Watcher
 
 _SILENCE = 5.0
 
@@ -95,6 +98,33 @@ class PlainProgress:
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
+    """One live line with the case under way on a terminal; elsewhere a line for each of those that take long."""
+    started = said = time.monotonic()
+    detail = "starts"
+
+    def on_case(event: Event) -> None:
+        nonlocal detail, said
+        detail = f"{event.case}, {event.number} of {event.of}"
+        if not console.is_terminal and time.monotonic() - said > _SILENCE:
+            said = time.monotonic()
+            console.print(f"{name}: {detail}", highlight=False, markup=False, soft_wrap=True)
+
+    if not console.is_terminal:
+        yield Watcher(on_case=on_case)
+        return
+    spinner = Spinner("dots")
+
+    def on_tick() -> None:
+        seconds = time.monotonic() - started
+        text = Text.assemble((f"{name}  ", "bold"), (f"{detail}  ", ""), (f"{seconds:.1f} s", "dim"))
+        spinner.update(text=text)
+
+    with Live(spinner, console=console, refresh_per_second=10, transient=True):
+        yield Watcher(on_case=on_case, on_tick=on_tick)
 
 
 def _indented(text: str) -> str:

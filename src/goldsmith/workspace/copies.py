@@ -45,14 +45,19 @@ class Workspace:
 
 
 @contextlib.contextmanager
-def make_workspaces(assignment: Assignment, placed: Sequence[Placement], count: int) -> Iterator[list[Workspace]]:
-    """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case."""
+def make_workspaces(
+    assignment: Assignment, placed: Sequence[Placement], count: int, *, public: bool = False
+) -> Iterator[list[Workspace]]:
+    """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
+
+    A `public` one holds nothing that students must not see: what is placed in it is somebody else's.
+    """
     sweep_abandoned()
     base = Path(tempfile.gettempdir()).resolve() / f"{_PREFIX}{secrets.token_hex(6)}"
     lock = filelock.FileLock(base / _LOCK)
     try:
         _lock_new(base, lock)
-        yield [_make(assignment, placed, base / f"run-{number}") for number in range(1, count + 1)]
+        yield [_make(assignment, placed, base / f"run-{number}", public) for number in range(1, count + 1)]
     finally:
         with uninterrupted():
             lock.release()
@@ -67,18 +72,18 @@ def _lock_new(base: Path, lock: filelock.BaseFileLock) -> None:
         raise CannotWrite(base.parent, error.strerror or str(error)) from None
 
 
-def _make(assignment: Assignment, placed: Sequence[Placement], base: Path) -> Workspace:
+def _make(assignment: Assignment, placed: Sequence[Placement], base: Path, public: bool) -> Workspace:
     course = assignment.course
     root, scratch = base / "course", base / "scratch"
     origins: dict[Path, Path] = {}
     try:
         scratch.mkdir(parents=True)
-        _copy_tree(assignment, course.root, root, origins)
+        _copy_tree(assignment, course.root, root, origins, public)
         folder = root / assignment.starter.relative_to(course.root)
         for item in placed:
             _place(item, root, folder / item.target)
             origins[folder / item.target] = item.source
-        is_solution = any(item.source != assignment.recipe for item in placed)
+        is_solution = not public and any(item.source != assignment.recipe for item in placed)
         for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
             origins.pop(folder / name, None)
@@ -96,7 +101,7 @@ def _place(item: Placement, root: Path, target: Path) -> None:
     _copy_file(item.source, target)
 
 
-def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path]) -> None:
+def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], public: bool) -> None:
     """Copy files and folders. Links stay links, except on the way to the starter and inside it: what is going to
     be replaced must be the workspace's own."""
     course = assignment.course
@@ -107,13 +112,13 @@ def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict
         raise Unreadable(course.relative(source), error.strerror or str(error)) from None
     for entry in entries:
         path = Path(entry.path)
-        if _left_out(course, path):
+        if _left_out(course, path, public):
             continue
         goal = target / entry.name
         if entry.is_symlink() and not _is_copied_through(assignment, path):
             goal.symlink_to(_link_target(course, path))
         elif entry.is_dir():
-            _copy_tree(assignment, path, goal, origins)
+            _copy_tree(assignment, path, goal, origins, public)
         elif entry.is_file():
             _copy_file(path, goal)
             origins[goal] = path
@@ -137,7 +142,9 @@ def _copy_file(source: Path, target: Path) -> None:
     target.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
-def _left_out(course: Course, path: Path) -> bool:
+def _left_out(course: Course, path: Path, public: bool) -> bool:
+    if public and path == course.internal_tests_folder:
+        return True
     if path.name in _NEVER_COPIED or path in (course.solutions_folder, course.fixtures_folder):
         return True
     if (path / "pyvenv.cfg").is_file():

@@ -98,7 +98,7 @@ def generation(case):
     """Greedy decoding past the model's longest context."""
     model = case.model(DecoderOnlyTransformer, **SMALL, weights="stress")
     prompt = case.input("prompt", lambda: torch.randint(0, 61, (2, 5)))
-    case.record("tokens", generate(model, prompt, max_new_tokens=14))
+    case.record("tokens", generate(model, prompt, max_new_tokens=30))
 
 
 def sentences(count, batch_size, length):

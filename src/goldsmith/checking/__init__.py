@@ -1,0 +1,33 @@
+"""Checking: somebody else's implementation replayed against gold, and what is wrong with it.
+
+Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
+"""
+
+from goldsmith.checking.check import Request, check, open_gold
+from goldsmith.checking.submissions import Submission, open_submission
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+    PartVerdict,
+    Verdict,
+)
+
+__all__ = [
+    "AGREES",
+    "COULD_NOT_RUN",
+    "DIFFERS",
+    "PROVIDED_CHANGED",
+    "CaseVerdict",
+    "ModuleVerdict",
+    "PartVerdict",
+    "Request",
+    "Submission",
+    "Verdict",
+    "check",
+    "open_gold",
+    "open_submission",
+]

@@ -1,0 +1,235 @@
+"""`check`: one implementation replayed against gold, judged case by case, module by module, part by part."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.checking.judging import judge_case
+from goldsmith.checking.localising import (
+    Scene,
+    first_miss_by_value,
+    first_source,
+    gradient_divergence,
+    judge_modules,
+    run_alone,
+    set_scene,
+)
+from goldsmith.checking.parts import judge_parts
+from goldsmith.checking.provided import changed_parts, restored, starter_files, submitted_files
+from goldsmith.checking.running import RUNS, Replayed, Stage, recipe_placements
+from goldsmith.checking.submissions import Submission
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, gravest
+from goldsmith.course import Assignment, Placement
+from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
+from goldsmith.generation import Options, stale_reasons
+from goldsmith.gold import MANIFEST, Gold, load_gold
+from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
+from goldsmith.workspace import make_workspaces
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to check and how. `each` is how long one case may take; `adapter` another file than the course's own; a
+    `warm` process may be shared by many checks."""
+
+    options: Options
+    each: float
+    cases: Sequence[str] = ()
+    adapter: Path | None = None
+    allow_stale: bool = False
+    watcher: Watcher = field(default_factory=Watcher)
+    warm: Warm | None = None
+
+
+def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bool) -> Gold:
+    """The gold to check against: there, sound, made from cases, and not stale."""
+    if not (assignment.gold / MANIFEST).is_file():
+        raise NoGold(assignment.name)
+    gold = load_gold(assignment.gold)
+    if gold.manifest.provenance.mode != "cases":
+        raise NotReplayed(assignment.name)
+    reasons = stale_reasons(assignment, gold.manifest, starter=not submission.is_tree)
+    if reasons and not allow_stale:
+        raise StaleGold(assignment.name, reasons)
+    return gold
+
+
+def check(assignment: Assignment, submission: Submission, request: Request) -> Verdict:
+    """The verdict on `submission`."""
+    started = time.monotonic()
+    gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
+    names = _chosen(gold, request.cases)
+    file = request.adapter or (assignment.adapter if assignment.adapter.is_file() else None)
+    adapter = _adapter(assignment, file)
+    with contextlib.ExitStack() as stack:
+        uses_torch = gold.manifest.provenance.environment.torch is not None
+        warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
+        checking = _Checking(assignment, gold, adapter, file, request, names, warm)
+        with checking.stage(submission.placed) as stage:
+            verdicts, replays, layout = checking.judge(stage)
+            verdicts = checking.localise(stage, verdicts, replays, layout)
+        changed = checking.changed(submission)
+        if changed and any(item.outcome != AGREES for item in verdicts.values()):
+            verdicts = checking.excuse_provided(submission, verdicts, changed)
+    found = list(verdicts.values())
+    first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)
+    return Verdict(
+        name=submission.name,
+        assignment=assignment.name,
+        outcome=gravest(item.outcome for item in found),
+        first_divergence=first.first_divergence if first else "",
+        first_case=first.name if first else "",
+        cases=tuple(found),
+        parts=tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()})),
+        provided=tuple(part for parts in changed.values() for part in parts),
+        layout=layout,
+        notes=submission.notes,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _chosen(gold: Gold, wanted: Sequence[str]) -> list[str]:
+    for name in wanted:
+        if name not in list(gold):
+            raise NoSuchCase(name, list(gold))
+    return [name for name in gold if not wanted or name in wanted]
+
+
+def _adapter(assignment: Assignment, file: Path | None) -> Adapter:
+    if file is None:
+        return Adapter()
+    try:
+        return read_adapter(file.read_bytes(), str(file))
+    except Exception as error:
+        text = str(error).strip() or type(error).__name__
+        raise BadAdapter(assignment.course.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
+
+
+@dataclass
+class _Checking:
+    assignment: Assignment
+    gold: Gold
+    adapter: Adapter
+    adapter_file: Path | None
+    request: Request
+    names: list[str]
+    warm: Warm
+
+    @contextlib.contextmanager
+    def stage(self, placed: Sequence[Placement]):  # type: ignore[no-untyped-def]
+        everything = [*placed, *recipe_placements(self.assignment, self.adapter_file)]
+        with make_workspaces(self.assignment, everything, 1, public=True) as (workspace,):
+            yield Stage(
+                self.assignment,
+                workspace,
+                self.request.options,
+                self.gold,
+                self.adapter_file is not None,
+                self.request.each,
+                self.request.watcher,
+                self.warm,
+            )
+
+    def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:
+        """Every case, in the layout of weights in which most of them agree."""
+        replays = stage.replay(self.names)
+        verdicts = self._verdicts(replays)
+        layout = ""
+        for other in self.adapter.layouts:
+            bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
+            if not bad:
+                break
+            tried = self._verdicts(stage.replay(bad, ("once",), other))
+            bad = [name for name, item in tried.items() if item.outcome == AGREES]
+            again = stage.replay(bad, layout=other) if bad else {}
+            better = {name: item for name, item in self._verdicts(again).items() if item.outcome == AGREES}
+            if better:
+                layout = other
+                note = f"its weights lie as the adapter's layout {other!r} says"
+                for name, item in better.items():
+                    verdicts[name] = msgspec.structs.replace(item, notes=(*item.notes, note))
+                    replays[name] = again[name]
+        return verdicts, replays, layout
+
+    def _verdicts(self, replays: Mapping[str, Replayed]) -> dict[str, CaseVerdict]:
+        differs = self.assignment.config.overwriting == "differs"
+        return {
+            name: judge_case(self.gold[name], replay, excused=self._excused(name), overwriting_differs=differs)
+            for name, replay in replays.items()
+        }
+
+    def _excused(self, case: str) -> Callable[[str], bool]:
+        """Weights that another implementation need not have: what is computed, tied, or declared by the course."""
+        facts = self.gold[case].entry.weights.values()
+        known = {
+            name for item in facts for name in (*item.buffers, *(name for names in item.tied for name in names[1:]))
+        }
+        return lambda name: name in known or self.adapter.excuses(name)
+
+    def localise(
+        self, stage: Stage, verdicts: Mapping[str, CaseVerdict], replays: Mapping[str, Replayed], layout: str
+    ) -> dict[str, CaseVerdict]:
+        """The same verdicts, those against with the module that is to blame."""
+        scenes: dict[str, Scene] = {}
+        for name, verdict in verdicts.items():
+            if verdict.outcome in (DIFFERS, COULD_NOT_RUN) and verdict.kind != "weights":
+                scene = set_scene(self.gold[name], self.assignment.gold, replays[name])
+                if scene is not None:
+                    scenes[name] = scene
+        alone = run_alone(stage, scenes, layout)
+        found = {}
+        for name, verdict in verdicts.items():
+            scene = scenes.get(name)
+            found[name] = verdict if scene is None else _localised(verdict, scene, judge_modules(scene, alone))
+            if found[name].outcome == DIFFERS and not found[name].first_divergence:
+                found[name] = msgspec.structs.replace(found[name], first_divergence=_function(replays[name]))
+        return found
+
+    def changed(self, submission: Submission) -> dict[str, list[str]]:
+        starter = starter_files(self.assignment, submission, self.gold.manifest)
+        return changed_parts(starter, submitted_files(self.assignment, submission, starter))
+
+    def excuse_provided(
+        self, submission: Submission, verdicts: dict[str, CaseVerdict], changed: Mapping[str, list[str]]
+    ) -> dict[str, CaseVerdict]:
+        """Cases that agree once the starter's own provided parts are back: all that was written there is right."""
+        starter = starter_files(self.assignment, submission, self.gold.manifest)
+        submitted = submitted_files(self.assignment, submission, starter)
+        bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
+        with tempfile.TemporaryDirectory(prefix="restored-") as folder:
+            placed = restored(submission, starter, submitted, changed, Path(folder))
+            with self.stage(placed) as stage:
+                mended = self._verdicts(stage.replay(bad, RUNS))
+        parts = ", ".join(part for items in changed.values() for part in items)
+        return {
+            name: msgspec.structs.replace(
+                verdict,
+                outcome=PROVIDED_CHANGED,
+                reason=f"{verdict.reason}; it agrees with the provided {parts} put back",
+            )
+            if name in mended and mended[name].outcome == AGREES
+            else verdict
+            for name, verdict in verdicts.items()
+        }
+
+
+def _localised(verdict: CaseVerdict, scene: Scene, modules: list) -> CaseVerdict:  # type: ignore[type-arg]
+    source = first_source(modules)
+    first = (source.name or source.kind) if source else ""
+    if verdict.outcome == DIFFERS and not first:
+        call = first_miss_by_value(scene) if not scene.partners else None
+        first = call.label if call else gradient_divergence(verdict)
+    return msgspec.structs.replace(verdict, modules=tuple(modules), first_divergence=first)
+
+
+def _function(replayed: Replayed) -> str:
+    """Every module is right, so it is what the case calls besides them."""
+    uses = replayed.once.uses
+    return uses[-1] if uses else ""

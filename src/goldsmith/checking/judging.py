@@ -1,0 +1,211 @@
+"""One case judged: what a submission recorded beside gold, in float64 where it ran so, and in its own dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from goldsmith.checking.running import Replayed
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.comparison import Comparison, LeafComparison, compare
+from goldsmith.gold import JUDGED_SECTIONS, GoldCase, Tolerance, leaves_of, numbers_of
+from goldsmith.recording import Failure
+
+SHARPER, FINEST = 0.1, 1e-6
+"""In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which
+right answers differ (an epsilon in clipping) stay. The weakest bug that was ever measured is three times as large."""
+ROUNDING = 30.0
+"""How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug."""
+
+
+def judge_case(
+    gold: GoldCase, replayed: Replayed, *, excused: Callable[[str], bool], overwriting_differs: bool = False
+) -> CaseVerdict:
+    """The verdict on one case, before anything is known about its modules."""
+    verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
+    failed = next((item.failure for item in replayed.attempts.values() if item.failure), None)
+    first = replayed.once
+    late = failed is not None and first.failure is None
+    if failed is not None and not (late and _only_in_float64(replayed)):
+        when = " the second time" if late else ""
+        return msgspec.structs.replace(
+            verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
+        )
+    golds = {"": gold, **gold.variants}
+    judged = [_judge(verdict, name, item, replayed, excused) for name, item in golds.items()]
+    best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
+    return _with_conduct(best, replayed, overwriting_differs)
+
+
+def _only_in_float64(replayed: Replayed) -> bool:
+    return all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
+
+
+def _judge(
+    verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Callable[[str], bool]
+) -> CaseVerdict:
+    expected = leaves_of({key: value for key, value in gold.data.items() if key in JUDGED_SECTIONS})
+    actual, notes = _selected(replayed.leaves("once"), expected)
+    nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
+    if any(expected[path] is not None for path in nothing):
+        text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
+        failure = Failure(kind="none", message=text)
+        return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
+    left_out = [path for path in expected if path not in actual and excused(_weight_name(path))]
+    for path in left_out:
+        del expected[path]
+    if left_out:
+        notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
+    tolerances = {item.path: item.tolerance for item in gold.entry.tensors if item.tolerance is not None}
+    allowed = [path for path in expected if _may_be_nan(gold, path)]
+    natural = compare(actual, expected, tolerances=tolerances, noisy=gold.noisy, equal_nan=allowed)
+    verdict = msgspec.structs.replace(
+        verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
+    )
+    wide, why_not = _in_float64(gold, replayed, expected, tolerances)
+    if wide is None:
+        verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
+        return _decided(verdict, natural.agrees, natural)
+    if wide.agrees and not natural.agrees and _is_rounding(natural):
+        note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
+        return msgspec.structs.replace(
+            verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
+        )
+    if natural.agrees:
+        verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
+        return _decided(verdict, wide.agrees, wide)
+    return _decided(verdict, False, natural)
+
+
+def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison) -> CaseVerdict:
+    if agrees:
+        return verdict
+    worst = comparison.worst
+    reason = f"{shown_path(worst.path)} differs" if worst else "nothing was recorded"
+    return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
+
+
+def shown_path(path: str) -> str:
+    """`output.logits` as its author knows it."""
+    section, _, rest = path.partition(".")
+    return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
+
+
+def _distance(verdict: CaseVerdict) -> float:
+    return max((leaf.excess for leaf in verdict.leaves), default=0.0)
+
+
+def _in_float64(
+    gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], tolerances: Mapping[str, Tolerance]
+) -> tuple[Comparison | None, str]:
+    """The comparison with gold's float64 reference, or why there is none."""
+    attempt = replayed.attempts.get("float64")
+    if not gold.reference or attempt is None:
+        floats = any(tolerance.kind != "exact" for tolerance in tolerances.values())
+        return None, "" if gold.reference or not floats else "gold keeps no float64 reference"
+    if attempt.failure is not None:
+        return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
+    if not attempt.pure:
+        return None, "it computes in a smaller dtype inside a run in float64"
+    wanted = {
+        path: value
+        for path, value in gold.reference.items()
+        if path in expected and path in tolerances and tolerances[path].kind != "exact"
+    }
+    if not wanted:
+        return None, ""
+    selected, _ = _selected(replayed.leaves("float64"), wanted)
+    actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
+    sharper = {path: _sharper(tolerances[path]) for path in wanted}
+    return compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted)), ""
+
+
+def _is_number(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") or (isinstance(leaf, int | float) and not isinstance(leaf, bool))
+
+
+def _sharper(tolerance: Tolerance) -> Tolerance:
+    """What a pin allows was decided by a person; what was measured is measured in float32."""
+    if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
+        return tolerance
+
+    def limit(value: float) -> float:
+        return min(max(value * SHARPER, FINEST), value)
+
+    return msgspec.structs.replace(
+        tolerance,
+        l2=limit(tolerance.l2),
+        max=limit(tolerance.max),
+        noisy_limit=min(max(tolerance.noisy_limit * SHARPER, tolerance.scale * FINEST), tolerance.noisy_limit),
+    )
+
+
+def _is_rounding(natural: Comparison) -> bool:
+    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural.leaves)
+
+
+def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """`actual` with the first of several items where gold has a lone one: extra return values are no fault."""
+    found, notes = dict(actual), []
+    for path in expected:
+        below = [other for other in actual if other.startswith(f"{path}.")]
+        if path in actual or not below:
+            continue
+        head = below[0]
+        if any(other in expected for other in below) or "." in head.removeprefix(f"{path}."):
+            continue
+        found[path] = found[head]
+        for other in below:
+            del found[other]
+        notes.append(f"{shown_path(path)} came as {len(below)} items; the first was judged")
+    return found, notes
+
+
+def _weight_name(path: str) -> str:
+    """`output.weights.lm_head.weight` as `lm_head.weight`, `model_state_dict.x` as `x`."""
+    section, _, rest = path.partition(".")
+    return rest if section == "model_state_dict" else rest.partition(".")[2] or rest
+
+
+def _may_be_nan(gold: GoldCase, path: str) -> bool:
+    names = ("*", *(path[: len(path) - len(tail)] for tail in _tails(path)))
+    return any("nan" in gold.entry.allowed.get(name, {}) for name in names)
+
+
+def _tails(path: str) -> list[str]:
+    parts = path.split(".")
+    return ["", *("." + ".".join(parts[index:]) for index in range(1, len(parts)))]
+
+
+def _dtype(comparison: Comparison) -> str:
+    """The smallest floating dtype among the leaves: the one whose rounding decides."""
+    kinds = {leaf.gold_dtype for leaf in comparison.leaves}
+    return next((kind for kind in ("bfloat16", "float16", "float32", "float64") if kind in kinds), "exact")
+
+
+def _with_conduct(verdict: CaseVerdict, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
+    """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
+    once = replayed.once
+    notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
+    outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
+    if "again" in replayed.attempts:
+        again = compare(replayed.leaves("again"), replayed.leaves("once"), rtol=0, atol=0, equal_nan=True)
+        if not again.agrees:
+            worst = again.worst
+            name = shown_path(worst.path) if worst else ""
+            outcome, kind = DIFFERS, "second-run"
+            reason = f"{name} came out differently the second time"
+            if worst is not None and worst.nan_gold > worst.nan_actual:
+                reason, kind = f"{name} holds memory that nothing was written to", "uninitialised"
+    if once.overwrote:
+        text = f"overwrites its input {', '.join(once.overwrote)}"
+        notes.append(text)
+        if overwriting_differs and outcome == AGREES:
+            outcome, reason, kind = DIFFERS, text, "overwrites"
+    return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
+
+
+def leaf_of(verdict: CaseVerdict, path: str) -> LeafComparison | None:
+    return next((leaf for leaf in verdict.leaves if leaf.path == path), None)

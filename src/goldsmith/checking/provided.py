@@ -1,0 +1,68 @@
+"""Provided parts that a submission changed, and the submission with the starter's own put back.
+
+Whether everything a student wrote is right although the whole differs is not guessed at: it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from goldsmith.checking.submissions import Submission
+from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided
+from goldsmith.gold import Manifest
+
+
+def starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
+    """The starter's Python files as gold knows them; what nobody has any more is left out."""
+    course = assignment.course
+    found = {}
+    for name, digest in manifest.provenance.starter.items():
+        path = course.root / name
+        if path.suffix != ".py" or not path.is_relative_to(assignment.starter):
+            continue
+        inside = path.relative_to(assignment.starter).as_posix()
+        content = path.read_bytes() if path.is_file() else b""
+        if submission.is_tree and _digest(content) != digest:
+            committed = git(course, "show", f"HEAD:./{name}")
+            content = (committed or "").encode("utf-8", "surrogateescape")
+        if _digest(content) == digest:
+            found[inside] = content
+    return found
+
+
+def submitted_files(assignment: Assignment, submission: Submission, starter: Mapping[str, bytes]) -> dict[str, bytes]:
+    """What the submission has in place of each of those files."""
+    if submission.is_tree:
+        paths = {name: assignment.starter / name for name in starter}
+    else:
+        paths = {item.target.as_posix(): item.source for item in submission.placed}
+    return {name: paths[name].read_bytes() for name in starter if name in paths and paths[name].is_file()}
+
+
+def changed_parts(starter: Mapping[str, bytes], submitted: Mapping[str, bytes]) -> dict[str, list[str]]:
+    """The provided parts that are other code in the submission, by file."""
+    found = {name: changed_provided(starter[name], content) for name, content in submitted.items()}
+    return {name: parts for name, parts in found.items() if parts}
+
+
+def restored(
+    submission: Submission,
+    starter: Mapping[str, bytes],
+    submitted: Mapping[str, bytes],
+    changed: Mapping[str, list[str]],
+    folder: Path,
+) -> list[Placement]:
+    """The submission's files with the starter's provided parts back in their place."""
+    placed = {item.target.as_posix(): item for item in submission.placed}
+    for name, parts in changed.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(with_provided(starter[name], submitted[name], parts))
+        placed[name] = Placement(file, Path(name))
+    return list(placed.values())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,219 @@
+"""Running a submission's cases in children that know nothing of gold's outputs, and reading what they left behind.
+
+A child that dies costs the case it was at; the cases after it get a child of their own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.course import Assignment, Placement
+from goldsmith.generation import Options, make_job
+from goldsmith.gold import Gold, mapped, write_payload
+from goldsmith.recording import (
+    ATTEMPT_SUFFIX,
+    TRACE,
+    Attempt,
+    Ending,
+    Failure,
+    Isolated,
+    Job,
+    KeptCase,
+    RunName,
+    Warm,
+    Watcher,
+    run_side_by_side,
+)
+from goldsmith.workspace import Workspace
+
+RUNS: tuple[RunName, ...] = ("once", "again", "float64")
+_GIVEN = ("input", "state_dict")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What one case left behind, by run; a run that never ended has a failure and no arrays."""
+
+    attempts: Mapping[str, Attempt]
+    arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trace: Path | None = None
+
+    @property
+    def once(self) -> Attempt:
+        return self.attempts["once"]
+
+    def leaves(self, run: str) -> dict[str, Any]:
+        """Everything that was recorded in that run, by path."""
+        attempt = self.attempts[run]
+        found = {**attempt.plain, **self.arrays.get(run, {})}
+        return {path: found[path] for path in dict.fromkeys([*attempt.paths, *found]) if path in found}
+
+
+@dataclass
+class Stage:
+    """A workspace with a submission in it, in which its cases can be run as often as need be."""
+
+    assignment: Assignment
+    workspace: Workspace
+    options: Options
+    gold: Gold
+    adapter: bool
+    each: float
+    watcher: Watcher
+    warm: Warm
+    log: str = ""
+    _launches: int = 0
+
+    def replay(self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "") -> dict[str, Replayed]:
+        """Every case in every way; each has an attempt at least for its first run."""
+        pending = list(cases)
+        found: dict[str, Replayed] = {}
+        while pending:
+            job = self._job("replay", kept=self._kept(pending), runs=tuple(runs), layout=layout)
+            ending = self._run(job)
+            ended = _failure(ending, self.each)
+            reached = pending.index(ending.last_case) + 1 if ending.last_case in pending else len(pending)
+            for name in pending[:reached]:
+                found[name] = self._cleaned(_read(Path(job.output, name), runs, ended or _nothing()))
+            pending = pending[reached:] if ended is not None else []
+        return {name: found[name] for name in cases}
+
+    def isolate(self, items: Sequence[Isolated], layout: str = "") -> dict[int, Replayed]:
+        """Modules run alone on gold's inputs, by number."""
+        kept = self._kept(list(dict.fromkeys(item.case for item in items)))
+        job = self._job("isolate", kept=kept, isolated=tuple(items), layout=layout)
+        ended = _failure(self._run(job), self.each) or _nothing()
+        return {item.number: self._cleaned(_read_alone(Path(job.output), item.number, ended)) for item in items}
+
+    def _cleaned(self, replayed: Replayed) -> Replayed:
+        """With files named as the submission's author names them, not as they lie in the workspace."""
+        attempts = {
+            run: item
+            if item.failure is None
+            else msgspec.structs.replace(item, failure=_in_their_words(item.failure, self.workspace))
+            for run, item in replayed.attempts.items()
+        }
+        return dataclasses.replace(replayed, attempts=attempts)
+
+    def _run(self, job: Job) -> Ending:
+        timeout = self.options.timeout + self.each * max(1, len(job.kept))
+        (ending,) = run_side_by_side([job], timeout=timeout, each=self.each, watcher=self.watcher, warm=self.warm)
+        self.log = ending.log_tail
+        return ending
+
+    def _job(self, task: str, **fields: Any) -> Job:
+        self._launches += 1
+        job = make_job(self.assignment, self.workspace, self.options, task=task)
+        adapter = self.workspace.folder / self.assignment.course.config.adapter
+        scratch = self.workspace.scratch / f"launch-{self._launches}"
+        scratch.mkdir()
+        return msgspec.structs.replace(
+            job,
+            output=str(scratch / "out"),
+            scratch=str(scratch),
+            adapter=str(adapter) if self.adapter else "",
+            **fields,
+        )
+
+    def _kept(self, cases: Sequence[str]) -> dict[str, KeptCase]:
+        """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace."""
+        folder = self.workspace.scratch / "given"
+        folder.mkdir(exist_ok=True)
+        found = {}
+        for name in cases:
+            case = self.gold[name]
+            stem = folder / name
+            path = next((item for item in (stem.with_suffix(".pt"), stem.with_suffix(".npz")) if item.exists()), None)
+            if path is None:
+                path = write_payload({key: case.data[key] for key in _GIVEN if key in case.data}, stem)
+            entry = case.entry
+            found[name] = KeptCase(file=str(path), inputs=entry.inputs, models=entry.models, weights=entry.weights)
+        return found
+
+
+def recipe_placements(assignment: Assignment, adapter: Path | None) -> list[Placement]:
+    """The course's own recipe and adapter: a submission cannot bring its own."""
+    config = assignment.course.config
+    found = [Placement(assignment.recipe, Path(config.recipe))]
+    return found + ([Placement(adapter, Path(config.adapter))] if adapter else [])
+
+
+def _read(folder: Path, runs: Sequence[RunName], otherwise: Failure) -> Replayed:
+    attempts: dict[str, Attempt] = {}
+    arrays: dict[str, Mapping[str, Any]] = {}
+    for run in runs:
+        attempt, content = _attempt(folder / run)
+        if attempt is None:
+            attempts[run] = Attempt(failure=otherwise)
+            break
+        attempts[run] = attempt
+        arrays[run] = content
+        if attempt.failure is not None and run == "once":
+            break
+    trace = folder / TRACE
+    return Replayed(attempts, arrays, trace if trace.is_file() else None)
+
+
+def _read_alone(folder: Path, number: int, otherwise: Failure) -> Replayed:
+    attempt, content = _attempt(folder / str(number))
+    return Replayed({"once": attempt or Attempt(failure=otherwise)}, {"once": content})
+
+
+def _attempt(stem: Path) -> tuple[Attempt | None, Mapping[str, Any]]:
+    """What a run wrote down. Nothing that a submission's process has written is believed without being checked."""
+    try:
+        attempt = msgspec.json.decode(stem.with_suffix(ATTEMPT_SUFFIX).read_bytes(), type=Attempt)
+    except OSError:
+        return None, {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Attempt(failure=_unreadable(str(error))), {}
+    file = stem.with_suffix(".safetensors")
+    if attempt.failure is not None or not file.is_file():
+        return attempt, {}
+    try:
+        content = dict(mapped(file))
+        return attempt, content | {path: _as_complex(content[path]) for path in attempt.complex}
+    except (OSError, ValueError, KeyError) as error:
+        return Attempt(failure=_unreadable(str(error))), {}
+
+
+def _in_their_words(failure: Failure, workspace: Workspace) -> Failure:
+    def short(text: str) -> str:
+        return text.replace(f"{workspace.folder}/", "").replace(f"{workspace.root}/", "")
+
+    frames = tuple(msgspec.structs.replace(frame, file=short(frame.file)) for frame in failure.frames)
+    return msgspec.structs.replace(failure, message=short(failure.message), frames=frames)
+
+
+def _as_complex(pairs: Any) -> Any:
+    import numpy as np
+
+    if not isinstance(pairs, np.ndarray) or pairs.shape[-1:] != (2,) or pairs.dtype.kind != "f":
+        raise ValueError("an array is said to be complex and is not stored as pairs")
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+def _unreadable(why: str) -> Failure:
+    return Failure(kind="raised", message=f"what its process left behind cannot be read: {why}")
+
+
+def _nothing() -> Failure:
+    return Failure(kind="exit", message="its process ended without a word")
+
+
+def _failure(ending: Ending, each: float) -> Failure | None:
+    """Why the child did not come to its end, None when it did."""
+    if ending.timed_out:
+        return Failure(kind="timeout", message=f"took longer than {each:g} s", case=ending.last_case)
+    if ending.signal:
+        return Failure(kind="killed", message=f"was killed by {ending.signal}", case=ending.last_case)
+    if ending.result is None:
+        message = f"ended its process early, with exit code {ending.code}"
+        return Failure(kind="exit", message=message, case=ending.last_case)
+    return ending.result.failure

@@ -1,0 +1,106 @@
+"""What is to be checked: the tree as it stands, a folder or file of somebody's, or a git revision."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course import LITTER, Assignment, Placement, git
+from goldsmith.errors import NoSuchSubmission, NothingToCheck, SubmissionLeaves
+
+_CODE = (".py", ".ipynb")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """`placed` takes the starter's place; nothing is placed when the tree itself is checked."""
+
+    name: str
+    placed: tuple[Placement, ...] = ()
+    is_tree: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def open_submission(assignment: Assignment, what: str | None) -> Iterator[Submission]:
+    """The submission that `what` names, as long as this lasts."""
+    if what is None:
+        yield Submission("the tree as it stands", is_tree=True)
+        return
+    path = Path(what)
+    if path.exists():
+        yield _from_path(assignment, path, what)
+        return
+    with tempfile.TemporaryDirectory(prefix="submission-") as folder:
+        if not _extract(assignment, what, Path(folder)):
+            raise NoSuchSubmission(what)
+        yield _from_path(assignment, Path(folder), what)
+
+
+def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
+    if path.is_file():
+        if path.suffix != ".py":
+            raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
+        return Submission(name, (Placement(path.resolve(), Path(path.name)),))
+    folder = _home(assignment, path.resolve())
+    own = {assignment.course.config.recipe, assignment.course.config.adapter}
+    placed = []
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
+            continue
+        if not file.resolve().is_relative_to(folder):
+            raise SubmissionLeaves(name, inside)
+        if file.is_file():
+            placed.append(Placement(file, inside))
+    if not any(item.target.suffix in _CODE for item in placed):
+        raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
+    kept = [file for file in _wanted(assignment) if file not in {str(item.target) for item in placed}]
+    notes = [f"{file} is not in it; the starter's was used" for file in kept]
+    return Submission(name, tuple(placed), notes=tuple(notes))
+
+
+def _home(assignment: Assignment, folder: Path) -> Path:
+    """Where in a folder the assignment's files are: right there, at their place in a course, or one level down."""
+    wanted = set(_wanted(assignment))
+    course = assignment.course
+    candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
+    inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
+    if len(inside) == 1 and inside[0].is_dir():
+        candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
+    for candidate in candidates:
+        if candidate.is_dir() and wanted & {item.name for item in candidate.iterdir()}:
+            return candidate.resolve()
+    return folder
+
+
+def _wanted(assignment: Assignment) -> list[str]:
+    """The starter's own Python files, which a submission would have."""
+    own = {assignment.course.config.recipe, assignment.course.config.adapter}
+    return sorted(item.name for item in assignment.starter.glob("*.py") if item.name not in own)
+
+
+def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
+    """The assignment's files as they are in `revision`; whether there is such a thing."""
+    course = assignment.course
+    if revision.startswith("-") or git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
+        return False
+    prefix = git(course, "rev-parse", "--show-prefix")
+    place = f"{(prefix or '').strip()}{course.relative(assignment.starter).as_posix()}"
+    archive = folder.with_suffix(".tar")
+    try:
+        with archive.open("wb") as file:
+            command = ["git", "-C", str(course.root), "archive", "--format=tar", f"{revision}:{place}"]
+            run = subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL)
+        if run.returncode:
+            raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
+        with tarfile.open(archive) as content:
+            content.extractall(folder, filter="data")
+    finally:
+        archive.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,167 @@
+"""Traces of gold and of a submission beside each other: which module is which, and what went in and came out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goldsmith.gold import Bfloat16, mapped
+
+CLOSE = 5e-5
+"""How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
+float32 in a deep model, and far below what a bug does."""
+
+Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One module called once. `end` is the position after the last call inside it."""
+
+    position: int
+    end: int
+    model: str
+    module: str
+    kind: str
+    own: bool
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    form: Any
+
+    @property
+    def label(self) -> str:
+        return self.module or self.kind
+
+
+def read_calls(path: Path) -> list[Call]:
+    """The calls of a trace's first pass through its models; raises ValueError when it cannot be read."""
+    content = mapped(path)
+    try:
+        index = json.loads(content.metadata["goldsmith"])
+        first = _first_pass(index)
+        tensors = {name: _numbers(value) for name, value in content.items()}
+        return [
+            Call(
+                position=number,
+                end=_end(first, number),
+                model=str(entry["model"]),
+                module=str(entry["module"]),
+                kind=str(entry["class"]),
+                own=bool(entry.get("own", True)),
+                inputs=tuple(tensors[name] for name in entry["inputs"]),
+                outputs=tuple(tensors[name] for name in entry.get("outputs", ())),
+                form=entry.get("form"),
+            )
+            for number, entry in enumerate(first)
+        ]
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path.name} is no trace: {error!r}") from None
+
+
+def _first_pass(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first call of each model from outside, with all that happened inside it."""
+    calls: dict[str, int] = {}
+    for entry in index:
+        calls.setdefault(entry["model"], entry["call"])
+    return [entry for entry in index if entry["call"] == calls[entry["model"]]]
+
+
+def _end(entries: Sequence[Mapping[str, Any]], number: int) -> int:
+    depth = entries[number]["depth"]
+    return next((at for at in range(number + 1, len(entries)) if entries[at]["depth"] <= depth), len(entries))
+
+
+def _numbers(value: Any) -> Any:
+    import numpy as np
+
+    if isinstance(value, Bfloat16):
+        return (value.bits.astype(np.uint32) << 16).view(np.float32)
+    return value
+
+
+def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
+    """In the order in which they came to their end: what is inside a module comes before it."""
+    yield from sorted(calls, key=lambda call: (call.end, -call.position))
+
+
+# --- which module is which ------------------------------------------------------------------------------------------
+
+
+def module_names(pairs: Pairs, gold: Sequence[Call], theirs: Sequence[Call]) -> dict[str, str]:
+    """Gold's modules by name with theirs, from the weights that were found to belong together."""
+    votes: dict[str, Counter[str]] = {}
+    for mine, other in pairs:
+        start = 0 if len(mine) == len(other) == 1 else 1
+        for one in mine:
+            for two in other:
+                _vote(votes, one, two, start)
+    there = {call.module for call in theirs}
+    names = {name: count.most_common(1)[0][0] for name, count in votes.items()}
+    found = {name: other for name, other in names.items() if other in there}
+    found[""] = ""
+    for call in sorted(gold, key=lambda item: item.module.count(".")):
+        if call.module in found:
+            continue
+        above, _, last = call.module.rpartition(".")
+        same = f"{found[above]}.{last}" if found.get(above) else last
+        if above in found and same in there:
+            found[call.module] = same
+        elif call.module in there and call.module not in found.values():
+            found[call.module] = call.module
+    return found
+
+
+def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> None:
+    """The modules that two weights lie in belong together, and so do those around them, level by level."""
+    mine, other = one.split(".")[:-1], two.split(".")[:-1]
+    for level in range(start, min(len(mine), len(other))):
+        name, its = ".".join(mine[: len(mine) - level]), ".".join(other[: len(other) - level])
+        votes.setdefault(name, Counter())[its] += 1
+
+
+# --- what is the same -----------------------------------------------------------------------------------------------
+
+
+def distance(actual: Any, gold: Any) -> float:
+    """How far `actual` is off, over the size of `gold`; infinite where they cannot be compared."""
+    import numpy as np
+
+    if actual.shape != gold.shape:
+        return np.inf
+    if gold.dtype.kind in "iub" or actual.dtype.kind in "iub":
+        return 0.0 if np.array_equal(actual, gold) else np.inf
+    wide = np.complex128 if "c" in (gold.dtype.kind, actual.dtype.kind) else np.float64
+    one, two = np.asarray(actual, dtype=wide), np.asarray(gold, dtype=wide)
+    finite = np.isfinite(two)
+    if not np.array_equal(finite, np.isfinite(one)) or not np.array_equal(one[~finite], two[~finite], equal_nan=True):
+        return np.inf
+    gap, size = np.linalg.norm((one - two)[finite]), np.linalg.norm(two[finite])
+    return float(gap / size) if size else (0.0 if not gap else np.inf)
+
+
+def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
+    """The largest distance of any of gold's tensors from its nearest counterpart; extra ones are no fault."""
+    if not gold:
+        return 0.0
+    rest = list(actual)
+    worst = 0.0
+    for tensor in gold:
+        near = sorted((distance(item, tensor), number) for number, item in enumerate(rest))
+        if not near:
+            return float("inf")
+        worst = max(worst, near[0][0])
+        del rest[near[0][1]]
+    return worst
+
+
+def holds_the_same(actual: Any, gold: Any) -> bool:
+    """Whether two tensors hold the same numbers, in whatever order and shape."""
+    import numpy as np
+
+    if actual.size != gold.size or actual.dtype.kind not in "fc" or gold.dtype.kind not in "fc":
+        return False
+    return distance(np.sort(actual, axis=None), np.sort(gold, axis=None)) <= CLOSE

@@ -1,0 +1,88 @@
+"""`goldsmith check`: replay one implementation against the gold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    open_course,
+    shown_errors,
+    watching,
+)
+
+
+def check(
+    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    submission: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help="A folder, a file or a git revision; without, the tree as it stands."),
+    ] = None,
+    cases: Annotated[
+        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="As a comment to a student, in Markdown, on standard output.")
+    ] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show gold's values in the Markdown, too.")] = False,
+    adapter: Annotated[
+        Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds for each case.")] = None,
+    device: Annotated[str, typer.Option("--device", metavar="D", help="Where models run.")] = "cpu",
+    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Check against gold that is stale.")] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Run the recipe on another implementation, with the gold's inputs and weights, and say what is wrong with it:
+    which part, whether it is the source or a victim, how far off, where, and what it looks like.
+
+    It runs in a private copy, in a process of its own that never sees the gold's outputs; nothing is written.
+
+    Examples: `goldsmith check scratch-1`, `goldsmith check scratch-1 submissions/ada`,
+    `goldsmith check scratch-1 origin/ada --markdown`.
+
+    Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run.
+    """
+    verdicts: list[dict[str, object]] = []
+    with shown_errors("check", as_json=json, debug=debug, subjects="submissions"):
+        from goldsmith.checking import Request, open_submission
+        from goldsmith.checking import check as judge
+        from goldsmith.generation import Options
+
+        chosen = open_course(course).assignment(assignment)
+        config = chosen.course.config
+        with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:
+            request = Request(
+                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout, device=device),
+                each=timeout or config.case_timeout,
+                cases=tuple(cases or ()),
+                adapter=adapter,
+                allow_stale=allow_stale,
+                watcher=watcher,
+            )
+            verdict = judge(chosen, opened, request)
+        if json:
+            from goldsmith.report import report
+
+            verdicts.append(verdict.plain())
+            print(report("check", verdict.exit_code == 0, "submissions", verdicts))
+        elif markdown:
+            from goldsmith.report import verdict_markdown
+
+            print(verdict_markdown(verdict, reveal=reveal))
+        else:
+            from rich.console import Console
+
+            from goldsmith.report import show_verdict
+
+            show_verdict(Console(no_color=no_color or None), verdict)
+    raise typer.Exit(verdict.exit_code)

@@ -1,0 +1,59 @@
+"""Parts that students are given as they are: which of them somebody's file has changed, and how to put them back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from goldsmith.course.drift import Function, ParsedFile, code_of, parse
+
+
+def changed_provided(starter: bytes, other: bytes) -> list[str]:
+    """The functions and methods that `starter` provides and that are gone from `other`, or are other code there."""
+    mine, theirs = parse(starter), parse(other)
+    if mine is None or theirs is None:
+        return []
+    found = dict(_functions(theirs))
+    return [
+        name
+        for name, node in _functions(mine)
+        if mine.is_provided(node) and (name not in found or code_of(found[name]) != code_of(node))
+    ]
+
+
+def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:
+    """`other` with these of its parts as the starter has them; what it lacks is put at its class's or file's end."""
+    mine, theirs = parse(starter), parse(other)
+    if mine is None or theirs is None:
+        return other
+    lines = other.decode("utf-8").splitlines()
+    given, standing = dict(_functions(mine)), dict(_functions(theirs))
+    edits: list[tuple[int, int, list[str]]] = []
+    for name in parts:
+        text = mine.lines[_start(given[name]) : given[name].end_lineno]
+        if name in standing:
+            edits.append((_start(standing[name]), standing[name].end_lineno or 0, text))
+            continue
+        owner = theirs.parts.get(name.partition(".")[0]) if "." in name else None
+        if "." in name and owner is None:
+            continue
+        end = len(lines) if owner is None else owner.end_lineno or len(lines)
+        edits.append((end, end, ["", *text]))
+    for start, end, text in sorted(edits, key=lambda edit: edit[0], reverse=True):
+        lines[start:end] = text
+    return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def _functions(module: ParsedFile) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for name, node in module.parts.items():
+        if isinstance(node, Function):
+            yield name, node
+        elif isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, Function):
+                    yield f"{name}.{item.name}", item
+
+
+def _start(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The line before the first, decorators included."""
+    return min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1

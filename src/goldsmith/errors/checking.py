@@ -1,0 +1,94 @@
+"""What can keep an implementation from being checked at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class NoSuchSubmission(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+
+    def sentence(self) -> str:
+        return f"{self.name} is neither a file, nor a folder, nor a git revision of this course."
+
+
+@dataclass(eq=False)
+class NothingToCheck(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    problem: str
+    wanted: Sequence[str]
+
+    def sentence(self) -> str:
+        return f"{self.name} cannot be checked: {self.problem}. A submission has {', '.join(self.wanted) or 'code'}."
+
+
+@dataclass(eq=False)
+class SubmissionLeaves(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    link: Path
+
+    def sentence(self) -> str:
+        return f"{self.name} holds a link, {self.link}, that leads out of it. Put the file itself there."
+
+
+@dataclass(eq=False)
+class BadAdapter(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    file: Path
+    problem: str
+
+    def sentence(self) -> str:
+        return f"the adapter {self.file} cannot be used: {self.problem}. docs/adapters.md shows how to write one."
+
+
+@dataclass(eq=False)
+class NoGold(GoldsmithError):
+    outcome: ClassVar[str] = "missing"
+    assignment: str
+
+    def sentence(self) -> str:
+        return f"there is no gold for {self.assignment}; make it with `goldsmith generate {self.assignment}`."
+
+
+@dataclass(eq=False)
+class StaleGold(GoldsmithError):
+    outcome: ClassVar[str] = "stale"
+    assignment: str
+    reasons: Sequence[str]
+
+    def sentence(self) -> str:
+        more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
+        return (
+            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}. "
+            f"Make it anew with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
+        )
+
+
+@dataclass(eq=False)
+class NotReplayed(GoldsmithError):
+    assignment: str
+
+    def sentence(self) -> str:
+        return (
+            f"the recipe of {self.assignment} is a script without cases, so nothing can be replayed. "
+            "Write it with @goldsmith.case (docs/recipes.md)."
+        )
+
+
+@dataclass(eq=False)
+class NoSuchCase(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    known: Sequence[str]
+
+    def sentence(self) -> str:
+        return f"there is no case {self.name}; there are {', '.join(self.known)}."

@@ -1,0 +1,51 @@
+"""What stands in the recipe for a part that a submission does not have, or that could not be imported.
+
+One missing part must fail the cases that use it, and no other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+_BETWEEN = (str(Path(__file__).with_name("imports.py")), importlib.__file__)
+
+
+class PartMissing(Exception):
+    """A case used a part that is not there. `part` is its name, the cause what kept it from being imported."""
+
+    def __init__(self, part: str, cause: BaseException | None) -> None:
+        self.part, self.cause = part, cause
+        super().__init__(f"{part} is missing" if cause is None else f"{part} could not be imported")
+
+
+class Absent:
+    """Does nothing but say so when it is used."""
+
+    def __init__(self, part: str, cause: BaseException | None = None) -> None:
+        self.__dict__["_why"] = (part, cause)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise PartMissing(*self.__dict__["_why"])
+
+    __call__ = __getitem__ = __iter__ = __enter__ = __add__ = __mul__ = __len__ = __bool__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._refuse()
+
+
+def asked_by(file: str, *, depth: int = 1) -> bool:
+    """Whether the code that asks for a module or a name of it, behind the import system and us, is in `file`."""
+    frame = sys._getframe(depth + 1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name == file:
+            return True
+        if not name.startswith("<frozen importlib") and name not in _BETWEEN:
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return False

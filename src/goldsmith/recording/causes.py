@@ -1,0 +1,114 @@
+"""Why a replayed case did not come to its end, told apart by *where* the error arose."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import traceback
+from types import FrameType, TracebackType
+
+from goldsmith.recording.absent import PartMissing
+from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.protocol import Failure, FailureKind, Frame, Job
+from goldsmith.recording.transplant import CannotPlace
+
+_DEVICES = re.compile(
+    r"not compiled with CUDA|NVIDIA driver|CUDA error|no CUDA|CUDA is not available|No CUDA GPUs|"
+    r"on a CUDA device|PyTorch is not linked with support for \w+ devices|MPS backend|not compiled with MPS",
+    re.I,
+)
+_CALLS = re.compile(
+    r"missing \d+ required|takes \d+ positional|takes from|unexpected keyword|multiple values for argument"
+)
+
+
+def cause_of(error: BaseException, job: Job, case: str | None, returned_none: str | None = None) -> Failure:
+    """What kept `case` from ending. `returned_none` names the last module that returned nothing."""
+    if isinstance(error, PartMissing):
+        return _missing_part(error, job, case)
+    frames = _frames(error, job)
+    kind, message = _kind_of(error, job, frames, returned_none)
+    text = message.encode("utf-8", "replace").decode()
+    return Failure(kind=kind, message=text[:2000], case=case, frames=frames)
+
+
+def _missing_part(error: PartMissing, job: Job, case: str | None) -> Failure:
+    if error.cause is None:
+        return Failure(kind="import", message=f"{error.part} is not in the submission", case=case)
+    why = cause_of(error.cause, job, case)
+    kind: FailureKind = why.kind if why.kind in ("exit", "device") else "import"
+    return Failure(kind=kind, message=why.message, case=case, frames=why.frames)
+
+
+def _kind_of(
+    error: BaseException, job: Job, frames: tuple[Frame, ...], returned_none: str | None
+) -> tuple[FailureKind, str]:
+    words = _in_words(error)
+    if isinstance(error, CannotPlace):
+        return "weights", str(error)
+    if isinstance(error, RecipeMisuse):
+        return "raised", str(error)
+    if isinstance(error, SystemExit):
+        return "exit", f"sys.exit({error.code!r})"
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "out of memory" in str(error):
+        return "memory", words
+    if isinstance(error, NotImplementedError) and frames and _raises(frames[-1]):
+        return "stub", f"{frames[-1].function} is not written yet"
+    if _DEVICES.search(str(error)) or _in_torch_cuda(error):
+        return "device", words
+    if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
+        name = returned_none or _nothing_at(error, job)
+        if name:
+            return "none", f"{name} returned None; is a `return` missing?"
+    if isinstance(error, TypeError) and _CALLS.search(str(error)) and frames and frames[-1].file == job.recipe:
+        return "call", words
+    return "raised", words
+
+
+def _frames(error: BaseException, job: Job) -> tuple[Frame, ...]:
+    """The frames in the workspace: neither torch's nor ours help its author."""
+    return tuple(
+        Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(job.root)
+    )
+
+
+def _raises(frame: Frame) -> bool:
+    """Whether that line is a `raise` of its own: torch raises NotImplementedError, too, for what a device lacks."""
+    try:
+        (statement,) = ast.parse(linecache.getline(frame.file, frame.line).strip()).body
+    except (SyntaxError, ValueError):
+        return frame.text.strip().startswith("raise")
+    return isinstance(statement, ast.Raise)
+
+
+def _in_torch_cuda(error: BaseException) -> bool:
+    last = [frame.filename for frame in traceback.extract_tb(error.__traceback__)][-1:]
+    return bool(last) and "/torch/cuda/" in last[0]
+
+
+def _nothing_at(error: BaseException, job: Job) -> str | None:
+    """The variable of the recipe that is None where the recipe itself stumbled over it."""
+    frame = _last_frame(error.__traceback__)
+    if frame is None or frame.f_code.co_filename != job.recipe:
+        return None
+    line = linecache.getline(job.recipe, frame.f_lineno)
+    nothing = [name for name, value in frame.f_locals.items() if value is None and re.search(rf"\b{name}\b", line)]
+    return f"what the recipe calls `{nothing[0]}`: the part it came from" if nothing else None
+
+
+def _last_frame(trace: TracebackType | None) -> FrameType | None:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame if trace else None
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
+    try:
+        return "".join(traceback.format_exception_only(error)).strip()
+    except Exception:
+        return type(error).__name__

@@ -1,0 +1,280 @@
+"""Replaying: every case run on somebody else's implementation, with gold's inputs and weights, never gold's outputs.
+
+Each run of each case is written down as soon as it has ended, so that a crash in one costs no other. What comes out is
+arrays and JSON; what it is worth is decided by a process that never imports this code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar
+
+import msgspec
+
+from goldsmith.gold import JUDGED_SECTIONS, is_array, is_tensor, leaf_facts, leaves_of, read_payload, walk, write_trace
+from goldsmith.recording.absent import Absent
+from goldsmith.recording.cases import Case
+from goldsmith.recording.causes import cause_of
+from goldsmith.recording.given import Given
+from goldsmith.recording.models import is_module
+from goldsmith.recording.precision import Purity, in_float64, widened
+from goldsmith.recording.protocol import ATTEMPT_SUFFIX, TRACE, Attempt, Job, RunName
+from goldsmith.recording.registry import CaseDefinition
+from goldsmith.recording.rules import Adapter, read_adapter
+from goldsmith.recording.seeding import seed_everything
+from goldsmith.recording.session import Session
+
+T = TypeVar("T")
+
+
+class ReplaySession(Session):
+    """Runs the cases it was given in every way it was asked for; fails with none of them."""
+
+    def __init__(self, job: Job, **options: Any) -> None:
+        super().__init__(Path(job.output), kept=job.kept, **options)
+        self.job = job
+        self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
+
+    def run(self, definitions: Sequence[CaseDefinition]) -> None:
+        _adapt_recipe(self.adapter)
+        chosen = [item for item in definitions if item.name in self._kept]
+        for number, definition in enumerate(chosen, start=1):
+            self.current = definition.name
+            self._on_case(definition.name, number, len(chosen))
+            for run in self.job.runs:
+                attempt = self._attempt(definition, run)
+                if attempt.failure is not None and run == "once":
+                    break
+        self.current = None
+        self.ran = len(definitions)
+
+    def _attempt(self, definition: CaseDefinition, run: RunName) -> Attempt:
+        """One run of one case, written down whatever becomes of it."""
+        folder = self.output / definition.name
+        folder.mkdir(parents=True, exist_ok=True)
+        purity, started = Purity(), time.monotonic()
+        case = self.case_for(definition, run)
+        arrays: dict[str, Any] = {}
+        try:
+            with _circumstances(run) as purity:
+                definition.function(case)
+            payload, tracer = case.finish()
+            leaves = leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
+            arrays, pairs = _arrays(leaves)
+            plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
+            attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
+            if run == "once" and tracer.tensors:
+                write_trace(tracer.tensors, tracer.index, folder / TRACE)
+        except (Exception, SystemExit) as error:
+            attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
+        attempt = msgspec.structs.replace(
+            attempt,
+            **case.observations(),
+            uses=tuple(_parts_used(definition.function, self.job.folder)),
+            pure=purity.pure,
+            seconds=time.monotonic() - started,
+        )
+        write_attempt(attempt, arrays, folder / run)
+        return attempt
+
+    def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
+        seed_everything(self.seed, threads=self.threads)
+        kept = self._kept[definition.name]
+        precision = "float64" if run == "float64" else None
+        given = Given.from_payload(
+            read_payload(Path(kept.file)),
+            kept,
+            change=_widen if precision else _as_it_is,
+            precision=precision,
+            adapter=self.adapter,
+            layout=self.job.layout,
+        )
+        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "once")
+
+
+class ReplayCase(Case):
+    """A case in the hands of somebody else's implementation: it watches what is done to what it gave away."""
+
+    def __init__(self, definition: CaseDefinition, seed: int, device: str, given: Given, *, tracing: bool) -> None:
+        super().__init__(definition, seed, device, given)
+        self._adapter = given.adapter
+        self._tracing = tracing
+        self._handed: dict[str, Any] = {}
+        self._aliased: list[str] = []
+
+    @property
+    def returned_none(self) -> str | None:
+        return self._tracer.returned_none
+
+    def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
+        model = super().model(factory, *args, **options)
+        return adapt_calls(model, self._adapter)
+
+    def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
+        value = super().input(name, make, **options)
+        self._handed[name] = value
+        return value
+
+    def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
+        """Whatever it is: the comparison says what is wrong with it."""
+        given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
+        shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
+        self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
+        self._keep(name, value)
+
+    def observations(self) -> dict[str, Any]:
+        """What is worth knowing about this run besides its outputs."""
+        changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
+        notes = [note for settled in self._settled for note in settled.notes]
+        names = {id(settled.model): name for name, settled in zip(self._settled_names, self._settled, strict=True)}
+        return {
+            "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
+            "overwrote": tuple(changed),
+            "placed": {
+                names[id(settled.model)]: tuple((item.gold, item.theirs) for item in settled.placed)
+                for settled in self._settled
+            },
+        }
+
+
+def adapt_calls(model: T, adapter: Adapter) -> T:
+    """The model, called the way the course's adapter says its kind is called."""
+    rule = adapter.calls.get(type(model).__name__)
+    if rule is not None and is_module(model):
+        model.forward = functools.partial(rule, model.forward)
+    return model
+
+
+def write_attempt(attempt: Attempt, arrays: Mapping[str, Any], stem: Path) -> None:
+    """Arrays first: a run counts as ended only once its JSON is there."""
+    if arrays:
+        _write_arrays(arrays, stem.with_suffix(".safetensors"))
+    partial = stem.with_suffix(".partial")
+    partial.write_bytes(msgspec.json.encode(attempt))
+    partial.replace(stem.with_suffix(ATTEMPT_SUFFIX))
+
+
+def _write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        from safetensors.numpy import save_file
+
+        save_file({name: array.copy() for name, array in arrays.items()}, path)
+        return
+    from safetensors.torch import save_file as save_tensors
+
+    tensors = {name: item if is_tensor(item) else torch.from_numpy(item) for name, item in arrays.items()}
+    save_tensors({name: item.contiguous().clone() for name, item in tensors.items()}, path)
+
+
+def _arrays(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arrays among them, and which of those are complex, which no file of theirs can hold but as pairs."""
+    arrays = {path: leaf for path, leaf in leaves.items() if is_array(leaf)}
+    pairs = []
+    for path, leaf in arrays.items():
+        if is_tensor(leaf) and leaf.is_complex():
+            arrays[path] = sys.modules["torch"].view_as_real(leaf.resolve_conj())
+            pairs.append(path)
+        elif not is_tensor(leaf) and leaf.dtype.kind == "c":
+            arrays[path] = leaf.view(leaf.real.dtype).reshape(*leaf.shape, 2)
+            pairs.append(path)
+    return arrays, tuple(pairs)
+
+
+@contextlib.contextmanager
+def _circumstances(run: RunName) -> Iterator[Purity]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield Purity()
+    elif run == "float64":
+        with in_float64(torch) as purity:
+            yield purity
+    else:
+        before = torch.utils.deterministic.fill_uninitialized_memory
+        torch.utils.deterministic.fill_uninitialized_memory = run == "once"
+        try:
+            yield Purity()
+        finally:
+            torch.utils.deterministic.fill_uninitialized_memory = before
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+def _widen(array: Any) -> Any:
+    if is_tensor(array):
+        return widened(array, sys.modules["torch"])
+    return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
+
+
+def _adapt_recipe(adapter: Adapter) -> None:
+    """Put the adapter's parts where the recipe has the submission's own."""
+    recipe = sys.modules["__main__"].__dict__
+    for name, stand_in in adapter.parts.items():
+        module_name, _, part = name.rpartition(".")
+        module = sys.modules.get(module_name)
+        theirs = getattr(module, part, None)
+        if theirs is None or isinstance(theirs, Absent):
+            continue
+        adapted = functools.partial(stand_in, theirs)
+        for key, value in list(recipe.items()):
+            if value is theirs:
+                recipe[key] = adapted
+            elif value is module:
+                recipe[key] = _with_part(module, part, adapted)
+
+
+def _with_part(module: Any, part: str, adapted: Any) -> ModuleType:
+    """A module like `module`, seen from the recipe only, with one part adapted."""
+    copy = ModuleType(module.__name__)
+    copy.__dict__.update(module.__dict__)
+    setattr(copy, part, adapted)
+    return copy
+
+
+def _parts_used(function: Any, folder: str, seen: set[str] | None = None) -> Iterator[str]:
+    """The assignment's functions that a case speaks of, directly or through functions of the recipe."""
+    seen = set() if seen is None else seen
+    for name in _names_in(function.__code__):
+        value = function.__globals__.get(name)
+        value = value.args[0] if isinstance(value, functools.partial) and value.args else value
+        if name in seen or value is None:
+            continue
+        seen.add(name)
+        if isinstance(value, FunctionType) and value.__code__.co_filename == function.__code__.co_filename:
+            yield from _parts_used(value, folder, seen)
+        elif callable(value) and not _is_module_class(value) and _file_of(value).startswith(folder):
+            yield name
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _is_module_class(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, type) and issubclass(value, torch.nn.Module)
+
+
+def _file_of(value: Any) -> str:
+    return str(getattr(sys.modules.get(getattr(value, "__module__", "")), "__file__", "") or "")
+
+
+def _storage(leaf: Any) -> int | None:
+    if is_tensor(leaf) and leaf.numel():
+        return int(leaf.untyped_storage().data_ptr())
+    return int(leaf.__array_interface__["data"][0]) if is_array(leaf) and leaf.size else None
+
+
+def _digest(value: Any) -> list[str]:
+    return [leaf_facts("", leaf).sha256 for _, leaf in walk(value, "") if is_array(leaf)]

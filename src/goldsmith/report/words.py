@@ -1,0 +1,198 @@
+"""The words of a verdict, the same in every rendering. Gold's values are among them only when asked for."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+
+from goldsmith.checking import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+    PartVerdict,
+    Verdict,
+)
+from goldsmith.comparison import LeafComparison
+
+OUTCOMES = {AGREES: "agrees", DIFFERS: "differs", COULD_NOT_RUN: "could not run", PROVIDED_CHANGED: "provided changed"}
+_PREFIX = {
+    "import": "could not be imported: ",
+    "device": "it asks for a device that is not here: ",
+    "call": "it is called differently: ",
+    "exit": "it left early: ",
+}
+
+
+def headline(verdict: Verdict) -> str:
+    """The answer, in one sentence."""
+    count = Counter(case.outcome for case in verdict.cases)
+    total = len(verdict.cases)
+    cases = f"{total} case{'' if total == 1 else 's'}"
+    if verdict.outcome == AGREES:
+        return f"agrees with the gold of {verdict.assignment} in {'its only case' if total == 1 else f'all {cases}'}"
+    if verdict.outcome == PROVIDED_CHANGED:
+        parts = ", ".join(verdict.provided)
+        return f"everything written is right, but provided code was changed: {parts}"
+    if verdict.outcome == COULD_NOT_RUN:
+        first = next(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
+        some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
+        return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why(first)}"
+    where = f"{count[DIFFERS]} of {cases}"
+    if not verdict.first_divergence:
+        return f"differs in {where}"
+    return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
+
+
+def _why(case: CaseVerdict) -> str:
+    return _PREFIX.get(case.kind, "") + one_line(case.reason).rstrip(".")
+
+
+def first_wrong(verdict: Verdict) -> str:
+    """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name."""
+    name = verdict.first_divergence
+    kinds = {module.name: module.kind for case in verdict.cases for module in case.modules}
+    return f"{name} ({kinds[name]})" if kinds.get(name) else name
+
+
+def case_sentence(case: CaseVerdict) -> str:
+    """What is wrong with a case, or nothing."""
+    if case.outcome == AGREES:
+        return f"met {case.met}" if case.met else ""
+    if case.outcome == COULD_NOT_RUN:
+        return _why(case)
+    worst = case.worst
+    if case.kind != "values" or worst is None:
+        return one_line(case.reason)
+    more = sum(not leaf.agrees for leaf in case.leaves) - 1
+    others = f", and {more} more" if more > 0 else ""
+    return f"{leaf_name(worst)} {how_far(worst)}{others}"
+
+
+def how_far(leaf: LeafComparison) -> str:
+    match leaf.problem:
+        case "shape":
+            return f"has shape {list(leaf.actual_shape)}, not {list(leaf.gold_shape)}"
+        case "dtype":
+            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
+        case "missing":
+            return "is missing"
+        case "extra":
+            return "is not in the gold"
+        case "type":
+            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
+        case "nan" | "inf":
+            return f"holds {leaf.nan_actual} NaN and {leaf.inf_actual} infinite values"
+    if leaf.elements <= 1 or not math.isfinite(leaf.relative):
+        return "is another value"
+    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+        return f"differs in {leaf.mismatched} of {leaf.elements} elements"
+    return f"is off by {size_words(leaf.relative)}"
+
+
+def size_words(relative: float) -> str:
+    return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
+
+
+def leaf_name(leaf: LeafComparison) -> str:
+    section, _, rest = leaf.path.partition(".")
+    return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
+
+
+def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
+    """What is known about a leaf that differs, a line each."""
+    lines = []
+    if leaf.problem == "values" and leaf.elements > 1:
+        if leaf.mismatched:
+            over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
+            lines.append(f"{leaf.mismatched} of {leaf.elements} elements are beyond tolerance{over}")
+        else:
+            lines.append(f"no element alone, but the whole is {leaf.excess:.3g} times as far off as allowed")
+    if leaf.where:
+        lines.append(f"where: {leaf.where}")
+    if leaf.guess:
+        lines.append(f"it looks like this: {leaf.guess} (checked)")
+    if leaf.index is not None and leaf.actual is not None:
+        gold = f", gold {_number(leaf.gold)}" if reveal else ""
+        lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
+    elif leaf.actual is not None and leaf.problem == "values":
+        lines.append(f"it is {_number(leaf.actual)}" + (f", gold is {_number(leaf.gold)}" if reveal else ""))
+    sizes = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
+    sizes += [f"{name} {value:.3g}" for name, value in (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone)) if value]
+    if sizes and reveal:
+        lines.append(f"{sizes[0]}; would pass with {' or '.join(sizes[1:])} alone" if len(sizes) > 1 else sizes[0])
+    return lines
+
+
+def part_sentence(part: PartVerdict) -> str:
+    if part.outcome == AGREES:
+        return "on gold's own inputs" if part.alone else ""
+    return f"at {part.where}" if part.where else ""
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def ended(sentence: str) -> str:
+    return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def module_lines(case: CaseVerdict) -> list[str]:
+    """Sources and victims of one case, one line for each kind of module, in the order in which they ran."""
+    lines = []
+    sources: dict[str, list[ModuleVerdict]] = {}
+    for module in case.modules:
+        if module.source or module.outcome == COULD_NOT_RUN:
+            sources.setdefault(module.kind, []).append(module)
+    for kind, found in sources.items():
+        first = found[0]
+        name = f"{first.name} ({kind})" if first.name else kind
+        more = f", and {len(found) - 1} more of its kind" if len(found) > 1 else ""
+        if first.outcome == COULD_NOT_RUN:
+            lines.append(f"{name} could not run alone{more}: {one_line(first.why)}")
+            continue
+        far = first.relative is not None and math.isfinite(first.relative)
+        off = f", by {size_words(first.relative)}" if far and first.relative is not None else ""
+        given = "gold's own" if first.alone else "the right"
+        why = f": {first.why}" if first.why else ""
+        lines.append(f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}")
+    right = dict.fromkeys(item.kind for item in case.modules if item.alone and item.outcome == AGREES and item.own)
+    fine = [kind for kind in right if kind not in sources]
+    if fine:
+        lines.append(f"right on gold's own inputs: {', '.join(fine)}")
+    return lines
+
+
+def notes_of(verdict: Verdict) -> list[str]:
+    """Everything worth a remark, with the cases that it is about unless it is about all of them."""
+    found: dict[str, list[str]] = {}
+    for case in verdict.cases:
+        for note in case.notes:
+            found.setdefault(note, []).append(case.name)
+    notes = list(verdict.notes)
+    for note, names in found.items():
+        some = f" ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})" if len(names) < len(verdict.cases) else ""
+        notes.append(note + some)
+    if verdict.provided and verdict.outcome != PROVIDED_CHANGED:
+        notes.append(f"provided code is not as it was given: {', '.join(verdict.provided)}")
+    return notes
+
+
+def next_step(verdict: Verdict) -> str:
+    """What to do now, as a command where there is one."""
+    bad = next((case for case in verdict.cases if case.outcome == verdict.outcome), None)
+    if verdict.outcome == AGREES or bad is None:
+        return ""
+    if bad.kind == "weights":
+        return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
+    case = verdict.first_case or bad.name
+    tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
+    return f"goldsmith check {verdict.assignment}{tail} --case {case}"

@@ -1,0 +1,330 @@
+"""`goldsmith check`: other implementations replayed against the gold, and what people read about them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checking import SOLUTION, STARTER, check, checked_course, hand_in, judge
+from courses import CourseOnDisk
+from goldsmith.checking import Verdict
+from goldsmith.recording import Warm, warm_process
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    """One course for all tests here: a check writes nothing into it."""
+    return checked_course(tmp_path_factory.mktemp("check") / "course")
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    with warm_process(torch=False) as process:
+        yield process
+
+
+def outcomes(verdict: Verdict) -> dict[str, str]:
+    return {case.name: case.outcome for case in verdict.cases}
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def test_right_work_agrees_and_nothing_in_the_course_changes(course: CourseOnDisk) -> None:
+    before = course.snapshot("src", "private", "tests")
+    run = check(course, hand_in(course))
+    assert run.code == 0
+    assert run.out.splitlines()[0].endswith("agrees with the gold of hw1 in all 3 cases.")
+    assert course.snapshot("src", "private", "tests") == before
+
+
+def test_the_first_line_is_the_answer_and_the_last_the_next_command(course: CourseOnDisk) -> None:
+    run = check(course, hand_in(course, ("return x * factor", "return x * factor * 2")))
+    assert run.code == 1
+    lines = run.out.splitlines()
+    assert lines[0].endswith("differs in 1 of 3 cases; scale is the first to go wrong.")
+    assert "Next: goldsmith check hw1" in lines[-1]
+    assert lines[-1].endswith("--case scaled")
+    assert "constant factor" in run.out or "times 2" in run.out
+
+
+def test_json_has_every_field(course: CourseOnDisk) -> None:
+    report = check(course, hand_in(course, ("return x * factor", "return -x * factor")), "--json").json
+    assert (report["schema"], report["command"], report["ok"]) == (1, "check", False)
+    (found,) = report["submissions"]
+    assert (found["outcome"], found["first_divergence"], found["first_case"]) == ("differs", "scale", "scaled")
+    assert [case["outcome"] for case in found["cases"]] == ["agrees", "differs", "agrees"]
+    (leaf,) = found["cases"][1]["leaves"]
+    assert leaf["problem"] == "values"
+    assert leaf["mismatched"] == leaf["elements"] == 15
+    assert "sign" in leaf["guess"]
+    assert {part["name"]: part["outcome"] for part in found["parts"]} == {
+        "centre": "agrees",
+        "scale": "differs",
+        "Counter": "agrees",
+    }
+
+
+def test_only_the_cases_asked_for_are_run(course: CourseOnDisk, warm: Warm) -> None:
+    found = judge(course, hand_in(course, ("return x * factor", "return x")), warm, cases=["centred"])
+    assert found.exit_code == 0
+    assert outcomes(found) == {"centred": "agrees"}
+
+
+def test_markdown_for_a_student_holds_no_gold_value_unless_asked(course: CourseOnDisk) -> None:
+    folder = hand_in(course, ("return x * factor", "return x * factor + 1"))
+    (found,) = check(course, folder, "--json").json["submissions"]
+    value = f"{found['cases'][1]['leaves'][0]['gold']:.6g}"
+    hidden = check(course, folder, "--markdown").out
+    assert hidden.startswith("### hw1: differs")
+    assert "| scaled | differs |" in hidden
+    assert value not in hidden
+    assert value in check(course, folder, "--markdown", "--reveal").out
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("return (x * factor).astype(np.float32)", "dtype"),
+        ("return (x * factor).T", "shape"),
+        ("return np.where(x > 1, np.nan, x * factor)", "nan"),
+    ],
+)
+def test_a_wrong_dtype_shape_or_a_new_nan_is_never_a_pass(
+    course: CourseOnDisk, warm: Warm, change: str, problem: str
+) -> None:
+    found = judge(course, hand_in(course, ("return x * factor", change)), warm)
+    assert found.exit_code == 1
+    assert found.case("scaled").leaves[0].problem == problem
+
+
+# --- what could not run is never a pass, and told apart --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        ("raise NotImplementedError", "stub", "scale is not written yet"),
+        ("raise ValueError('no such axis')", "raised", "no such axis"),
+        ("return None", "none", "is None; is a `return` missing?"),
+        ("import sys; sys.exit(0)", "exit", "sys.exit(0)"),
+        ("import os; os._exit(0)", "exit", "exit code 0"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL"),
+        ("return x.to('cuda') if False else (_ for _ in ()).throw(RuntimeError('no CUDA GPUs'))", "device", "CUDA"),
+    ],
+)
+def test_one_case_that_cannot_run_costs_no_other(
+    course: CourseOnDisk, warm: Warm, change: str, kind: str, said: str
+) -> None:
+    found = judge(course, hand_in(course, ("return x * factor", change)), warm)
+    assert found.exit_code == 3
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+    assert found.case("scaled").kind == kind
+    assert said in found.case("scaled").reason
+
+
+def test_an_endless_loop_is_ended_and_costs_no_other(course: CourseOnDisk, warm: Warm) -> None:
+    endless = hand_in(course, ("return x * factor", "while True: pass"))
+    found = judge(course, endless, warm, each=2.0)
+    assert found.exit_code == 3
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+    assert found.case("scaled").kind == "timeout"
+
+
+def test_a_missing_function_costs_only_the_cases_that_use_it(course: CourseOnDisk, warm: Warm) -> None:
+    found = judge(course, hand_in(course, ("def scale(", "def scaled_differently(")), warm)
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+    assert found.case("scaled").reason == "ops.scale is not in the submission"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "said"),
+    [
+        ("import wandb_that_is_not_here", "import", "wandb_that_is_not_here"),
+        ("def broken(:", "import", "SyntaxError"),
+        ("raise SystemExit(0)", "exit", "sys.exit(0)"),
+        ("import os; os._exit(0)", "exit", "exit code 0"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_not_wrong(
+    course: CourseOnDisk, warm: Warm, line: str, kind: str, said: str
+) -> None:
+    found = judge(course, hand_in(course, ("import numpy as np\n", f"import numpy as np\n{line}\n")), warm)
+    assert found.exit_code == 3
+    assert set(outcomes(found).values()) == {"could-not-run"}
+    assert {case.kind for case in found.cases} == {kind}
+    assert said in found.case("centred").reason
+
+
+def test_the_trace_of_an_error_names_the_submission_s_own_lines(course: CourseOnDisk) -> None:
+    run = check(course, hand_in(course, ("return x * factor", "return x * undefined_name")))
+    assert "ops.py:17 in scale: return x * undefined_name" in run.out
+    assert "/tmp/" not in run.out.replace(str(course.root.parent), "")
+
+
+# --- conduct --------------------------------------------------------------------------------------------------------
+
+
+def test_another_answer_the_second_time_is_a_finding(course: CourseOnDisk, warm: Warm) -> None:
+    remembers = """
+        calls = []
+
+
+        def scale(x, factor=3.0):
+            calls.append(1)
+            return x * (factor if len(calls) == 1 else 1)"""
+    found = judge(course, hand_in(course, ("def scale(x, factor=3.0):\n    return x * factor", remembers)), warm)
+    assert outcomes(found)["scaled"] == "differs"
+    assert "the second time" in found.case("scaled").reason
+
+
+def test_overwriting_an_input_is_a_note_unless_the_course_says_otherwise(tmp_path: Path) -> None:
+    course = checked_course(tmp_path / "course")
+    folder = hand_in(course, ("return x * factor", "x *= factor\nreturn x"))
+    run = check(course, folder)
+    assert run.code == 0
+    assert "Note: overwrites its input x (scaled)." in run.out
+    assert "shares memory with its input x" in run.out
+    course.write({"goldsmith.toml": '[assignment.hw1]\noverwriting = "differs"\n'})
+    assert check(course, folder).code == 1
+
+
+def test_extra_return_values_are_a_note(course: CourseOnDisk) -> None:
+    run = check(course, hand_in(course, ("return x * factor", "return x * factor, factor")))
+    assert run.code == 0
+    assert "came as 2 items; the first was judged" in run.out
+
+
+# --- isolation ------------------------------------------------------------------------------------------------------
+
+
+def test_a_submission_sees_neither_gold_nor_solutions_nor_internal_tests(course: CourseOnDisk) -> None:
+    spying = """
+    import pathlib
+    seen = [str(path) for path in pathlib.Path.cwd().parents[2].rglob("*")]
+    hidden = [path for path in seen if "fixtures/" in path or "private/" in path or "tests/internal" in path]
+    given = [path for path in pathlib.Path.cwd().parents[3].rglob("given/*.npz")]
+    keys = {key.split("/")[0] for path in given for key in np.load(path).files}
+    if hidden or not given or keys - {"input", "state_dict", "structure"}:
+        raise RuntimeError(f"I can see {hidden[:3]} {keys}")
+    return x * factor"""
+    assert check(course, hand_in(course, ("return x * factor", spying))).code == 0
+
+
+def test_a_submission_cannot_bring_its_own_recipe(course: CourseOnDisk) -> None:
+    easy = "import goldsmith as gs\n\n@gs.case\ndef scaled(case):\n    case.record('y', 1.0)\n"
+    folder = hand_in(course, ("return x * factor", "return x"), generate_fixtures=easy)
+    assert check(course, folder).code == 1
+
+
+def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(course: CourseOnDisk, warm: Warm) -> None:
+    forged = """
+    import os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        folder = path / "out" / "scaled"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "once.json").write_text('{"plain": 3')
+        (path / "events.jsonl").open("a").write("what?\\n")
+    os._exit(0)"""
+    found = judge(course, hand_in(course, ("return x * factor", forged)), warm)
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+
+
+# --- what can be handed in ------------------------------------------------------------------------------------------
+
+
+def test_a_file_a_folder_a_course_and_a_revision_can_be_handed_in(tmp_path: Path) -> None:
+    course = checked_course(tmp_path / "course")
+    folder = Path(hand_in(course))
+    assert check(course, str(folder / "ops.py")).code == 0
+    whole = tmp_path / "whole repository"
+    shutil.copytree(folder, whole / "ada-main" / "src/assignments/hw1")
+    assert check(course, str(whole)).code == 0
+    course.git("init", "-q", "-b", "main")
+    course.git("add", "-A")
+    course.git("commit", "-qm", "the course")
+    course.git("switch", "-qc", "ada")
+    shutil.copy(folder / "ops.py", course.root / "src/assignments/hw1/ops.py")
+    course.git("commit", "-qam", "done")
+    course.git("switch", "-q", "main")
+    assert check(course, "ada").code == 0
+    assert check(course).code == 3, "the tree as it stands is the starter"
+    shutil.copy(folder / "ops.py", course.root / "src/assignments/hw1/ops.py")
+    run = check(course)
+    assert run.code == 0, run.out
+    assert run.out.startswith("the tree as it stands: agrees")
+
+
+def test_what_cannot_be_checked_is_said_in_one_sentence(course: CourseOnDisk, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "ops.py").symlink_to(course.root / "private/solutions/hw1/ops_solution.py")
+    for arguments, said in [
+        (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course."),
+        ([str(empty)], "it holds no Python file. A submission has ops.py."),
+        ([str(linked)], "holds a link, ops.py, that leads out of it."),
+        ([hand_in(course), "--case", "other"], "there is no case other; there are centred, scaled, counted."),
+    ]:
+        run = check(course, *arguments)
+        assert run.code == 2
+        assert said in run.err
+        assert len(run.err.strip().splitlines()) == 1
+
+
+def test_missing_and_stale_gold_are_errors(tmp_path: Path) -> None:
+    course = checked_course(tmp_path / "course")
+    folder = hand_in(course)
+    course.write({"private/solutions/hw1/ops_solution.py": SOLUTION.replace("x * factor", "factor * x")})
+    run = check(course, folder)
+    assert run.code == 3
+    assert "is stale: private/solutions/hw1/ops_solution.py changed since the gold was made" in run.err
+    assert check(course, folder, "--allow-stale").code == 0
+    shutil.rmtree(course.gold())
+    run = check(course, folder)
+    assert run.code == 3
+    assert "there is no gold for hw1; make it with `goldsmith generate hw1`." in run.err
+
+
+# --- provided code --------------------------------------------------------------------------------------------------
+
+
+def test_changed_provided_code_is_a_verdict_of_its_own(course: CourseOnDisk, warm: Warm) -> None:
+    changed = ("return x.mean(axis=-1, keepdims=True)", "return x.mean(axis=0, keepdims=True)")
+    found = judge(course, hand_in(course, changed), warm)
+    assert found.exit_code == 1
+    assert (found.outcome, found.provided) == ("provided-changed", ("mean_of",))
+    assert outcomes(found) == {"centred": "provided-changed", "scaled": "agrees", "counted": "agrees"}
+
+
+def test_a_wrong_part_stays_wrong_when_provided_code_is_changed_too(course: CourseOnDisk, warm: Warm) -> None:
+    changed = ("return x.mean(axis=-1, keepdims=True)", "return np.mean(x, axis=-1, keepdims=True)")
+    found = judge(course, hand_in(course, changed, ("return x - mean_of(x)", "return x + mean_of(x)")), warm)
+    assert (found.outcome, found.provided) == ("differs", ("mean_of",))
+
+
+def test_harmless_changes_to_provided_code_agree_with_a_note(course: CourseOnDisk) -> None:
+    changed = ("return x.mean(axis=-1, keepdims=True)", "return np.mean(x, axis=-1, keepdims=True)")
+    run = check(course, hand_in(course, changed))
+    assert run.code == 0
+    assert "Note: provided code is not as it was given: mean_of." in run.out
+
+
+def test_weights_without_a_place_are_named_on_both_sides(course: CourseOnDisk, warm: Warm) -> None:
+    renamed = ("self.start = np", "self.beginning = np"), ("self.start + x", "self.beginning + x")
+    found = judge(course, hand_in(course, *renamed), warm)
+    said = "no place for gold's start 5 (closest: beginning). Weights of theirs that are left: beginning 5"
+    assert found.case("counted").reason == said
+
+
+def test_the_starter_itself_could_not_run(course: CourseOnDisk, warm: Warm, tmp_path: Path) -> None:
+    folder = tmp_path / "untouched"
+    folder.mkdir()
+    (folder / "ops.py").write_text(STARTER.replace("\n    ", "\n"))
+    found = judge(course, str(folder), warm)
+    assert found.exit_code == 3
+    assert {case.kind for case in found.cases} == {"stub"}
