@@ -10,6 +10,8 @@ import pytest
 from courses import CourseOnDisk, copy_of_example, numpy_course
 from injecting import make_rich
 
+pytest_plugins = ["pytester", "plugging"]
+
 Make = Callable[..., CourseOnDisk]
 
 

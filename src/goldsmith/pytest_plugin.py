@@ -1,0 +1,107 @@
+"""pytest's hooks and fixtures. Each hands over to `goldsmith.testing`, which imports what it needs when it needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from goldsmith.testing.session import GoldSession, session_of
+
+if TYPE_CHECKING:
+    from goldsmith.testing import GoldOf, JudgedCase
+
+MARKER = "gold(*assignments): the test needs the gold of these assignments; `gold_case` gives it a test for each case"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("goldsmith", "gold-standard fixtures")
+    group.addoption("--gold-course", metavar="DIR", help="The course; else the one around each test file.")
+    group.addoption("--gold-submission", metavar="PATH|REV", help="What is replayed; else the tree as it stands.")
+    group.addoption("--gold-allow-stale", action="store_true", help="Accept gold whose sources have changed since.")
+    group.addoption("--gold-timeout", type=float, metavar="S", help="Seconds for each case of a replay.")
+    group.addoption(
+        "--gold-record",
+        action="store_const",
+        const="missing",
+        help="Make gold that is missing, and stale gold anew if no tensor of it changes.",
+    )
+    # An option of its own, so that `--gold-record tests/` does not take the folder for its value.
+    group.addoption(
+        "--gold-record=overwrite",
+        dest="gold_record",
+        action="store_const",
+        const="overwrite",
+        help="The same; stale gold is made anew whatever changes.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    GoldSession.begin(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session_of(config).end()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """A worker of xdist shares this session's folder."""
+    session_of(node.config).adopt(node.workerinput)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return session_of(config).header()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "gold_case" in metafunc.fixturenames:
+        from goldsmith.testing.collecting import parametrise
+
+        parametrise(metafunc, session_of(metafunc.config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gold"):
+        session_of(item.config).require_marked(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session_of(item.config).complete(report, item, call)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    return ("error", "E", "ERROR") if getattr(report, "gold_error", False) else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = session_of(config).summary()
+    if lines:
+        terminalreporter.section("gold recorded")
+        terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.fixture
+def gold(request: pytest.FixtureRequest) -> GoldOf:
+    """`gold("scratch-1")`: an assignment's gold, with `.check(model)`, `.assert_close(name, value)`, `.replay()`, and
+    plain `.input` and `.output`. Without a name, the one that the test's `gold` marker names."""
+    from goldsmith.testing import GoldOf
+
+    return GoldOf(request, session_of(request.config))
+
+
+@pytest.fixture
+def gold_case(request: pytest.FixtureRequest) -> JudgedCase:
+    """One case of the assignment that the test's `gold` marker names, replayed: `gold_case.assert_agrees()`."""
+    from goldsmith.testing import judged_case
+
+    return judged_case(request, session_of(request.config))
