@@ -11,21 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.checking.blame import localise
 from goldsmith.checking.judging import judge_case
-from goldsmith.checking.localising import (
-    Scene,
-    first_miss_by_value,
-    first_source,
-    gradient_divergence,
-    judge_modules,
-    run_alone,
-    set_scene,
-)
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import changed_parts, restored, starter_files, submitted_files
 from goldsmith.checking.running import RUNS, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, gravest
+from goldsmith.checking.verdicts import AGREES, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, gravest
 from goldsmith.course import Assignment, Placement
 from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generation import Options, stale_reasons
@@ -74,7 +66,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         checking = _Checking(assignment, gold, adapter, file, request, names, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
-            verdicts = checking.localise(stage, verdicts, replays, layout)
+            verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
         changed = checking.changed(submission)
         if changed and any(item.outcome != AGREES for item in verdicts.values()):
             verdicts = checking.excuse_provided(submission, verdicts, changed)
@@ -173,25 +165,6 @@ class _Checking:
         }
         return lambda name: name in known or self.adapter.excuses(name)
 
-    def localise(
-        self, stage: Stage, verdicts: Mapping[str, CaseVerdict], replays: Mapping[str, Replayed], layout: str
-    ) -> dict[str, CaseVerdict]:
-        """The same verdicts, those against with the module that is to blame."""
-        scenes: dict[str, Scene] = {}
-        for name, verdict in verdicts.items():
-            if verdict.outcome in (DIFFERS, COULD_NOT_RUN) and verdict.kind != "weights":
-                scene = set_scene(self.gold[name], self.assignment.gold, replays[name])
-                if scene is not None:
-                    scenes[name] = scene
-        alone = run_alone(stage, scenes, layout)
-        found = {}
-        for name, verdict in verdicts.items():
-            scene = scenes.get(name)
-            found[name] = verdict if scene is None else _localised(verdict, scene, judge_modules(scene, alone))
-            if found[name].outcome == DIFFERS and not found[name].first_divergence:
-                found[name] = msgspec.structs.replace(found[name], first_divergence=_function(replays[name]))
-        return found
-
     def changed(self, submission: Submission) -> dict[str, list[str]]:
         starter = starter_files(self.assignment, submission, self.gold.manifest)
         return changed_parts(starter, submitted_files(self.assignment, submission, starter))
@@ -218,18 +191,3 @@ class _Checking:
             else verdict
             for name, verdict in verdicts.items()
         }
-
-
-def _localised(verdict: CaseVerdict, scene: Scene, modules: list) -> CaseVerdict:  # type: ignore[type-arg]
-    source = first_source(modules)
-    first = (source.name or source.kind) if source else ""
-    if verdict.outcome == DIFFERS and not first:
-        call = first_miss_by_value(scene) if not scene.partners else None
-        first = call.label if call else gradient_divergence(verdict)
-    return msgspec.structs.replace(verdict, modules=tuple(modules), first_divergence=first)
-
-
-def _function(replayed: Replayed) -> str:
-    """Every module is right, so it is what the case calls besides them."""
-    uses = replayed.once.uses
-    return uses[-1] if uses else ""

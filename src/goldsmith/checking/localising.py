@@ -65,6 +65,16 @@ class Scene:
             return set()
         return {call.kind for call in self.gold if call.position in self.off and self.given[call.position] <= CLOSE}
 
+    def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
+        """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
+        outer = [call for call in self.gold if source and (call.model, call.module) == (source.model, source.name)]
+        first, end = (outer[0].position, outer[0].end) if outer else (-1, len(self.gold))
+        return [
+            call
+            for call in self.gold
+            if call.own and first < call.position < end and call.module not in self.names.get(call.model, {})
+        ]
+
     def needs_alone(self, call: Call) -> bool:
         """Whether the replay itself could not say if this module is right."""
         if not call.own or call.form is None or not self.names.get(call.model, {}).get(call.module, call.module == ""):
@@ -211,16 +221,15 @@ def first_source(modules: Sequence[ModuleVerdict]) -> ModuleVerdict | None:
     return next((item for item in modules if item.source), None)
 
 
-def first_miss_by_value(scene: Scene) -> Call | None:
-    """Where names say nothing: the first of gold's modules whose output is nowhere to be found, and none after it."""
-    produced = [tensor for call in scene.theirs for tensor in call.outputs]
+def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
+    """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
     missed: Call | None = None
-    for call in by_execution(scene.gold):
+    for call in by_execution(calls):
         if not call.outputs or call.outputs[0].dtype.kind not in "fc":
             continue
         if any(holds_the_same(tensor, call.outputs[0]) for tensor in produced):
             missed = None
-        elif missed is None and call.own:
+        elif missed is None:
             missed = call
     return missed
 

@@ -17,8 +17,8 @@ from goldsmith.comparison.routes import route_for
 _SAMPLE = 1024
 _STRIDE = 11400714819323198485  # of the golden ratio: spreads indices evenly over any size
 _PERMUTABLE = 65536
-_PERMUTABLE_IF_MAPPED = 512
-"""Looking into every row of a mapped file would bring all of it into memory."""
+_MAPPED, _MAPPED_SAMPLE = 2**26, 48
+"""Of mapped files larger than this, few elements are looked at out of order: each may bring 2 MiB into memory."""
 _SORTABLE = 2**20
 _COLUMNS = 8
 _SLACK = {53: 1e-10, 24: 1e-5, 11: 2e-3, 8: 2e-2, 0: 0.0}
@@ -49,10 +49,13 @@ class _Suspect:
     places: tuple[Array, ...]
     golds: Array
     buffers: Buffers
+    is_large: bool
+    """Mapped, and too large to be looked at in any order but its own."""
 
     @classmethod
     def of(cls, actual: Leaf, gold: Leaf, buffers: Buffers) -> _Suspect | None:
-        places = _places(gold.array.shape)
+        is_large = any(leaf.array.nbytes > _MAPPED and pages_of(leaf.array) is not None for leaf in (actual, gold))
+        places = _places(gold.array.shape, _MAPPED_SAMPLE if is_large else _SAMPLE)
         golds = _numbers(gold.array[places], gold.form)
         finite = golds[np.isfinite(golds)]
         if len(np.unique(finite[:64])) < 3 and len(np.unique(finite)) < 3:
@@ -63,15 +66,17 @@ class _Suspect:
         rounding = 0.0 if not slack else 16 * 2.0**-finer * float(np.abs(finite).max())
         if not 0 < spread < math.inf or rounding > spread / 10:
             return None
-        return cls(actual, gold, slack * spread + rounding, places, golds, buffers)
+        return cls(actual, gold, slack * spread + rounding, places, golds, buffers, is_large)
 
     def fits(self, ours: Array, theirs: Array, factor: complex = 1.0, offset: complex = 0.0) -> bool:
         """Whether all of `ours` is `factor` times `theirs` plus `offset`; a few elements are asked first."""
         if ours.shape != theirs.shape or not ours.size:
             return False
-        some = _places(theirs.shape)
+        some = _places(theirs.shape, _MAPPED_SAMPLE if self.is_large else _SAMPLE)
         allowed = self.allowed * max(abs(factor), 1e-300) if factor else 0.0
-        one, two = _numbers(ours[some], self.actual.form), _numbers(theirs[some], self.gold.form)
+        one = _numbers(ours[some], self.actual.form)
+        self.release()
+        two = _numbers(theirs[some], self.gold.form)
         self.release()
         if not _close(one, two * factor + offset, allowed):
             return False
@@ -97,20 +102,23 @@ class _Suspect:
         return True
 
     def release(self) -> None:
-        release(self.actual.array)
-        release(self.gold.array)
+        if self.is_large:
+            release(self.actual.array)
+            release(self.gold.array)
 
 
 def _same_shape_guesses(suspect: _Suspect) -> Iterator[str]:
     yield from _scaled(suspect)
-    yield from _rearranged(suspect)
     yield from _rounded(suspect)
-    yield from _permuted(suspect)
-    yield from _sorted(suspect)
+    if not suspect.is_large:
+        yield from _rearranged(suspect)
+        yield from _permuted(suspect)
+        yield from _sorted(suspect)
 
 
 def _other_shape_guesses(suspect: _Suspect) -> Iterator[str]:
-    yield from _transposed(suspect)
+    if not suspect.is_large:
+        yield from _transposed(suspect)
     ours, theirs = suspect.actual.array, suspect.gold.array
     if ours.flags.c_contiguous and theirs.flags.c_contiguous and suspect.fits(ours.reshape(-1), theirs.reshape(-1)):
         yield f"the same numbers in the same order, as {list(ours.shape)} instead of {list(theirs.shape)}"
@@ -206,10 +214,8 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
 
 def _permuted(suspect: _Suspect) -> Iterator[str]:
     shape = suspect.gold.array.shape
-    is_mapped = any(pages_of(leaf.array) is not None for leaf in (suspect.actual, suspect.gold))
-    most = _PERMUTABLE_IF_MAPPED if is_mapped else _PERMUTABLE
     for axis in range(len(shape)):
-        if not 3 <= shape[axis] <= most:
+        if not 3 <= shape[axis] <= _PERMUTABLE:
             continue
         ours, theirs = np.moveaxis(suspect.actual.array, axis, 0), np.moveaxis(suspect.gold.array, axis, 0)
         order = _order(suspect, ours, theirs)
@@ -222,7 +228,6 @@ def _order(suspect: _Suspect, ours: Array, theirs: Array) -> Array | None:
     where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS))
     one = _numbers(ours[where], suspect.actual.form).reshape(len(ours), -1)
     two = _numbers(theirs[where], suspect.gold.form).reshape(len(ours), -1)
-    suspect.release()
     if one.dtype.kind == "c" or not (np.isfinite(one).all() and np.isfinite(two).all()):
         return None
     weights = 1 + np.sqrt(np.arange(1, one.shape[1] + 1))

@@ -142,8 +142,8 @@ class _Child:
 
     def _launch(self, job_file: Path) -> None:
         if self.warm is not None:
-            log = self._scratch / LOG
-            self._process = self.warm.start(job_file, log, self.job.folder, environment_for(self.job))
+            environment = environment_for(self.job)
+            self._process = self.warm.start(job_file, self._scratch / LOG, self.job.folder, environment)
             return
         with (self._scratch / LOG).open("wb") as log:
             self._process = subprocess.Popen(

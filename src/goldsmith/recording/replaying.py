@@ -29,6 +29,7 @@ from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
+from goldsmith.recording.taps import tapped
 
 T = TypeVar("T")
 
@@ -62,6 +63,10 @@ class ReplaySession(Session):
         case = self.case_for(definition, run)
         arrays: dict[str, Any] = {}
         try:
+            if run == "taps":
+                with tapped(sys.modules["torch"]) as arrays:
+                    definition.function(case)
+                return self._written(Attempt(), arrays, folder / run)
             with _circumstances(run) as purity:
                 definition.function(case)
             payload, tracer = case.finish()
@@ -80,7 +85,10 @@ class ReplaySession(Session):
             pure=purity.pure,
             seconds=time.monotonic() - started,
         )
-        write_attempt(attempt, arrays, folder / run)
+        return self._written(attempt, arrays, folder / run)
+
+    def _written(self, attempt: Attempt, arrays: Mapping[str, Any], stem: Path) -> Attempt:
+        write_attempt(attempt, arrays, stem)
         return attempt
 
     def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:

@@ -159,6 +159,9 @@ def module_lines(case: CaseVerdict) -> list[str]:
         if first.outcome == COULD_NOT_RUN:
             lines.append(f"{name} could not run alone{more}: {one_line(first.why)}")
             continue
+        if first.relative is None and first.why:
+            lines.append(f"{name}: {first.why}")
+            continue
         far = first.relative is not None and math.isfinite(first.relative)
         off = f", by {size_words(first.relative)}" if far and first.relative is not None else ""
         given = "gold's own" if first.alone else "the right"

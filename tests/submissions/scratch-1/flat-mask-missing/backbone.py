@@ -1,0 +1,170 @@
+"""scratch-1"""
+
+import torch
+import torch.nn.functional as F
+from torch import einsum, nn
+
+
+class RMSNorm(nn.Module):
+    """Divide each vector by its root mean square, then scale each coordinate.
+
+    y = x / sqrt(mean(x²) + eps) * weight, the mean taken over the last dimension.
+    """
+
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * x.square().mean(-1, keepdim=True).add(self.eps).rsqrt() * self.weight
+
+
+class RotaryEmbedding(nn.Module):
+    """Rotate pairs of coordinates by an angle that grows with the position.
+
+    Coordinate i is paired with coordinate i + head_dim/2; the pair turns by position * base^(-2i/head_dim).
+    """
+
+    def __init__(self, head_dim, max_seq_len, base=10000.0):
+        super().__init__()
+        frequencies = base ** (-torch.arange(0, head_dim, 2).float() / head_dim)
+        angles = torch.outer(torch.arange(max_seq_len).float(), frequencies)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+
+    def forward(self, x):
+        """x: (batch, heads, length, head_dim); the same shape comes back."""
+        n = x.shape[-2]
+        cos, sin = self.cos[:n], self.sin[:n]
+        a, b = x.unflatten(-1, (2, -1)).unbind(-2)
+        return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-2).flatten(-2)
+
+
+class CausalSelfAttention(nn.Module):
+    """Multi-head attention in which a position sees itself and what came before it."""
+
+    def __init__(self, dim, num_heads, max_seq_len, dropout=0.0):
+        super().__init__()
+        assert dim % num_heads == 0
+        self.num_heads = num_heads
+        self.head_dim = dim // num_heads
+        self.qkv_proj = nn.Linear(dim, 3 * dim)
+        self.out_proj = nn.Linear(dim, dim)
+        self.rope = RotaryEmbedding(self.head_dim, max_seq_len)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        n = x.shape[1]
+        q, k, v = self.qkv_proj(x).unflatten(-1, (3, self.num_heads, self.head_dim)).unbind(2)
+        q, k = (self.rope(t.transpose(1, 2)) for t in (q, k))
+        scores = einsum("bhqd,bhkd->bhqk", q * self.head_dim**-0.5, k)
+        pos = torch.arange(n, device=x.device)
+        scores = torch.where(pos[:, None] >= pos, scores, -torch.inf)
+        weights = self.dropout(scores.softmax(-1))
+        mixed = einsum("bhqk,bkhd->bqhd", weights, v)
+        return self.out_proj(mixed.flatten(2))
+
+
+class FeedForward(nn.Module):
+    """A gated two-layer network: down(silu(gate(x)) * up(x))."""
+
+    def __init__(self, dim, hidden_dim, dropout=0.0):
+        super().__init__()
+        self.gate_proj = nn.Linear(dim, hidden_dim)
+        self.up_proj = nn.Linear(dim, hidden_dim)
+        self.down_proj = nn.Linear(hidden_dim, dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        hidden = F.silu(self.gate_proj(x)).mul(self.up_proj(x))
+        return self.dropout(self.down_proj(hidden))
+
+
+class TransformerBlock(nn.Module):
+    """Attention and feed-forward, each after a norm and around it a residual connection."""
+
+    def __init__(self, dim, num_heads, ff_hidden_dim, max_seq_len, dropout=0.0):
+        super().__init__()
+        self.attention_norm = RMSNorm(dim)
+        self.attention = CausalSelfAttention(dim, num_heads, max_seq_len, dropout)
+        self.feed_forward_norm = RMSNorm(dim)
+        self.feed_forward = FeedForward(dim, ff_hidden_dim, dropout)
+
+    def forward(self, x):
+        h = x + self.attention(self.attention_norm(x))
+        return h + self.feed_forward(self.feed_forward_norm(h))
+
+
+class DecoderOnlyTransformer(nn.Module):
+    """All in one: no submodules, every matrix is a parameter of the model itself."""
+
+    def __init__(self, vocab_size, dim, num_layers, num_heads, ff_hidden_dim, max_seq_len, dropout=0.0):
+        super().__init__()
+        self.max_seq_len, self.layers, self.heads = max_seq_len, num_layers, num_heads
+        wide = ff_hidden_dim
+        block = [(dim,), (3 * dim, dim), (3 * dim,), (dim, dim), (dim,), (dim,)]
+        block += [(wide, dim), (wide,), (wide, dim), (wide,), (dim, wide), (dim,)]
+        shapes = [(vocab_size, dim), *(block * num_layers), (dim,), (vocab_size, dim)]
+        for number, shape in enumerate(shapes):
+            self.register_parameter(f"w{number}", nn.Parameter(torch.randn(shape) * 0.02))
+        self.rope = [RotaryEmbedding(dim // num_heads, max_seq_len)]  # in a list, so that it is no submodule
+
+    def norm(self, x, weight):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
+
+    def rotate(self, x):
+        rope = self.rope[0].to(x.dtype)
+        return rope.forward(x)
+
+    def attend(self, x, qkv, qkv_bias, out, out_bias):
+        q, k, v = F.linear(x, qkv, qkv_bias).unflatten(-1, (3, self.heads, -1)).unbind(2)
+        q, k, v = self.rotate(q.transpose(1, 2)), self.rotate(k.transpose(1, 2)), v.transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        mixed = scores.softmax(-1) @ v
+        return F.linear(mixed.transpose(1, 2).flatten(2), out, out_bias)
+
+    def feed(self, x, gate, gate_bias, up, up_bias, down, down_bias):
+        return F.linear(F.silu(F.linear(x, gate, gate_bias)) * F.linear(x, up, up_bias), down, down_bias)
+
+    def forward(self, tokens):
+        weights = list(self.parameters())
+        x = F.embedding(tokens, weights[0])
+        for layer in range(self.layers):
+            own = weights[1 + 12 * layer : 13 + 12 * layer]
+            x = x + self.attend(self.norm(x, own[0]), *own[1:5])
+            x = x + self.feed(self.norm(x, own[5]), *own[6:])
+        return F.linear(self.norm(x, weights[-2]), weights[-1])
+
+
+def next_token_loss(logits, tokens):
+    """Mean cross-entropy of predicting each token from those before it."""
+    logp = logits[:, :-1].log_softmax(-1)
+    picked = logp.gather(-1, tokens[:, 1:, None])
+    return -picked.mean()
+
+
+def train_epoch(model, batches, optimizer, max_grad_norm=1.0):
+    """One pass over `batches` of token ids; returns the mean loss as a float."""
+    model.train()
+    losses = []
+    for batch in batches:
+        loss = next_token_loss(model(batch), batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
+
+
+@torch.no_grad()
+def generate(model, tokens, max_new_tokens):
+    """Append the likeliest next token `max_new_tokens` times; the model sees at most its max_seq_len."""
+    was_training = model.training
+    model.eval()
+    for _ in range(max_new_tokens):
+        last = model(tokens[:, -model.max_seq_len :])[:, -1]
+        tokens = torch.hstack([tokens, last.argmax(-1)[:, None]])
+    model.train(was_training)
+    return tokens
