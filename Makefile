@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test lint bench tolerances soak picture example-gold clean
+.PHONY: demo test lint bench submissions tolerances soak picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -27,6 +27,10 @@ lint: $(BIN)/.ready  ## style and types
 bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/generate.py
+	$(BIN)/python benchmarks/comparison.py
+
+submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
+	$(BIN)/python benchmarks/submissions.py
 
 tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
 	$(BIN)/python benchmarks/tolerances.py --write

@@ -14,13 +14,14 @@ import msgspec
 import pytest
 
 from goldsmith.course import Config
+from goldsmith.recording import read_adapter
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples/vla-course/README.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/recipes.md", "docs/course-staff.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/recipes.md", "docs/course-staff.md", "docs/checking.md"])
 def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_path: Path) -> None:
     """A Python block that begins with `# path` is a file, any other is run; so is bash, and sh is not."""
     where = tmp_path
@@ -61,6 +62,15 @@ def test_the_documented_settings_are_all_settings_with_their_defaults() -> None:
     defaults.pop("assignment")
     assert documented == json.loads(json.dumps(defaults))
     msgspec.convert({"assignment": examples}, Config)
+
+
+def test_the_adapters_shown_can_be_read() -> None:
+    text = (ROOT / "docs/adapters.md").read_text(encoding="utf-8")
+    shown = [body for language, body in BLOCK.findall(text) if language == "python"]
+    weights, calls = (read_adapter(body.encode(), "adapter.py") for body in shown)
+    assert len(weights.rules) == 4
+    assert list(weights.layouts) == ["q, k, v together for each head"]
+    assert (list(calls.calls), list(calls.parts)) == (["CausalSelfAttention"], ["backbone.train_epoch"])
 
 
 def test_the_map_names_every_room() -> None:

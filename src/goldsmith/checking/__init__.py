@@ -3,7 +3,7 @@
 Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
 """
 
-from goldsmith.checking.check import Request, check, open_gold
+from goldsmith.checking.check import Request, check, open_adapter, open_gold
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -28,6 +28,7 @@ __all__ = [
     "Submission",
     "Verdict",
     "check",
+    "open_adapter",
     "open_gold",
     "open_submission",
 ]

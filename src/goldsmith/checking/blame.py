@@ -28,7 +28,7 @@ def localise(
     scenes: dict[str, Scene] = {}
     for name, verdict in verdicts.items():
         if verdict.outcome in (DIFFERS, COULD_NOT_RUN) and verdict.kind != "weights":
-            scene = set_scene(stage.gold[name], folder, replays[name])
+            scene = set_scene(stage.golds[name], folder, replays[name])
             if scene is not None:
                 scenes[name] = scene
     alone = run_alone(stage, scenes, layout)

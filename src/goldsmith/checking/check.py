@@ -21,7 +21,7 @@ from goldsmith.checking.verdicts import AGREES, DIFFERS, PROVIDED_CHANGED, CaseV
 from goldsmith.course import Assignment, Placement
 from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generation import Options, stale_reasons
-from goldsmith.gold import MANIFEST, Gold, load_gold
+from goldsmith.gold import MANIFEST, Gold, GoldCase, load_gold
 from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_workspaces
 
@@ -58,12 +58,11 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
     started = time.monotonic()
     gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
     names = _chosen(gold, request.cases)
-    file = request.adapter or (assignment.adapter if assignment.adapter.is_file() else None)
-    adapter = _adapter(assignment, file)
+    adapter, file = open_adapter(assignment, request.adapter)
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
-        checking = _Checking(assignment, gold, adapter, file, request, names, warm)
+        checking = _Checking(assignment, gold, {name: gold[name] for name in names}, adapter, file, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
             verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
@@ -94,11 +93,13 @@ def _chosen(gold: Gold, wanted: Sequence[str]) -> list[str]:
     return [name for name in gold if not wanted or name in wanted]
 
 
-def _adapter(assignment: Assignment, file: Path | None) -> Adapter:
-    if file is None:
-        return Adapter()
+def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adapter, Path | None]:
+    """The rules for submissions, from `file` or the course's own; none where there is neither."""
+    if file is None and not assignment.adapter.is_file():
+        return Adapter(), None
+    file = file or assignment.adapter
     try:
-        return read_adapter(file.read_bytes(), str(file))
+        return read_adapter(file.read_bytes(), str(file)), file
     except Exception as error:
         text = str(error).strip() or type(error).__name__
         raise BadAdapter(assignment.course.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
@@ -108,10 +109,10 @@ def _adapter(assignment: Assignment, file: Path | None) -> Adapter:
 class _Checking:
     assignment: Assignment
     gold: Gold
+    golds: Mapping[str, GoldCase]
     adapter: Adapter
     adapter_file: Path | None
     request: Request
-    names: list[str]
     warm: Warm
 
     @contextlib.contextmanager
@@ -122,7 +123,7 @@ class _Checking:
                 self.assignment,
                 workspace,
                 self.request.options,
-                self.gold,
+                self.golds,
                 self.adapter_file is not None,
                 self.request.each,
                 self.request.watcher,
@@ -131,17 +132,19 @@ class _Checking:
 
     def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:
         """Every case, in the layout of weights in which most of them agree."""
-        replays = stage.replay(self.names)
-        verdicts = self._verdicts(replays)
+        replays = stage.replay(list(self.golds))
+        verdicts = self._verdicts(stage, replays)
         layout = ""
         for other in self.adapter.layouts:
             bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
             if not bad:
                 break
-            tried = self._verdicts(stage.replay(bad, ("once",), other))
+            tried = self._verdicts(stage, stage.replay(bad, ("once",), other))
             bad = [name for name, item in tried.items() if item.outcome == AGREES]
             again = stage.replay(bad, layout=other) if bad else {}
-            better = {name: item for name, item in self._verdicts(again).items() if item.outcome == AGREES}
+            better = {
+                name: item for name, item in self._verdicts(stage, again, other).items() if item.outcome == AGREES
+            }
             if better:
                 layout = other
                 note = f"its weights lie as the adapter's layout {other!r} says"
@@ -150,16 +153,24 @@ class _Checking:
                     replays[name] = again[name]
         return verdicts, replays, layout
 
-    def _verdicts(self, replays: Mapping[str, Replayed]) -> dict[str, CaseVerdict]:
+    def _verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
+        """Every case judged; where float64 alone speaks against one, once it is certain that nothing rounded in it."""
+        found = {name: self._verdict(name, replay) for name, replay in replays.items()}
+        doubtful = [name for name, item in found.items() if item.outcome == DIFFERS and item.judged_in == "float64"]
+        watched = stage.replay(doubtful, ("watched",), layout) if doubtful else {}
+        for name, replay in watched.items():
+            if not replay.attempts["watched"].pure:
+                replays[name] = replays[name].rounded_inside()
+                found[name] = self._verdict(name, replays[name])
+        return found
+
+    def _verdict(self, name: str, replay: Replayed) -> CaseVerdict:
         differs = self.assignment.config.overwriting == "differs"
-        return {
-            name: judge_case(self.gold[name], replay, excused=self._excused(name), overwriting_differs=differs)
-            for name, replay in replays.items()
-        }
+        return judge_case(self.golds[name], replay, excused=self._excused(name), overwriting_differs=differs)
 
     def _excused(self, case: str) -> Callable[[str], bool]:
         """Weights that another implementation need not have: what is computed, tied, or declared by the course."""
-        facts = self.gold[case].entry.weights.values()
+        facts = self.golds[case].entry.weights.values()
         known = {
             name for item in facts for name in (*item.buffers, *(name for names in item.tied for name in names[1:]))
         }
@@ -179,7 +190,7 @@ class _Checking:
         with tempfile.TemporaryDirectory(prefix="restored-") as folder:
             placed = restored(submission, starter, submitted, changed, Path(folder))
             with self.stage(placed) as stage:
-                mended = self._verdicts(stage.replay(bad, RUNS))
+                mended = self._verdicts(stage, stage.replay(bad, RUNS))
         parts = ", ".join(part for items in changed.values() for part in items)
         return {
             name: msgspec.structs.replace(

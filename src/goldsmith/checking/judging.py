@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.comparison import Comparison, LeafComparison, compare
+from goldsmith.comparison import Comparison, compare
 from goldsmith.gold import JUDGED_SECTIONS, GoldCase, Tolerance, leaves_of, numbers_of
 from goldsmith.recording import Failure
 
@@ -59,7 +59,7 @@ def _judge(
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
     tolerances = {item.path: item.tolerance for item in gold.entry.tensors if item.tolerance is not None}
-    allowed = [path for path in expected if _may_be_nan(gold, path)]
+    allowed = [path for path in expected if gold.allows_nan(path)]
     natural = compare(actual, expected, tolerances=tolerances, noisy=gold.noisy, equal_nan=allowed)
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
@@ -169,16 +169,6 @@ def _weight_name(path: str) -> str:
     return rest if section == "model_state_dict" else rest.partition(".")[2] or rest
 
 
-def _may_be_nan(gold: GoldCase, path: str) -> bool:
-    names = ("*", *(path[: len(path) - len(tail)] for tail in _tails(path)))
-    return any("nan" in gold.entry.allowed.get(name, {}) for name in names)
-
-
-def _tails(path: str) -> list[str]:
-    parts = path.split(".")
-    return ["", *("." + ".".join(parts[index:]) for index in range(1, len(parts)))]
-
-
 def _dtype(comparison: Comparison) -> str:
     """The smallest floating dtype among the leaves: the one whose rounding decides."""
     kinds = {leaf.gold_dtype for leaf in comparison.leaves}
@@ -205,7 +195,3 @@ def _with_conduct(verdict: CaseVerdict, replayed: Replayed, overwriting_differs:
         if overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"
     return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
-
-
-def leaf_of(verdict: CaseVerdict, path: str) -> LeafComparison | None:
-    return next((leaf for leaf in verdict.leaves if leaf.path == path), None)

@@ -15,7 +15,7 @@ import msgspec
 
 from goldsmith.course import Assignment, Placement
 from goldsmith.generation import Options, make_job
-from goldsmith.gold import Gold, mapped, write_payload
+from goldsmith.gold import GoldCase, mapped, write_payload
 from goldsmith.recording import (
     ATTEMPT_SUFFIX,
     TRACE,
@@ -48,6 +48,11 @@ class Replayed:
     def once(self) -> Attempt:
         return self.attempts["once"]
 
+    def rounded_inside(self) -> Replayed:
+        """The same, with what is known about its run in float64: that it was none."""
+        wide = msgspec.structs.replace(self.attempts["float64"], pure=False)
+        return dataclasses.replace(self, attempts={**self.attempts, "float64": wide})
+
     def leaves(self, run: str) -> dict[str, Any]:
         """Everything that was recorded in that run, by path."""
         attempt = self.attempts[run]
@@ -62,7 +67,7 @@ class Stage:
     assignment: Assignment
     workspace: Workspace
     options: Options
-    gold: Gold
+    golds: Mapping[str, GoldCase]
     adapter: bool
     each: float
     watcher: Watcher
@@ -127,7 +132,7 @@ class Stage:
         folder.mkdir(exist_ok=True)
         found = {}
         for name in cases:
-            case = self.gold[name]
+            case = self.golds[name]
             stem = folder / name
             path = next((item for item in (stem.with_suffix(".pt"), stem.with_suffix(".npz")) if item.exists()), None)
             if path is None:

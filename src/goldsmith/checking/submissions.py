@@ -67,22 +67,24 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
 
 def _home(assignment: Assignment, folder: Path) -> Path:
     """Where in a folder the assignment's files are: right there, at their place in a course, or one level down."""
-    wanted = set(_wanted(assignment))
+    wanted = _wanted(assignment)
     course = assignment.course
     candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
     if len(inside) == 1 and inside[0].is_dir():
         candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
     for candidate in candidates:
-        if candidate.is_dir() and wanted & {item.name for item in candidate.iterdir()}:
+        if any((candidate / name).is_file() for name in wanted):
             return candidate.resolve()
     return folder
 
 
 def _wanted(assignment: Assignment) -> list[str]:
-    """The starter's own Python files, which a submission would have."""
+    """The starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
-    return sorted(item.name for item in assignment.starter.glob("*.py") if item.name not in own)
+    inside = [item.relative_to(assignment.starter) for item in assignment.starter.rglob("*.py")]
+    found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
+    return [path.as_posix() for path in sorted(found, key=lambda path: (len(path.parts), path))]
 
 
 def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:

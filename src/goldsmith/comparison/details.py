@@ -46,10 +46,10 @@ class Details:
         """`one` and `two` hold zeros where either is not finite; `gaps` are all of them, and the largest."""
         gap, largest = gaps
         self._seen.add(block.offset)
-        magnitude = route.real_buffer("magnitude", gap.size)
-        np.absolute(two, out=magnitude)
-        np.divide(gap, magnitude, out=magnitude)
-        farthest = float(np.fmax.reduce(magnitude, initial=0.0)), largest
+        ratios = route.real_buffer("share", gap.size)
+        np.absolute(two, out=ratios)
+        np.divide(gap, ratios, out=ratios)
+        farthest = float(np.fmax.reduce(ratios, initial=0.0)), largest
         self._far.append((farthest, block))
         self._products += dot(one, two)
         self._ours.add(one)
@@ -83,6 +83,8 @@ class Details:
         for block in blocks:
             _, two, gap = gaps_of((readers[0].read(block), readers[1].read(block)), self._route.double)
             found = max(found, float(gap.max()) if which else smallest_rtol(gap, np.absolute(two)))
+            if found == math.inf:
+                break
         return found
 
     def _count_ulps(self, x: Array, y: Array, route: Route, ratio: float) -> None:
@@ -137,14 +139,11 @@ def gaps_of(raw: tuple[Array, Array], route: Route) -> tuple[Array, Array, Array
 
 def smallest_rtol(gap: Array, magnitude: Array) -> float:
     """The least number that, times each magnitude in float64, reaches its gap."""
-    some = gap > 0
-    gap, magnitude = gap[some], magnitude[some]
-    if not gap.size:
-        return 0.0
-    if not magnitude.all():
-        return math.inf
     found: Any = gap / magnitude
-    near = found >= found.max() * (1 - 1e-12)
+    largest = float(np.fmax.reduce(found, initial=0.0))
+    if largest in (0.0, math.inf):
+        return largest
+    near = np.flatnonzero(found >= largest * (1 - 1e-12))
     found, gap, magnitude = found[near], gap[near], magnitude[near]
     for _ in range(3):
         found = np.where(found * magnitude < gap, np.nextafter(found, math.inf), found)

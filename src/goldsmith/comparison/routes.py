@@ -29,7 +29,7 @@ class Route:
         self.buffers = buffers
         self.double: Route = self
         self.is_whole = actual.is_exact and gold.is_exact
-        self._names = {name: name + self.real.char for name in ("gap", "share", "magnitude")}
+        self._names = {name: name + self.real.char for name in ("gap", "share")}
 
     def widen(self, part: Array, form: Form, name: str) -> Array:
         """A block as working numbers; a view where it already is."""

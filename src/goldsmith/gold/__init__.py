@@ -58,8 +58,8 @@ from goldsmith.gold.manifest import (
     keep_stamp,
     read_manifest,
 )
-from goldsmith.gold.publication import Staging
 from goldsmith.gold.mapped import Bfloat16, mapped
+from goldsmith.gold.publication import Staging
 from goldsmith.gold.tolerances import Pinned, Tolerance, excess
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
 
@@ -76,6 +76,7 @@ __all__ = [
     "SUFFIXES",
     "TRACE_SUFFIX",
     "Advice",
+    "Bfloat16",
     "Calibrated",
     "Calibration",
     "CaseEntry",
@@ -89,7 +90,6 @@ __all__ = [
     "Gold",
     "GoldCase",
     "LeafFacts",
-    "Bfloat16",
     "Manifest",
     "OptimiserFacts",
     "Pinned",
@@ -117,8 +117,8 @@ __all__ = [
     "keep_stamp",
     "leaf_facts",
     "leaves_of",
-    "mapped",
     "load_gold",
+    "mapped",
     "numbers_of",
     "read_arrays",
     "read_back",

@@ -41,6 +41,12 @@ class GoldCase:
     def data(self) -> dict[str, Any]:
         return read_payload(self.path)
 
+    def allows_nan(self, path: str) -> bool:
+        """Whether the recipe accepts NaN there by name, with a reason."""
+        parts = path.split(".")
+        names = ["*", *(".".join(parts[:count]) for count in range(1, len(parts) + 1))]
+        return any("nan" in self.entry.allowed.get(name, {}) for name in names)
+
     @property
     def name(self) -> str:
         return self.entry.name

@@ -77,11 +77,17 @@ def _become(request: dict[str, str]) -> None:
         os._exit(code)
 
 
+def _import_torch() -> None:
+    """With what it imports late: its first optimiser takes as long as itself. Nothing is differentiated here, for that
+    must not happen before a fork."""
+    import safetensors.torch  # noqa: F401
+    import torch
+
+    torch.set_num_threads(1)
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
+
+
 if __name__ == "__main__":
     if "torch" in sys.argv:
-        import torch
-        import torch.overrides
-        import torch.utils._python_dispatch
-
-        torch.set_num_threads(1)
+        _import_torch()
     serve()

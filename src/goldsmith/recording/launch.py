@@ -133,10 +133,11 @@ class _Child:
 
     def start(self) -> None:
         job_file = self._scratch / JOB
-        self._started = self.last_sign = time.monotonic()
+        self._started = time.monotonic()
         try:
             job_file.write_bytes(msgspec.json.encode(self.job))
             self._launch(job_file)
+            self.last_sign = time.monotonic()  # a warm process may have had to be started first
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
 

@@ -24,13 +24,13 @@ class RoundedInside(Exception):
 
 
 @contextlib.contextmanager
-def in_float64(torch: Any) -> Iterator[Purity]:
-    """While this lasts, torch computes in float64 wherever it would in float32."""
+def in_float64(torch: Any, *, watch: bool) -> Iterator[Purity]:
+    """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time."""
     purity = Purity()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _widening(torch), _watching(torch, purity):
+        with _widening(torch), _watching(torch, purity) if watch else contextlib.nullcontext():
             yield purity
     finally:
         torch.set_default_dtype(before)

@@ -59,9 +59,9 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
 ATTEMPT_SUFFIX = ".json"
 TRACE = "trace.safetensors"
-RunName = Literal["once", "again", "float64", "taps"]
-"""The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, and with every
-tensor kept that it produces."""
+RunName = Literal["once", "again", "float64", "watched", "taps"]
+"""The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, there with every
+operation watched for rounding, and with every tensor kept that it produces."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from goldsmith.recording.session import Session
 from goldsmith.recording.taps import tapped
 
 T = TypeVar("T")
+_WIDE = ("float64", "watched")
 
 
 class ReplaySession(Session):
@@ -94,7 +95,7 @@ class ReplaySession(Session):
     def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
         seed_everything(self.seed, threads=self.threads)
         kept = self._kept[definition.name]
-        precision = "float64" if run == "float64" else None
+        precision = "float64" if run in _WIDE else None
         given = Given.from_payload(
             read_payload(Path(kept.file)),
             kept,
@@ -200,8 +201,8 @@ def _circumstances(run: RunName) -> Iterator[Purity]:
     torch = sys.modules.get("torch")
     if torch is None:
         yield Purity()
-    elif run == "float64":
-        with in_float64(torch) as purity:
+    elif run in _WIDE:
+        with in_float64(torch, watch=run == "watched") as purity:
             yield purity
     else:
         before = torch.utils.deterministic.fill_uninitialized_memory

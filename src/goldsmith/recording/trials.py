@@ -107,7 +107,7 @@ class TrialSession(Session):
                 yield
             self._busy[name] = counter.operations
         elif trial.precision == "float64":
-            with in_float64(torch) as purity:
+            with in_float64(torch, watch=True) as purity:
                 yield
             if not purity.pure:
                 raise RoundedInside("it computes in a smaller dtype inside a run in float64")

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.errors import BadAdapter, NoSuchCase
+from goldsmith.errors import NoSuchCase
 from goldsmith.gold import Gold, GoldCase
-from goldsmith.recording import Adapter, read_adapter
+from goldsmith.recording import Adapter
 from goldsmith.testing.calling import check_call
 from goldsmith.testing.errors import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
 from goldsmith.testing.naming import compared, find, known_names
@@ -103,12 +103,9 @@ class CaseForTests(_Readable):
 
     @property
     def _adapter(self) -> Adapter:
-        file = self._assignment.adapter
-        try:
-            return read_adapter(file.read_bytes(), str(file)) if file.is_file() else Adapter()
-        except Exception as error:
-            where = self._assignment.course.relative(file)
-            raise BadAdapter(where, f"{type(error).__name__}: {error}".splitlines()[0]) from None
+        from goldsmith.checking import open_adapter
+
+        return open_adapter(self._assignment)[0]
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

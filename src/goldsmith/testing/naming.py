@@ -76,7 +76,7 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison 
         _renamed(expected, place.path, name),
         tolerances=_renamed(tolerances, place.path, name),
         noisy=_renamed(case.noisy, place.path, name),
-        equal_nan=list(_renamed({path: None for path in expected if _may_be_nan(case, path)}, place.path, name)),
+        equal_nan=list(_renamed({path: None for path in expected if case.allows_nan(path)}, place.path, name)),
     )
 
 
@@ -85,13 +85,6 @@ def _renamed(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
     return {
         name + key[len(path) :]: value for key, value in by_path.items() if key == path or key.startswith(f"{path}.")
     }
-
-
-def _may_be_nan(case: GoldCase, path: str) -> bool:
-    """Where the recipe accepted NaN by name, for the case, the output or what lies above."""
-    parts = path.split(".")
-    above = ["*", *(".".join(parts[: count + 1]) for count in range(len(parts)))]
-    return any("nan" in case.entry.allowed.get(item, {}) for item in above)
 
 
 def _distance(comparison: Comparison) -> tuple[bool, float]:

@@ -1,0 +1,127 @@
+"""Submissions as people really write them: harmless variety is not punished, each bug is found where it is.
+
+These are some of tests/submissions; `make submissions` judges all of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from checking import judge
+from courses import CourseOnDisk, numpy_course
+from goldsmith.course import Course, copy_example
+from goldsmith.recording import Warm, warm_process
+from submissions import CORPUS, Known, judged, known
+
+RIGHT = """
+    attention-sdpa gate-up-fused helper-package lazy-head mask-required norm-in-float32 norm-overwrites-input
+    qkv-interleaved qkv-transposed renamed-and-reordered returns-three rope-complex
+"""
+WRONG = """
+    cache-never-cleared clipping-missing final-norm-dropped flat-mask-missing generate-uncut mask-off-by-one
+    norm-eps-missing residual-detached rope-interleaved rope-uninitialised two-gelu-and-zero-grad
+    two-rope-and-targets
+"""
+OTHER = "cuda-mask feed-forward-returns-none only-norm-written provided-feed-forward-no-bias provided-rope-base"
+CHOSEN = [*RIGHT.split(), *WRONG.split(), *OTHER.split()]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    with warm_process(torch=True) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    return copy_example(tmp_path_factory.mktemp("corpus") / "course")
+
+
+@pytest.mark.parametrize(
+    "item", [item for item in known("scratch-1") if item.name in CHOSEN], ids=lambda item: item.name
+)
+def test_it_is_judged_right(item: Known, course: Course, warm: Warm) -> None:
+    assert list(item.problems(judged(course, item, warm))) == []
+
+
+def test_the_corpus_has_twelve_of_each_and_the_chosen_are_in_it() -> None:
+    outcomes = [item.outcome for item in known("scratch-1")]
+    assert outcomes.count("agrees") >= 12
+    assert outcomes.count("differs") >= 12
+    assert {item.name for item in known("scratch-1")} >= set(CHOSEN)
+
+
+# --- a whole repository -----------------------------------------------------------------------------------------------
+
+FACE = """
+    def run_rmsnorm(d_model, eps, weights, in_features):
+        raise NotImplementedError
+
+
+    def run_softmax(in_features, dim):
+        raise NotImplementedError
+"""
+SOLVED = """
+    import torch
+
+
+    def run_rmsnorm(d_model, eps, weights, in_features):
+        return in_features * torch.rsqrt(in_features.pow(2).mean(-1, keepdim=True) + eps) * weights
+
+
+    def run_softmax(in_features, dim):
+        return torch.softmax(in_features, dim)
+"""
+RECIPE = """
+    import torch
+
+    import goldsmith as gs
+    from tests.adapters import run_rmsnorm, run_softmax
+
+
+    @gs.case
+    def rmsnorm(case):
+        weights = case.input("weights", lambda: torch.randn(8))
+        case.record("y", run_rmsnorm(8, 1e-2, weights, case.input("x", lambda: torch.randn(2, 5, 8) * 0.1)))
+
+
+    @gs.case
+    def softmax(case):
+        case.record("y", run_softmax(case.input("x", lambda: torch.randn(3, 7)), 1))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    """A course whose assignment is a repository with its face in tests/adapters.py."""
+    course = numpy_course(tmp_path_factory.mktemp("basics") / "course")
+    for folder in ("src/assignments/hw1", "private/solutions/hw1"):
+        shutil.rmtree(course.root / folder)
+    course.write(
+        {
+            "src/assignments/hw1/tests/adapters.py": FACE,
+            "private/solutions/hw1/tests/adapters.py": SOLVED,
+            "src/assignments/hw1/generate_fixtures.py": RECIPE,
+        }
+    )
+    made = course.run("generate", "hw1")
+    assert made.code == 0, made.err
+    return course
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
+)
+def test_a_whole_repository_is_imported_from_its_root(
+    basics: CourseOnDisk, warm: Warm, name: str, outcome: str, first: str
+) -> None:
+    found = judge(basics, str(Path(CORPUS, name)), warm)
+    assert (found.outcome, found.first_divergence) == (outcome, first), found
