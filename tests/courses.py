@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import zygote
 from goldsmith.course import copy_example
 from goldsmith.gold import Gold, load_gold
 from goldsmith.workspace import take_snapshot
@@ -63,6 +64,8 @@ class CourseOnDisk:
         if arguments[:1] == ("generate",) and "--help" not in arguments:
             extra += ["--yes"] if yes else []
             extra += [] if calibrate or "--check" in arguments else ["--no-calibrate"]
+        if not prefix and not env and python is None:
+            return Run(*zygote.run([*arguments, *extra], cwd or self.root))
         done = subprocess.run(
             [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments, *extra],
             cwd=cwd or self.root,

@@ -65,10 +65,11 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         checking = _Checking(assignment, gold, {name: gold[name] for name in names}, adapter, file, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
+            changed = checking.changed(submission)
+            if changed and any(item.outcome != AGREES for item in verdicts.values()):
+                verdicts = checking.excuse_provided(submission, verdicts, changed)
+            # last, for a module that runs alone is given what others should have returned
             verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
-        changed = checking.changed(submission)
-        if changed and any(item.outcome != AGREES for item in verdicts.values()):
-            verdicts = checking.excuse_provided(submission, verdicts, changed)
     found = list(verdicts.values())
     first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)
     return Verdict(

@@ -9,8 +9,8 @@ import msgspec
 
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.comparison import Comparison, compare
-from goldsmith.gold import JUDGED_SECTIONS, GoldCase, Tolerance, leaves_of, numbers_of
+from goldsmith.comparison import Comparison, compare, compare_case, judged_part
+from goldsmith.gold import GoldCase, Tolerance, numbers_of
 from goldsmith.recording import Failure
 
 SHARPER, FINEST = 0.1, 1e-6
@@ -46,21 +46,20 @@ def _only_in_float64(replayed: Replayed) -> bool:
 def _judge(
     verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Callable[[str], bool]
 ) -> CaseVerdict:
-    expected = leaves_of({key: value for key, value in gold.data.items() if key in JUDGED_SECTIONS})
+    expected = judged_part(gold.data)
     actual, notes = _selected(replayed.leaves("once"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
     if any(expected[path] is not None for path in nothing):
         text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
         failure = Failure(kind="none", message=text)
         return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
-    left_out = [path for path in expected if path not in actual and excused(_weight_name(path))]
+    left_out = [path for path in expected if path not in actual and any(map(excused, _weight_names(path)))]
     for path in left_out:
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
     tolerances = {item.path: item.tolerance for item in gold.entry.tensors if item.tolerance is not None}
-    allowed = [path for path in expected if gold.allows_nan(path)]
-    natural = compare(actual, expected, tolerances=tolerances, noisy=gold.noisy, equal_nan=allowed)
+    natural = compare_case(actual, expected, gold)
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
@@ -163,10 +162,10 @@ def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[d
     return found, notes
 
 
-def _weight_name(path: str) -> str:
-    """`output.weights.lm_head.weight` as `lm_head.weight`, `model_state_dict.x` as `x`."""
-    section, _, rest = path.partition(".")
-    return rest if section == "model_state_dict" else rest.partition(".")[2] or rest
+def _weight_names(path: str) -> tuple[str, str]:
+    """What a weight at `output.weights.lm_head.weight` may be called: a lone output has no name in its path."""
+    rest = path.partition(".")[2]
+    return rest, rest.partition(".")[2]
 
 
 def _dtype(comparison: Comparison) -> str:

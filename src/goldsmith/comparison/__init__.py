@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.bits import Difference, bit_differences
-from goldsmith.comparison.judging import Judgement, judge
+from goldsmith.comparison.judging import Judgement, compare_case, judge, judged_part
 from goldsmith.comparison.results import Comparison, LeafComparison
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ __all__ = [
     "NotComparable",
     "bit_differences",
     "compare",
+    "compare_case",
     "judge",
+    "judged_part",
 ]
 
 _LATE = {"compare": "goldsmith.comparison.engine", "NotComparable": "goldsmith.comparison.leaves"}

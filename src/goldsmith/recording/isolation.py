@@ -65,7 +65,7 @@ class IsolatingSession(ReplaySession):
         import torch
         from safetensors.torch import load_file
 
-        tensors = {name: change(tensor) for name, tensor in load_file(item.file).items()}
+        tensors = {name: change(tensor).to(self.device) for name, tensor in load_file(item.file).items()}
         args, kwargs = _rebuilt(item.form, tensors)
         with torch.no_grad():
             return tensors_in([module(*args, **kwargs)])
