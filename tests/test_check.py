@@ -240,6 +240,8 @@ def test_a_file_a_folder_a_course_and_a_revision_can_be_handed_in(tmp_path: Path
     course = checked_course(tmp_path / "course")
     folder = Path(hand_in(course))
     assert check(course, str(folder / "ops.py")).code == 0
+    assert check(course, "private/solutions/hw1").code == 0
+    assert check(course, "private/solutions/hw1/ops_solution.py").code == 0
     whole = tmp_path / "whole repository"
     shutil.copytree(folder, whole / "ada-main" / "src/assignments/hw1")
     assert check(course, str(whole)).code == 0
@@ -267,6 +269,11 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(course: CourseOnDisk, tm
     for arguments, said in [
         (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course."),
         ([str(empty)], "it holds no Python file. A submission has ops.py."),
+        (["tests/internal/fixtures/hw1/README.md"], "it is no Python file and no folder"),
+        (
+            ["src/assignments/hw1/generate_fixtures.py"],
+            "no file of the starter is called that.",
+        ),
         ([str(linked)], "holds a link, ops.py, that leads out of it."),
         ([hand_in(course), "--case", "other"], "there is no case other; there are centred, scaled, counted."),
     ]:

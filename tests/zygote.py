@@ -1,6 +1,6 @@
 """The command line without the second that an interpreter takes to start: forked from a process that has imported it.
 
-Still a process of its own, with its own exit code, signals and streams. Nothing but imports is shared, and numpy and torch
+Still a process of its own, with exit code, signals and streams. Nothing but imports is shared, and numpy and torch
 are not among them.
 """
 

@@ -36,7 +36,7 @@ def judge_case(
     golds = {"": gold, **gold.variants}
     judged = [_judge(verdict, name, item, replayed, excused) for name, item in golds.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
-    return _with_conduct(best, replayed, overwriting_differs)
+    return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
 
 
 def _only_in_float64(replayed: Replayed) -> bool:
@@ -174,13 +174,17 @@ def _dtype(comparison: Comparison) -> str:
     return next((kind for kind in ("bfloat16", "float16", "float32", "float64") if kind in kinds), "exact")
 
 
-def _with_conduct(verdict: CaseVerdict, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
+def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
     """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
     once = replayed.once
     notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
     if "again" in replayed.attempts:
-        again = compare(replayed.leaves("again"), replayed.leaves("once"), rtol=0, atol=0, equal_nan=True)
+        first, _ = _selected(replayed.leaves("once"), judged_part(gold.data))
+        second, _ = _selected(replayed.leaves("again"), judged_part(gold.data))
+        again = compare_case(second, first, gold, equal_nan=True)
+        if not all(leaf.identical for leaf in again.leaves):
+            notes.append("not the same to the last bit when it runs again")
         if not again.agrees:
             worst = again.worst
             name = shown_path(worst.path) if worst else ""

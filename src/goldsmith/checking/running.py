@@ -92,9 +92,14 @@ class Stage:
     def isolate(self, items: Sequence[Isolated], layout: str = "") -> dict[int, Replayed]:
         """Modules run alone on gold's inputs, by number."""
         kept = self._kept(list(dict.fromkeys(item.case for item in items)))
-        job = self._job("isolate", kept=kept, isolated=tuple(items), layout=layout)
-        ended = _failure(self._run(job), self.each) or _nothing()
-        return {item.number: self._cleaned(_read_alone(Path(job.output), item.number, ended)) for item in items}
+        together = [tuple(items)] if self.options.device == "cpu" else [(item,) for item in items]
+        found = {}
+        for some in together:
+            job = self._job("isolate", kept=kept, isolated=some, layout=layout)
+            ended = _failure(self._run(job), self.each) or _nothing()
+            for item in some:
+                found[item.number] = self._cleaned(_read_alone(Path(job.output), item.number, ended))
+        return found
 
     def _cleaned(self, replayed: Replayed) -> Replayed:
         """With files named as the submission's author names them, not as they lie in the workspace."""

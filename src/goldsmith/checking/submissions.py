@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import LITTER, Assignment, Placement, git
+from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
 from goldsmith.errors import NoSuchSubmission, NothingToCheck, SubmissionLeaves
 
 _CODE = (".py", ".ipynb")
@@ -46,7 +46,10 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
     if path.is_file():
         if path.suffix != ".py":
             raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
-        return Submission(name, (Placement(path.resolve(), Path(path.name)),))
+        lone = Placement(path.resolve(), _place(assignment, Path(path.name)))
+        if str(lone.target) not in _wanted(assignment):
+            raise NothingToCheck(name, "no file of the starter is called that", _wanted(assignment))
+        return Submission(name, (lone,))
     folder = _home(assignment, path.resolve())
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
@@ -56,13 +59,21 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
             continue
         if not file.resolve().is_relative_to(folder):
             raise SubmissionLeaves(name, inside)
-        if file.is_file():
-            placed.append(Placement(file, inside))
+        if file.is_file() and not file.is_relative_to(assignment.variants):
+            placed.append(Placement(file, _place(assignment, inside)))
     if not any(item.target.suffix in _CODE for item in placed):
         raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
     kept = [file for file in _wanted(assignment) if file not in {str(item.target) for item in placed}]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
+
+
+def _place(assignment: Assignment, inside: Path) -> Path:
+    """Where a file goes: a solution's own name, `<name>_solution.py`, stands for `<name>.py`."""
+    if inside.name.endswith(SUFFIX):
+        plain = inside.with_name(f"{inside.name.removesuffix(SUFFIX)}.py")
+        return plain if (assignment.starter / plain).is_file() else inside
+    return inside
 
 
 def _home(assignment: Assignment, folder: Path) -> Path:
@@ -74,9 +85,13 @@ def _home(assignment: Assignment, folder: Path) -> Path:
     if len(inside) == 1 and inside[0].is_dir():
         candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
     for candidate in candidates:
-        if any((candidate / name).is_file() for name in wanted):
+        if any((candidate / name).is_file() or (candidate / _as_solution(name)).is_file() for name in wanted):
             return candidate.resolve()
     return folder
+
+
+def _as_solution(name: str) -> str:
+    return f"{name.removesuffix('.py')}{SUFFIX}"
 
 
 def _wanted(assignment: Assignment) -> list[str]:

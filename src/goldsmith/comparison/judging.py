@@ -45,8 +45,11 @@ def judged_part(payload: Mapping[str, Any]) -> dict[str, Any]:
     return leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
 
 
-def compare_case(actual: Mapping[str, Any], expected: Mapping[str, Any], gold: GoldCase) -> Comparison:
-    """Leaves by path beside those of `gold` that are expected, within the tolerances of its manifest."""
+def compare_case(
+    actual: Mapping[str, Any], expected: Mapping[str, Any], gold: GoldCase, *, equal_nan: bool = False
+) -> Comparison:
+    """Leaves by path beside those that are expected, within the tolerances of `gold`'s manifest. NaN agrees with NaN
+    where the recipe allows it, or everywhere."""
     from goldsmith.comparison.engine import compare
 
     return compare(
@@ -54,5 +57,5 @@ def compare_case(actual: Mapping[str, Any], expected: Mapping[str, Any], gold: G
         expected,
         tolerances={item.path: item.tolerance for item in gold.entry.tensors if item.tolerance is not None},
         noisy=gold.noisy,
-        equal_nan=[path for path in expected if gold.allows_nan(path)],
+        equal_nan=equal_nan or [path for path in expected if gold.allows_nan(path)],
     )

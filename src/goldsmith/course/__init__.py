@@ -11,10 +11,11 @@ from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.scaffold import Addition, additions
-from goldsmith.course.solutions import Placement, placements, variants_of
+from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
 
 __all__ = [
     "LITTER",
+    "SUFFIX",
     "Addition",
     "Assignment",
     "Config",

@@ -1,7 +1,8 @@
 """Modules of a submission run alone, on what gold's own modules were called with.
 
 A module's inputs are the outputs of those before it. So each runs in a process of its own, forked before it reads
-anything, and is given its own inputs only, after the plain replay is over.
+anything, and is given its own inputs only, after the plain replay is over. A GPU does not survive a fork: there, each
+comes as a job of its own.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class IsolatingSession(ReplaySession):
         self.output.mkdir(parents=True, exist_ok=True)
         for number, item in enumerate(self.job.isolated, start=1):
             self._on_case(item.case, number, len(self.job.isolated))
+            if len(self.job.isolated) == 1:
+                self._run_alone(item, by_name[item.case])
+                continue
             child = os.fork()
             if not child:
                 self._run_alone(item, by_name[item.case])

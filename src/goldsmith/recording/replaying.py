@@ -94,6 +94,9 @@ class ReplaySession(Session):
 
     def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
         seed_everything(self.seed, threads=self.threads)
+        torch = sys.modules.get("torch")
+        if torch is not None:  # what has no deterministic form on this device is no fault; running it twice shows it
+            torch.use_deterministic_algorithms(True, warn_only=True)
         kept = self._kept[definition.name]
         precision = "float64" if run in _WIDE else None
         given = Given.from_payload(
