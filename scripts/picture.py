@@ -1,4 +1,4 @@
-"""Draw docs/pictures/generate.svg: a real run of `goldsmith generate scratch-1` on a real pseudo-terminal.
+"""Draw docs/pictures: real runs of `goldsmith generate` and `goldsmith check` on a real pseudo-terminal.
 
 What the program writes goes through a terminal emulator, and the screen it leaves is drawn as it is.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,10 +22,12 @@ from rich.text import Text
 from goldsmith.course import copy_example
 
 COLUMNS, LINES = 104, 66
-PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+ROOT = Path(__file__).parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+SUBMISSIONS = ROOT / "tests" / "submissions" / "scratch-1"
 
 
-def run_on_terminal(arguments: list[str], folder: Path) -> pyte.Screen:
+def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:
     """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
@@ -43,7 +46,7 @@ def run_on_terminal(arguments: list[str], folder: Path) -> pyte.Screen:
                 break
             stream.feed(data)
     os.close(ours)
-    if process.returncode:
+    if process.returncode != expected:
         raise SystemExit(f"the command failed with exit code {process.returncode}")
     return screen
 
@@ -69,21 +72,28 @@ def _style(cell: pyte.screens.Char) -> Style:
         return Style(bold=cell.bold or None)
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as temporary:
-        course = copy_example(Path(temporary, "course")).root
-        gold = course / "tests/internal/fixtures/scratch-1"
-        for file in gold.glob("*"):
-            file.unlink()
-        screen = run_on_terminal(["generate", "scratch-1"], course)
+def draw(name: str, shown: str, screen: pyte.Screen) -> None:
+    """The screen under the command that led to it, as docs/pictures/<name>.svg."""
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
-    console.print(Text("$ goldsmith generate scratch-1", style="bold"))
+    console.print(Text(f"$ {shown}", style="bold"))
     for line in as_text(screen):
         console.print(line, no_wrap=True, crop=False)
     PICTURES.mkdir(parents=True, exist_ok=True)
-    target = PICTURES / "generate.svg"
-    console.save_svg(str(target), title="goldsmith", unique_id="goldsmith-generate")
+    target = PICTURES / f"{name}.svg"
+    console.save_svg(str(target), title="goldsmith", unique_id=f"goldsmith-{name}")
     print(f"drew {target}")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        course = copy_example(Path(temporary, "course")).root
+        shutil.copytree(SUBMISSIONS / "two-norm-eps-and-scale", course / "submissions" / "ada")
+        check = ["check", "scratch-1", "submissions/ada"]
+        draw("check", "goldsmith check scratch-1 submissions/ada", run_on_terminal(check, course, expected=1))
+        gold = course / "tests/internal/fixtures/scratch-1"
+        for file in gold.glob("*"):
+            file.unlink()
+        draw("generate", "goldsmith generate scratch-1", run_on_terminal(["generate", "scratch-1"], course))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -22,10 +23,10 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     colour = _COLOURS[verdict.outcome]
     _line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
     _line(console)
-    _lines(console, _cases(verdict))
+    _cases(console, verdict)
     if verdict.parts and verdict.outcome != AGREES:
         _line(console)
-        _lines(console, _parts(verdict))
+        _parts(console, verdict)
     for case in [case for case in verdict.cases if case.outcome != AGREES][:_MOST]:
         _explain(console, case)
     _notes(console, verdict)
@@ -35,31 +36,28 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         _line(console, Text(f"Next: {step}", "bold"))
 
 
-def _cases(verdict: Verdict) -> list[Text]:
+def _cases(console: Console, verdict: Verdict) -> None:
     rows = [
         (case.name, words.OUTCOMES[case.outcome], case.judged_in, words.case_sentence(case)) for case in verdict.cases
     ]
-    return _table(("case", "outcome", "judged in", ""), rows)
+    _table(console, ("case", "outcome", "judged in", ""), rows)
 
 
-def _parts(verdict: Verdict) -> list[Text]:
+def _parts(console: Console, verdict: Verdict) -> None:
     rows = [(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
-    return _table(("part", "outcome", ""), rows)
+    _table(console, ("part", "outcome", ""), rows)
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Text]:
-    """Aligned columns; the last may be as long as it needs to be, so that nothing is cut in a log."""
-    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    lines = []
+def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log."""
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
     for row in (headings, *rows):
         line = Text()
-        for column, cell in enumerate(row):
-            style = "dim" if row is headings else _STYLES.get(cell, "") if column == 1 else ""
-            line.append(cell, style)
-            line.append(" " * (widths[column] - cell_len(cell) + 3))
-        line.rstrip()
-        lines.append(line)
-    return lines
+        for column, width in enumerate(widths):
+            style = "dim" if row is headings else _STYLES.get(row[column], "") if column == 1 else ""
+            line.append(row[column], style)
+            line.append(" " * (width - cell_len(row[column]) + 3))
+        _line(console, line, row[-1])
 
 
 def _explain(console: Console, case: CaseVerdict) -> None:
@@ -67,29 +65,34 @@ def _explain(console: Console, case: CaseVerdict) -> None:
     title = f": {case.title}" if case.title else ""
     _line(console, Text.assemble((case.name, "bold"), title))
     for line in words.module_lines(case):
-        _line(console, Text(f"  {line}"))
+        _line(console, Text("  "), line)
     if case.failure is not None:
-        _line(console, Text(f"  {words.one_line(case.failure.message)}"))
+        _line(console, Text("  "), words.one_line(case.failure.message))
         for frame in case.failure.frames[-_FRAMES:]:
             _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     worst = case.worst
     if worst is not None:
         _line(console, Text(f"  {words.leaf_name(worst)} {words.how_far(worst)}"))
         for line in words.leaf_lines(worst, reveal=True):
-            _line(console, Text(f"    {line}"))
+            _line(console, Text("    "), line)
 
 
 def _notes(console: Console, verdict: Verdict) -> None:
     notes = words.notes_of(verdict)
     if notes:
         _line(console)
-    _lines(console, [Text(f"Note: {note}.", "dim") for note in notes])
+    for note in notes:
+        _line(console, Text("Note: ", "dim"), f"{note}.")
 
 
-def _lines(console: Console, lines: Sequence[Text]) -> None:
-    for line in lines:
-        _line(console, line)
-
-
-def _line(console: Console, text: Text | None = None) -> None:
-    console.print(text if text is not None else "", soft_wrap=True, highlight=False)
+def _line(console: Console, start: Text | None = None, rest: str = "") -> None:
+    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began."""
+    start = Text() if start is None else start
+    indent = cell_len(start.plain)
+    pieces = [rest]
+    if console.is_terminal and rest:
+        pieces = textwrap.wrap(rest, max(20, console.width - indent), break_on_hyphens=False) or [""]
+    for number, piece in enumerate(pieces):
+        line = Text.assemble(start if number == 0 else " " * indent, piece)
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False)
