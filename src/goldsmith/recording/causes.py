@@ -27,7 +27,7 @@ def cause_of(error: BaseException, job: Job, case: str | None, returned_none: st
     """What kept `case` from ending. `returned_none` names the last module that returned nothing."""
     if isinstance(error, PartMissing):
         return _missing_part(error, job, case)
-    frames = _frames(error, job)
+    frames = frames_of(error, job)
     kind, message = _kind_of(error, job, frames, returned_none)
     text = message.encode("utf-8", "replace").decode()
     return Failure(kind=kind, message=text[:2000], case=case, frames=frames)
@@ -44,7 +44,7 @@ def _missing_part(error: PartMissing, job: Job, case: str | None) -> Failure:
 def _kind_of(
     error: BaseException, job: Job, frames: tuple[Frame, ...], returned_none: str | None
 ) -> tuple[FailureKind, str]:
-    words = _in_words(error)
+    words = in_words(error)
     if isinstance(error, CannotPlace):
         return "weights", str(error)
     if isinstance(error, RecipeMisuse):
@@ -66,7 +66,7 @@ def _kind_of(
     return "raised", words
 
 
-def _frames(error: BaseException, job: Job) -> tuple[Frame, ...]:
+def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
     """The frames in the workspace: neither torch's nor ours help its author."""
     return tuple(
         Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
@@ -105,7 +105,8 @@ def _last_frame(trace: TracebackType | None) -> FrameType | None:
     return trace.tb_frame if trace else None
 
 
-def _in_words(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
+    """The last line of a traceback, as Python would print it."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     try:

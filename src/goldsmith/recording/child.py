@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,9 +19,10 @@ import msgspec
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry
 from goldsmith.recording.building import BuildSession
+from goldsmith.recording.causes import frames_of, in_words
 from goldsmith.recording.isolation import IsolatingSession
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Frame, Job, Result
+from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Job, Result
 from goldsmith.recording.reads import Reads
 from goldsmith.recording.replaying import ReplaySession
 from goldsmith.recording.seeding import seed_everything
@@ -162,21 +162,9 @@ def _check_device(device: str) -> None:
 
 
 def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session) -> Failure:
-    """The error with the frames that lie in the workspace: neither torch's nor ours help its author."""
-    frames = tuple(
-        Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename.startswith(job.root)
-    )
-    message = str(error) if kind == "misuse" else _in_words(error)
+    message = str(error) if kind == "misuse" else in_words(error)
     readable = message.encode("utf-8", "replace").decode()
-    return Failure(kind=kind, message=readable, case=session.current, frames=frames)
-
-
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
-    return "".join(traceback.format_exception_only(error)).strip()
+    return Failure(kind=kind, message=readable, case=session.current, frames=frames_of(error, job))
 
 
 def _announce(job: Job, event: Event) -> None:
