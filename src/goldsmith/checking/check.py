@@ -5,23 +5,32 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from goldsmith.checking.blame import localise
-from goldsmith.checking.judging import judge_case
+from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import changed_parts, restored, starter_files, submitted_files
 from goldsmith.checking.running import RUNS, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
-from goldsmith.checking.verdicts import AGREES, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, gravest
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    PartVerdict,
+    Verdict,
+    gravest,
+)
 from goldsmith.course import Assignment, Placement
 from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generation import Options, stale_reasons
-from goldsmith.gold import MANIFEST, Gold, GoldCase, load_gold
+from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
 from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_workspaces
 
@@ -71,6 +80,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
             # last, for a module that runs alone is given what others should have returned
             verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
     found = list(verdicts.values())
+    parts = tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()}))
     first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)
     return Verdict(
         name=submission.name,
@@ -79,12 +89,21 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         first_divergence=first.first_divergence if first else "",
         first_case=first.name if first else "",
         cases=tuple(found),
-        parts=tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()})),
+        parts=parts,
         provided=tuple(part for parts in changed.values() for part in parts),
+        unjudged=tuple(_unjudged(gold.manifest, parts)),
+        not_run=len(gold) - len(names),
         layout=layout,
         notes=submission.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:
+    """Classes and functions that students write, in the order of their files, that no verdict speaks of."""
+    known = {part.name for part in parts}
+    written = dict.fromkeys(name.split(".")[1] for name in manifest.provenance.written if "." in name)
+    return [name for name in written if name not in known]
 
 
 def _chosen(gold: Gold, wanted: Sequence[str]) -> list[str]:
@@ -101,7 +120,7 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
     file = file or assignment.adapter
     try:
         return read_adapter(file.read_bytes(), str(file)), file
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = str(error).strip() or type(error).__name__
         raise BadAdapter(assignment.course.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
 
@@ -167,15 +186,27 @@ class _Checking:
 
     def _verdict(self, name: str, replay: Replayed) -> CaseVerdict:
         differs = self.assignment.config.overwriting == "differs"
-        return judge_case(self.golds[name], replay, excused=self._excused(name), overwriting_differs=differs)
+        gold = self.golds[name]
+        try:
+            return judge_case(gold, replay, excused=self._excused(name), overwriting_differs=differs)
+        except Exception as error:  # whatever it was that a submission returned, the other cases are not lost over it
+            why = f"what it returned cannot be judged: {error!r}"
+            return CaseVerdict(name=name, title=gold.entry.title, outcome=COULD_NOT_RUN, reason=why, kind="raised")
 
-    def _excused(self, case: str) -> Callable[[str], bool]:
-        """Weights that another implementation need not have: what is computed, tied, or declared by the course."""
-        facts = self.golds[case].entry.weights.values()
-        known = {
-            name for item in facts for name in (*item.buffers, *(name for names in item.tied for name in names[1:]))
+    def _excused(self, case: str) -> Excused:
+        """Weights that another implementation need not have: what is computed and still as it was built, what is tied
+        to another, what the course has declared."""
+        gold = self.golds[case]
+        facts = gold.entry.weights
+        tied = {name for item in facts.values() for names in item.tied for name in names[1:]}
+        built = {
+            name: weights.get(name)
+            for model, weights in weights_by_model(gold.entry.models, gold.state_dict).items()
+            for name in (facts[model].buffers if model in facts else ())
         }
-        return lambda name: name in known or self.adapter.excuses(name)
+        return lambda name, value: (
+            name in tied or self.adapter.excuses(name) or (name in built and same_bits(built[name], value))
+        )
 
     def changed(self, submission: Submission) -> dict[str, list[str]]:
         starter = starter_files(self.assignment, submission, self.gold.manifest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.comparison import Comparison, compare, compare_case, judged_part
-from goldsmith.gold import GoldCase, Tolerance, numbers_of
+from goldsmith.gold import GoldCase, Tolerance, leaf_facts, numbers_of
 from goldsmith.recording import Failure
 
 SHARPER, FINEST = 0.1, 1e-6
@@ -20,15 +20,19 @@ ROUNDING = 30.0
 """How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug."""
 
 
+Excused = Callable[[str, Any], bool]
+"""Whether a weight, by its name and the value gold has recorded, may be missing."""
+
+
 def judge_case(
-    gold: GoldCase, replayed: Replayed, *, excused: Callable[[str], bool], overwriting_differs: bool = False
+    gold: GoldCase, replayed: Replayed, *, excused: Excused, overwriting_differs: bool = False
 ) -> CaseVerdict:
     """The verdict on one case, before anything is known about its modules."""
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for item in replayed.attempts.values() if item.failure), None)
     first = replayed.once
     late = failed is not None and first.failure is None
-    if failed is not None and not (late and _only_in_float64(replayed)):
+    if failed is not None and not (late and _only_raised_in_float64(replayed)):
         when = " the second time" if late else ""
         return msgspec.structs.replace(
             verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
@@ -39,13 +43,14 @@ def judge_case(
     return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
 
 
-def _only_in_float64(replayed: Replayed) -> bool:
-    return all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
+def _only_raised_in_float64(replayed: Replayed) -> bool:
+    """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
+    fine = all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
+    failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
+    return fine and failure is not None and failure.kind not in ("exit", "killed", "timeout", "memory")
 
 
-def _judge(
-    verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Callable[[str], bool]
-) -> CaseVerdict:
+def _judge(verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Excused) -> CaseVerdict:
     expected = judged_part(gold.data)
     actual, notes = _selected(replayed.leaves("once"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
@@ -53,7 +58,8 @@ def _judge(
         text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
         failure = Failure(kind="none", message=text)
         return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
-    left_out = [path for path in expected if path not in actual and any(map(excused, _weight_names(path)))]
+    missing = [path for path in expected if path not in actual]
+    left_out = [path for path in missing if any(excused(name, expected[path]) for name in _weight_names(path))]
     for path in left_out:
         del expected[path]
     if left_out:
@@ -102,8 +108,8 @@ def _in_float64(
     """The comparison with gold's float64 reference, or why there is none."""
     attempt = replayed.attempts.get("float64")
     if not gold.reference or attempt is None:
-        floats = any(tolerance.kind != "exact" for tolerance in tolerances.values())
-        return None, "" if gold.reference or not floats else "gold keeps no float64 reference"
+        rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
+        return None, "" if gold.reference or not rounded else "gold keeps no float64 reference"
     if attempt.failure is not None:
         return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
     if not attempt.pure:
@@ -168,10 +174,14 @@ def _weight_names(path: str) -> tuple[str, str]:
     return rest, rest.partition(".")[2]
 
 
+_PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}
+_BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
+
+
 def _dtype(comparison: Comparison) -> str:
     """The smallest floating dtype among the leaves: the one whose rounding decides."""
-    kinds = {leaf.gold_dtype for leaf in comparison.leaves}
-    return next((kind for kind in ("bfloat16", "float16", "float32", "float64") if kind in kinds), "exact")
+    kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
+    return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
 def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
@@ -198,3 +208,12 @@ def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, over
         if overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"
     return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
+
+
+def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
+    """Gold's weights before anything ran: a lone model's are stored bare."""
+    return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
+
+
+def same_bits(one: Any, two: Any) -> bool:
+    return leaf_facts("", one).sha256 == leaf_facts("", two).sha256

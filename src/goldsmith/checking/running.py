@@ -6,6 +6,7 @@ A child that dies costs the case it was at; the cases after it get a child of th
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.course import Assignment, Placement
+from goldsmith.errors import DeviceMissing
 from goldsmith.generation import Options, make_job
 from goldsmith.gold import GoldCase, mapped, write_payload
 from goldsmith.recording import (
@@ -28,6 +30,7 @@ from goldsmith.recording import (
     RunName,
     Warm,
     Watcher,
+    read_leaving,
     run_side_by_side,
 )
 from goldsmith.workspace import Workspace
@@ -83,6 +86,8 @@ class Stage:
             job = self._job("replay", kept=self._kept(pending), runs=tuple(runs), layout=layout)
             ending = self._run(job)
             ended = _failure(ending, self.each)
+            if ended is not None and ended.kind == "device" and ending.last_case is None:
+                raise DeviceMissing(self.options.device, ended.message.split(", "))
             reached = pending.index(ending.last_case) + 1 if ending.last_case in pending else len(pending)
             for name in pending[:reached]:
                 found[name] = self._cleaned(_read(Path(job.output, name), runs, ended or _nothing()))
@@ -121,7 +126,7 @@ class Stage:
         self._launches += 1
         job = make_job(self.assignment, self.workspace, self.options, task=task)
         adapter = self.workspace.folder / self.assignment.course.config.adapter
-        scratch = self.workspace.scratch / f"launch-{self._launches}"
+        scratch = self.workspace.scratch / f"launch-{self._launches}-{secrets.token_hex(6)}"
         scratch.mkdir()
         return msgspec.structs.replace(
             job,
@@ -178,10 +183,10 @@ def _read_alone(folder: Path, number: int, otherwise: Failure) -> Replayed:
 def _attempt(stem: Path) -> tuple[Attempt | None, Mapping[str, Any]]:
     """What a run wrote down. Nothing that a submission's process has written is believed without being checked."""
     try:
-        attempt = msgspec.json.decode(stem.with_suffix(ATTEMPT_SUFFIX).read_bytes(), type=Attempt)
+        attempt = msgspec.json.decode(read_leaving(stem.with_suffix(ATTEMPT_SUFFIX)), type=Attempt)
     except OSError:
         return None, {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Attempt(failure=_unreadable(str(error))), {}
     file = stem.with_suffix(".safetensors")
     if attempt.failure is not None or not file.is_file():

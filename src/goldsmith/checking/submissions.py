@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +49,8 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
         if str(lone.target) not in _wanted(assignment):
             raise NothingToCheck(name, "no file of the starter is called that", _wanted(assignment))
         return Submission(name, (lone,))
+    if not path.is_dir():
+        raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
     folder = _home(assignment, path.resolve())
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
@@ -57,15 +58,27 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
         inside = file.relative_to(folder)
         if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
             continue
-        if not file.resolve().is_relative_to(folder):
+        if not _stays(file, folder):
             raise SubmissionLeaves(name, inside)
         if file.is_file() and not file.is_relative_to(assignment.variants):
             placed.append(Placement(file, _place(assignment, inside)))
     if not any(item.target.suffix in _CODE for item in placed):
         raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
+    if not any(str(item.target) in _wanted(assignment) for item in placed):
+        raise NothingToCheck(name, "none of the starter's files is in it", _wanted(assignment))
+    clash = [item.target for item in placed for above in item.target.parents if str(above) in _wanted(assignment)]
+    if clash:
+        raise NothingToCheck(name, f"{clash[0].parent} is a folder in it", _wanted(assignment))
     kept = [file for file in _wanted(assignment) if file not in {str(item.target) for item in placed}]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
+
+
+def _stays(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError):
+        return False  # a link that leads in a circle
 
 
 def _place(assignment: Assignment, inside: Path) -> Path:
@@ -109,15 +122,18 @@ def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
         return False
     prefix = git(course, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{course.relative(assignment.starter).as_posix()}"
-    archive = folder.with_suffix(".tar")
-    try:
-        with archive.open("wb") as file:
-            command = ["git", "-C", str(course.root), "archive", "--format=tar", f"{revision}:{place}"]
-            run = subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL)
-        if run.returncode:
-            raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
-        with tarfile.open(archive) as content:
-            content.extractall(folder, filter="data")
-    finally:
-        archive.unlink(missing_ok=True)
+    listed = git(course, "ls-tree", "-r", "-z", f"{revision}:{place}")
+    if listed is None:
+        raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
+    for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes
+        facts, _, name = line.partition("\t")
+        mode, kind, blob = facts.split()
+        if kind != "blob":
+            continue
+        if mode == "120000":
+            raise SubmissionLeaves(revision, Path(name))
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        command = ["git", "-C", str(course.root), "cat-file", "blob", blob]
+        file.write_bytes(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return True

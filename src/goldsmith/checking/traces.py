@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import Bfloat16, mapped
+from goldsmith.gold import Bfloat16, as_numpy, mapped
 
 CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
@@ -76,11 +76,8 @@ def _end(entries: Sequence[Mapping[str, Any]], number: int) -> int:
 
 
 def _numbers(value: Any) -> Any:
-    import numpy as np
 
-    if isinstance(value, Bfloat16):
-        return (value.bits.astype(np.uint32) << 16).view(np.float32)
-    return value
+    return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
 def by_execution(calls: Sequence[Call]) -> Iterator[Call]:

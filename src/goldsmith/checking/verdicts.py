@@ -77,7 +77,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One implementation beside the gold of one assignment."""
+    """One implementation beside the gold of one assignment. `unjudged` are parts that students write and that nothing
+    is known about, `not_run` is the number of cases that were not asked for."""
 
     name: str
     assignment: str
@@ -87,6 +88,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[CaseVerdict, ...] = ()
     parts: tuple[PartVerdict, ...] = ()
     provided: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    not_run: int = 0
     layout: str = ""
     notes: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -22,7 +22,7 @@ def check(
     assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
     submission: Annotated[
         str | None,
-        typer.Argument(metavar="[PATH]", help="A folder, a file or a git revision; without, the tree as it stands."),
+        typer.Argument(metavar="PATH", help="A folder, a file or a git revision; without, the tree as it stands."),
     ] = None,
     cases: Annotated[
         list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
@@ -47,8 +47,11 @@ def check(
 
     It runs in a private copy, in a process of its own that never sees the gold's outputs; nothing is written.
 
-    Examples: `goldsmith check scratch-1`, `goldsmith check scratch-1 submissions/ada`,
-    `goldsmith check scratch-1 origin/ada --markdown`.
+    - `goldsmith check scratch-1` looks at the tree as it stands
+
+    - `goldsmith check scratch-1 submissions/ada` at what somebody handed in
+
+    - `goldsmith check scratch-1 origin/ada --markdown` at a branch, as a comment for its author
 
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run.
     """
@@ -58,6 +61,8 @@ def check(
         from goldsmith.checking import check as judge
         from goldsmith.generation import Options
 
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
         chosen = open_course(course).assignment(assignment)
         config = chosen.course.config
         with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:

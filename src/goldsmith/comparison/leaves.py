@@ -99,8 +99,10 @@ def leaf_of(value: Any, path: str) -> Leaf | Plain:
         return _tensor(value, path)
     if kind in _PYTHON:
         return _python(value)
-    if value is None or isinstance(value, str | bytes):
+    if value is None or isinstance(value, bytes):
         return Plain(value)
+    if isinstance(value, str):
+        return Plain(str(value))
     if isinstance(value, Bfloat16):
         return Leaf(np.asarray(value.bits), BFLOAT16)
     return _foreign(value, path)
@@ -123,6 +125,8 @@ def _array(array: Array, path: str) -> Leaf:
     form = FORMS.get(dtype.name) if dtype.kind in "biufc" else None
     if form is None:
         raise NotComparable(path, f"an array of {dtype}", "convert it to numbers with .astype")
+    if not dtype.isnative:
+        return Leaf(array.astype(dtype.newbyteorder("=")), form)
     _OF_DTYPE[dtype] = form
     return Leaf(array, form)
 

@@ -42,6 +42,7 @@ class Pass:
     places: Places | None = None
     details: Details | None = None
     noisy: Reader | None = None
+    _aside: Array | None = None
     relative: Squares | None = None
     skipped: list[Block] | None = None
     values: tuple[Any, Any] | None = None
@@ -155,7 +156,7 @@ class Pass:
         route.gap(one, two, gap, (x, y))
         place = int(gap.argmax())
         largest = gap.item(place)
-        bad = None
+        bad, self._aside = None, None
         if route.margin and (largest - largest != 0 or (self.limit.in_units and self._is_dwarfed(two, route))):
             self._measure(x, y, block, route.double)
             return
@@ -173,7 +174,7 @@ class Pass:
                 one_there, two_there = int(x.item(place)), int(y.item(place))  # of any size, exactly
             else:
                 one_there, two_there = one.item(place), two.item(place)
-            self.largest, self.values = abs(one_there - two_there), (one_there, two_there)
+            self.largest, self.values = _magnitude(one_there - two_there), (one_there, two_there)
         if largest:
             self.gaps.add(gap)
         self.golds.add(two)
@@ -208,6 +209,7 @@ class Pass:
         if self.equal_nan:
             agrees |= nan_one & nan_two
         bad = aside & ~agrees
+        self._aside = aside
         if bad.any():
             of_nan = bad & (nan_one | nan_two)
             graver = bool(of_nan.any())
@@ -265,7 +267,7 @@ class Pass:
 
     def _keep_share(self, place: int, gap: Array, one: Array, two: Array, route: Route) -> None:
         ours, theirs = one.item(place), two.item(place)
-        found = self.limit.share_of(abs(ours - theirs) if route.margin else gap.item(place), abs(theirs))
+        found = self.limit.share_of(_magnitude(ours - theirs) if route.margin else gap.item(place), _magnitude(theirs))
         self.share = max(self.share, found)
 
     def _is_dwarfed(self, two: Array, route: Route) -> bool:
@@ -304,6 +306,8 @@ class Pass:
         shares = limit.shares(gaps, golds)
         if self.noisy is not None:
             noisy = self.noisy.read(block)
+            if self._aside is not None:
+                noisy = noisy & ~self._aside  # what is not finite was counted apart
             self.noisy_counted += int(np.count_nonzero(noisy))
             shares[noisy] = share(gaps[noisy], limit.noisy_limit)
             gaps[noisy] = 0.0
@@ -330,6 +334,11 @@ class Pass:
     @property
     def agrees(self) -> bool:
         return not self.mismatched and self.whole_share <= 1
+
+
+def _magnitude(value: Any) -> Any:
+    """`abs`, which raises for a finite complex number that is too large."""
+    return math.hypot(value.real, value.imag) if isinstance(value, complex) else abs(value)
 
 
 def _same_bits(x: Array, y: Array, buffers: Buffers) -> bool:

@@ -132,6 +132,8 @@ def _sentence(leaf: LeafComparison) -> str:
         case "dtype":
             return f"is {leaf.actual_dtype}, gold is {leaf.gold_dtype}; its values are within tolerance"
         case "nan" | "inf":
+            if str(leaf.actual) == str(leaf.gold) == "nan":
+                return f"NaN in both, which equal_nan=True accepts, {_place(leaf)}{_counts(leaf)}"
             kind = "NaN" if leaf.problem == "nan" else "infinity"
             return f"{kind} where gold has none, or the other way round, {_place(leaf)}{_counts(leaf)}"
         case "values":

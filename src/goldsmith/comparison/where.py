@@ -94,7 +94,8 @@ def words(sets: Sequence[range | Array], shape: tuple[int, ...], count: int, mas
         return shaped
     box = math.prod(_span(indices) for indices in sets)
     if box == math.prod(shape):
-        return f"scattered over the whole array, {count} of {box} elements"
+        spread = "nearly everywhere" if count > 0.95 * box else "scattered over the whole array"
+        return f"{spread}, {count} of {box} elements"
     return f"within {_box(sets, shape)}, {count} of {box} elements there"
 
 
@@ -151,7 +152,7 @@ def _axis_name(axis: int, axes: int) -> tuple[str, str]:
 
 def _corner(mask: Array) -> str:
     """A triangle or diagonal of the last two axes, the same for every index before."""
-    if mask.ndim < 2 or min(mask.shape[-2:]) < 2:
+    if mask.ndim < 2 or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
         return ""
     plane = np.ones(mask.shape[-2:], bool)
     diagonal = np.eye(mask.shape[-2], mask.shape[-1], dtype=bool)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.facts import LeafFacts
+from goldsmith.gold.mapped import Bfloat16
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,8 @@ def as_numpy(value: Any) -> Any:
     """A tensor, array or number as NumPy without loss: smaller floats widened, integers and booleans as they are."""
     import numpy as np
 
+    if isinstance(value, Bfloat16):
+        return (value.bits.astype(np.uint32) << 16).view(np.float32)
     if is_tensor(value):
         value = value.detach().cpu()
         value = (value.double() if value.is_floating_point() else value).numpy()

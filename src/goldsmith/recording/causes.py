@@ -29,6 +29,8 @@ def cause_of(error: BaseException, job: Job, case: str | None, returned_none: st
         return _missing_part(error, job, case)
     frames = frames_of(error, job)
     kind, message = _kind_of(error, job, frames, returned_none)
+    if job.adapter and frames and frames[-1].file == job.adapter:
+        message = f"in the course's adapter: {message}"
     text = message.encode("utf-8", "replace").decode()
     return Failure(kind=kind, message=text[:2000], case=case, frames=frames)
 
@@ -54,7 +56,7 @@ def _kind_of(
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error) or "out of memory" in str(error):
         return "memory", words
     if isinstance(error, NotImplementedError) and frames and _raises(frames[-1]):
-        return "stub", f"{frames[-1].function} is not written yet"
+        return "stub", f"{_qualified(error)} is not written yet"
     if _DEVICES.search(str(error)) or _in_torch_cuda(error):
         return "device", words
     if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
@@ -82,6 +84,12 @@ def _raises(frame: Frame) -> bool:
     except (SyntaxError, ValueError):
         return frame.text.strip().startswith("raise")
     return isinstance(statement, ast.Raise)
+
+
+def _qualified(error: BaseException) -> str:
+    """The function that raised, with its class."""
+    frame = _last_frame(error.__traceback__)
+    return frame.f_code.co_qualname if frame is not None else "a part"
 
 
 def _in_torch_cuda(error: BaseException) -> bool:

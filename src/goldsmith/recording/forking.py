@@ -64,6 +64,7 @@ def _become(request: dict[str, str]) -> None:
         for source, target in ((nothing, 0), (log, 1), (log, 2)):
             os.dup2(source, target)
         os.environ["TMPDIR"] = tempfile.tempdir = request["temporary"]
+        os.environ["PWD"] = os.environ["OLDPWD"] = request["folder"]
         os.chdir(request["folder"])
         child.main(request["job"], parent=os.getppid())
         code = 0

@@ -18,6 +18,7 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
+from goldsmith.recording.leavings import open_leaving, read_leaving
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.recording.warm import Process, Warm
 
@@ -111,6 +112,8 @@ def environment_for(job: Job) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         "TMPDIR": str(temporary),
+        "PWD": job.folder,
+        "OLDPWD": job.folder,
         **job.environment,
     }
 
@@ -197,7 +200,7 @@ class _Child:
 
     def ending(self) -> Ending:
         code = self._process.returncode if self._process else None
-        log = (self._scratch / LOG).read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace")
+        log = self._log_tail()
         return Ending(
             result=self._result() if not self.timed_out else None,
             signal=_signal_name(-code) if code is not None and code < 0 else None,
@@ -208,6 +211,14 @@ class _Child:
             seconds=(self._ended or time.monotonic()) - self._started,
         )
 
+    def _log_tail(self) -> str:
+        try:
+            with open_leaving(self._scratch / LOG) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
+                return file.read(_LOG_TAIL).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
     def _signal(self, number: int) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -216,14 +227,14 @@ class _Child:
     def _result(self) -> Result | None:
         """What the child left behind, if it was the child itself that did."""
         try:
-            result = msgspec.json.decode((self._scratch / RESULT).read_bytes(), type=Result)
-        except (OSError, msgspec.DecodeError):
+            result = msgspec.json.decode(read_leaving(self._scratch / RESULT), type=Result)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return result if self._process is not None and result.process == self._process.pid else None
 
     def _last_event(self) -> str | None:
         try:
-            events = _events((self._scratch / EVENTS).read_text("utf-8", "replace").splitlines())
+            events = _events(read_leaving(self._scratch / EVENTS).decode("utf-8", "replace").splitlines())
         except OSError:
             return None
         return events[-1].case if events else None
@@ -231,7 +242,7 @@ class _Child:
     def _new_text(self, name: str) -> str:
         if name not in self._readers:
             try:
-                self._readers[name] = (self._scratch / name).open("rb")
+                self._readers[name] = open_leaving(self._scratch / name)
             except OSError:
                 return ""
         return self._readers[name].read().decode("utf-8", "replace")
@@ -241,7 +252,7 @@ def _events(lines: Sequence[str]) -> list[Event]:
     """What can be read of them: the code that runs in the child could write there, too."""
     found = []
     for line in lines:
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
             found.append(msgspec.json.decode(line, type=Event))
     return found
 

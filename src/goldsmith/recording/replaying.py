@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,15 +17,17 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from goldsmith.gold import JUDGED_SECTIONS, is_array, is_tensor, leaf_facts, leaves_of, read_payload, walk, write_trace
 from goldsmith.recording.absent import Absent
 from goldsmith.recording.cases import Case
-from goldsmith.recording.causes import cause_of
+from goldsmith.recording.causes import cause_of, in_words
 from goldsmith.recording.given import Given
+from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.models import is_module
 from goldsmith.recording.precision import Purity, in_float64, widened
-from goldsmith.recording.protocol import ATTEMPT_SUFFIX, TRACE, Attempt, Job, RunName
+from goldsmith.recording.protocol import ATTEMPT_SUFFIX, TRACE, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
@@ -74,22 +77,29 @@ class ReplaySession(Session):
             leaves = leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
             arrays, pairs = _arrays(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
+            odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
+            arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # which JSON could not hold
             attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
             if run == "once" and tracer.tensors:
                 write_trace(tracer.tensors, tracer.index, folder / TRACE)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
         attempt = msgspec.structs.replace(
             attempt,
             **case.observations(),
-            uses=tuple(_parts_used(definition.function, self.job.folder)),
+            uses=_uses(definition.function, self.job.folder),
             pure=purity.pure,
             seconds=time.monotonic() - started,
         )
         return self._written(attempt, arrays, folder / run)
 
     def _written(self, attempt: Attempt, arrays: Mapping[str, Any], stem: Path) -> Attempt:
-        write_attempt(attempt, arrays, stem)
+        try:
+            write_attempt(attempt, arrays, stem)
+        except Exception as error:
+            failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
+            attempt = Attempt(failure=failure)
+            write_attempt(attempt, {}, stem)
         return attempt
 
     def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
@@ -202,18 +212,31 @@ def _arrays(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]
 @contextlib.contextmanager
 def _circumstances(run: RunName) -> Iterator[Purity]:
     torch = sys.modules.get("torch")
-    if torch is None:
+    if run == "once":
+        with marked_memory(), _torch_memory(torch, marked=True):
+            yield Purity()
+    elif torch is None:
         yield Purity()
     elif run in _WIDE:
         with in_float64(torch, watch=run == "watched") as purity:
             yield purity
     else:
-        before = torch.utils.deterministic.fill_uninitialized_memory
-        torch.utils.deterministic.fill_uninitialized_memory = run == "once"
-        try:
+        with _torch_memory(torch, marked=False):
             yield Purity()
-        finally:
-            torch.utils.deterministic.fill_uninitialized_memory = before
+
+
+@contextlib.contextmanager
+def _torch_memory(torch: Any, *, marked: bool) -> Iterator[None]:
+    """Whether torch fills memory that nobody has written to with NaN."""
+    if torch is None:
+        yield
+        return
+    before = torch.utils.deterministic.fill_uninitialized_memory
+    torch.utils.deterministic.fill_uninitialized_memory = marked
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = before
 
 
 def _as_it_is(array: Any) -> Any:
@@ -264,6 +287,13 @@ def _parts_used(function: Any, folder: str, seen: set[str] | None = None) -> Ite
             yield from _parts_used(value, folder, seen)
         elif callable(value) and not _is_module_class(value) and _file_of(value).startswith(folder):
             yield name
+
+
+def _uses(function: Any, folder: str) -> tuple[str, ...]:
+    try:
+        return tuple(_parts_used(function, folder))
+    except Exception:
+        return ()  # a submission's objects may be as odd as they like
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

@@ -22,6 +22,8 @@ def snapshot(value: Any, path: str) -> Any:
         value = value.value
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, str):
+        return str(value)
     if is_array(value):
         return _copy_array(value, path)
     if isinstance(value, dict):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from goldsmith.recording.leavings import read_leaving
 from goldsmith.recording.protocol import ENDED
 
 
@@ -62,6 +63,7 @@ class Warm:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=environment,
+                cwd="/",
                 start_new_session=True,
             )
         return self._server
@@ -101,7 +103,7 @@ class _Forked:
     def poll(self) -> int | None:
         if self.returncode is None:
             with contextlib.suppress(OSError, ValueError):
-                self.returncode = int(self._ended.read_text())
+                self.returncode = int(read_leaving(self._ended))
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = -9
         return self.returncode

@@ -21,4 +21,13 @@ def report(command: str, ok: bool, subjects: str, items: Sequence[Any], error: G
         subjects: msgspec.to_builtins(items),
     }
     body["error"] = {"kind": error.kind, "message": str(error)} if error else None
-    return msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(_readable(body)), indent=2).decode()
+
+
+def _readable(value: Any) -> Any:
+    """Names of files may hold bytes that are no text."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_readable(key): _readable(item) for key, item in value.items()}
+    return [_readable(item) for item in value] if isinstance(value, list) else value

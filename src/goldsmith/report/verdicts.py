@@ -27,8 +27,14 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     if verdict.parts and verdict.outcome != AGREES:
         _line(console)
         _parts(console, verdict)
-    for case in [case for case in verdict.cases if case.outcome != AGREES][:_MOST]:
+        if verdict.unjudged:
+            _line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
+    bad = [case for case in verdict.cases if case.outcome != AGREES]
+    for case in bad[:_MOST]:
         _explain(console, case)
+    if len(bad) > _MOST:
+        _line(console)
+        _line(console, Text("Not right, either: "), ", ".join(case.name for case in bad[_MOST:]))
     _notes(console, verdict)
     step = words.next_step(verdict)
     if step:

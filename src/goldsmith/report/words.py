@@ -33,7 +33,9 @@ def headline(verdict: Verdict) -> str:
     total = len(verdict.cases)
     cases = f"{total} case{'' if total == 1 else 's'}"
     if verdict.outcome == AGREES:
-        return f"agrees with the gold of {verdict.assignment} in {'its only case' if total == 1 else f'all {cases}'}"
+        every = "its only case" if total == 1 else f"all {cases}"
+        where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else every
+        return f"agrees with the gold of {verdict.assignment} in {where}"
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
         return f"everything written is right, but provided code was changed: {parts}"
@@ -120,6 +122,8 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
         lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
     elif leaf.actual is not None and leaf.problem == "values":
         lines.append(f"it is {_number(leaf.actual)}" + (f", gold is {_number(leaf.gold)}" if reveal else ""))
+    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+        return lines
     sizes = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
     sizes += [f"{name} {value:.3g}" for name, value in (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone)) if value]
     if sizes and reveal:
@@ -196,6 +200,8 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
+    if len(verdict.cases) == 1:
+        return ""
     case = verdict.first_case or bad.name
     tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
     return f"goldsmith check {verdict.assignment}{tail} --case {case}"
