@@ -34,7 +34,7 @@ def test_sums_that_cancel_get_room_and_exact_counts_stay_exact(course: CourseOnD
     case = calibrated(course, SUMS, imports="import torch")["gold_output"]
     x = case.data["input"]["x"]
     in_rows = x.view(20, 100, 100).mean(2).mean(1)
-    others = [x.numpy().mean(1), x @ torch.full((10000,), 1e-4), in_rows, x.double().mean(1)]
+    others = [x.numpy().mean(1), x @ torch.full((10000,), 1e-4), in_rows, x.double().mean(1).float()]
     for other in others:
         assert judge({"output": {"y": other, "last": case.output["last"]}}, case).agrees
     assert "output.y" in case.reference

@@ -192,6 +192,17 @@ def test_overwriting_an_input_is_a_note_unless_the_course_says_otherwise(tmp_pat
     assert check(course, folder).code == 1
 
 
+def test_memory_that_nothing_was_written_to_is_a_finding(course: CourseOnDisk, warm: Warm) -> None:
+    lucky = "answer = x * factor\ndel answer\nreturn np.empty_like(x)"
+    found = judge(course, hand_in(course, ("return x * factor", lucky)), warm)
+    assert found.case("scaled").outcome == "differs"
+
+
+def test_a_nan_that_is_a_plain_number_is_told_from_none(course: CourseOnDisk, warm: Warm) -> None:
+    found = judge(course, hand_in(course, ("return x * factor", "return float('nan')")), warm)
+    assert found.case("scaled").outcome == "differs"
+
+
 def test_extra_return_values_are_a_note(course: CourseOnDisk) -> None:
     run = check(course, hand_in(course, ("return x * factor", "return x * factor, factor")))
     assert run.code == 0
@@ -218,6 +229,17 @@ def test_a_submission_cannot_bring_its_own_recipe(course: CourseOnDisk) -> None:
     easy = "import goldsmith as gs\n\n@gs.case\ndef scaled(case):\n    case.record('y', 1.0)\n"
     folder = hand_in(course, ("return x * factor", "return x"), generate_fixtures=easy)
     assert check(course, folder).code == 1
+
+
+def test_a_pipe_in_place_of_a_result_is_not_waited_for(course: CourseOnDisk, warm: Warm) -> None:
+    blocked = """
+    import os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        (path / "out" / "scaled").mkdir(parents=True, exist_ok=True)
+        os.mkfifo(path / "out" / "scaled" / "once.json")
+    os._exit(0)"""
+    found = judge(course, hand_in(course, ("return x * factor", blocked)), warm)
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
 
 
 def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(course: CourseOnDisk, warm: Warm) -> None:
@@ -266,6 +288,8 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(course: CourseOnDisk, tm
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / "ops.py").symlink_to(course.root / "private/solutions/hw1/ops_solution.py")
+    (tmp_path / "other name").mkdir()
+    (tmp_path / "other name" / "model.py").write_text("x = 1")
     for arguments, said in [
         (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course."),
         ([str(empty)], "it holds no Python file. A submission has ops.py."),
@@ -275,12 +299,23 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(course: CourseOnDisk, tm
             "no file of the starter is called that.",
         ),
         ([str(linked)], "holds a link, ops.py, that leads out of it."),
+        ([str(tmp_path / "other name")], "none of the starter's files is in it."),
+        ([hand_in(course), "--device", "cuda:7"], "cuda:7"),
         ([hand_in(course), "--case", "other"], "there is no case other; there are centred, scaled, counted."),
     ]:
         run = check(course, *arguments)
-        assert run.code == 2
+        assert run.code == (3 if "--device" in arguments else 2)
         assert said in run.err
         assert len(run.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ["import sys; sys.exit(0)", "rename(", "raise ValueError", "rename('a.*', 'b')"])
+def test_an_adapter_that_cannot_be_read_is_bad_usage(course: CourseOnDisk, tmp_path: Path, line: str) -> None:
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text(f"from goldsmith.adapter import rename\n{line}\n")
+    run = check(course, hand_in(course), "--adapter", str(adapter))
+    assert run.code == 2
+    assert "cannot be used" in run.err
 
 
 def test_missing_and_stale_gold_are_errors(tmp_path: Path) -> None:
@@ -321,11 +356,18 @@ def test_harmless_changes_to_provided_code_agree_with_a_note(course: CourseOnDis
     assert "Note: provided code is not as it was given: mean_of." in run.out
 
 
-def test_weights_without_a_place_are_named_on_both_sides(course: CourseOnDisk, warm: Warm) -> None:
+def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path: Path, warm: Warm) -> None:
+    course = checked_course(tmp_path / "course")
     renamed = ("self.start = np", "self.beginning = np"), ("self.start + x", "self.beginning + x")
-    found = judge(course, hand_in(course, *renamed), warm)
-    said = "no place for gold's start 5 (closest: beginning). Weights of theirs that are left: beginning 5"
-    assert found.case("counted").reason == said
+    assert judge(course, hand_in(course, *renamed), warm).outcome == "agrees"
+    two = (renamed[0][0], "self.other = np.zeros(size)\nself.beginning = np"), renamed[1]
+    found = judge(course, hand_in(course, *two), warm)
+    assert found.case("counted").outcome == "could-not-run"
+    said = "no place for gold's start 5 (closest: "
+    assert found.case("counted").reason.startswith(said)
+    rule = 'from goldsmith.adapter import rename\nrename("start", "beginning")\n'
+    course.write({"src/assignments/hw1/adapt_submission.py": rule})
+    assert judge(course, hand_in(course, *two), warm).outcome == "agrees"
 
 
 def test_the_starter_itself_could_not_run(course: CourseOnDisk, warm: Warm, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def test_numpy_gold_is_measured_with_its_float64_reference(course: CourseOnDisk)
     x = case.input.astype(np.float64)
     assert np.allclose(case.reference["output"], (x * x).mean(axis=0), rtol=1e-14)
     for other in ((x * x).mean(axis=0), np.einsum("ij,ij->j", case.input, case.input) / np.float32(40)):
-        assert judge({"output": other}, case).agrees
+        assert judge({"output": other.astype(np.float32)}, case).agrees
+    assert not judge({"output": case.output.astype(np.float64)}, case).agrees, "another dtype is never a pass"
     for wrong in (case.output * 1.001, case.output * -1, case.output[::-1]):
         assert not judge({"output": wrong}, case).agrees
 

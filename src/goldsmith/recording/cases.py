@@ -13,7 +13,7 @@ from goldsmith.recording import models
 from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
-from goldsmith.recording.settling import Settled, weight_facts
+from goldsmith.recording.settling import Settled, SettledObject, weight_facts
 from goldsmith.recording.traces import Tracer
 from goldsmith.recording.values import first_of, plain, snapshot, to_device
 
@@ -43,7 +43,7 @@ class Case:
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer()
         self.weight_facts: dict[str, WeightFacts] = {}
-        self._settled: list[Settled] = []
+        self._settled: list[Settled | SettledObject] = []
         self._settled_names: list[str] = []
 
     def model(
@@ -217,11 +217,10 @@ class Case:
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
         settled = self._given.settle(name, model, self._settings[name], build)
-        if settled is not None:
-            self._settled.append(settled)
-            self._settled_names.append(name)
+        self._settled.append(settled)
+        self._settled_names.append(name)
 
-    def _settled_as(self, model: Any) -> Settled | None:
+    def _settled_as(self, model: Any) -> Settled | SettledObject | None:
         return next((item for item in self._settled if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.models import is_module
 from goldsmith.recording.protocol import KeptCase
 from goldsmith.recording.rules import Adapter
-from goldsmith.recording.settling import Settled
-from goldsmith.recording.transplant import CannotPlace
+from goldsmith.recording.settling import Settled, SettledObject
 
 Change = Callable[[Any], Any]
 """What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
@@ -48,8 +47,10 @@ class Given:
             raise RecipeMisuse(f"the gold keeps no input {name!r}; has the recipe changed since?")
         return self._pour(made, self.inputs[name])
 
-    def settle(self, name: str, model: Any, settings: Mapping[str, Any], rebuild: Callable[[], Any]) -> Settled | None:
-        """Put gold's weights into `model`; a plain object must have the same names for them."""
+    def settle(
+        self, name: str, model: Any, settings: Mapping[str, Any], rebuild: Callable[[], Any]
+    ) -> Settled | SettledObject:
+        """Put gold's weights into `model`."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept = self.weights[name]
@@ -66,15 +67,7 @@ class Given:
                 settings=settings,
                 rebuild=rebuild,
             )
-        same: dict[int, Any] = {}  # arrays that are one must stay one
-        missing = {key: _shape(value) for key, value in kept.items() if not hasattr(model, key)}
-        if missing:
-            own = {key: _shape(value) for key, value in vars(model).items() if is_array(value) and key not in kept}
-            raise CannotPlace(missing, own)
-        for key, value in kept.items():
-            made = getattr(model, key)
-            setattr(model, key, same.setdefault(id(made), self._pour(made, value)))
-        return None
+        return SettledObject(model, kept, self.adapter, settings, self._pour)
 
     def _pour(self, made: Any, kept: Any) -> Any:
         """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
@@ -115,7 +108,3 @@ def _is_floating(array: Any) -> bool:
     if is_tensor(array):
         return bool(array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "fc"
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(int(size) for size in getattr(value, "shape", ()))

@@ -33,6 +33,7 @@ from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 from goldsmith.recording.taps import tapped
+from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
 _WIDE = ("float64", "watched")
@@ -149,6 +150,13 @@ class ReplayCase(Case):
         shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
         self._keep(name, value)
+
+    def finish(self) -> tuple[dict[str, Any], Tracer]:
+        """A model that gold's weights never got into has shown nothing."""
+        for settled in self._settled:
+            if settled.unplaced is not None:
+                raise settled.unplaced
+        return super().finish()
 
     def observations(self) -> dict[str, Any]:
         """What is worth knowing about this run besides its outputs."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold import WeightFacts
+from goldsmith.gold import WeightFacts, is_array
+from goldsmith.recording.models import weights_of
 from goldsmith.recording.rules import Adapter
 from goldsmith.recording.transplant import UNBUILT, CannotPlace, Placed, Shape, Transplant, plan
 
@@ -37,6 +39,7 @@ class Settled:
     ) -> None:
         self.model = model
         self.notes: list[str] = []
+        self.unplaced: CannotPlace | None = None
         self._kept = {name: value for name, value in kept.items() if not name.endswith("_extra_state")}
         self._facts = facts
         self._adapter, self._layout, self._settings = adapter, layout, settings
@@ -47,7 +50,10 @@ class Settled:
         except CannotPlace as problem:
             if problem.free:
                 raise
-            self._handle = model.register_forward_pre_hook(self._settle_late, with_kwargs=True)
+            self.unplaced = problem
+            self._handles = [
+                module.register_forward_pre_hook(self._settle_late, with_kwargs=True) for module in model.modules()
+            ]
 
     def weights(self) -> dict[str, Any]:
         """Parameters and persistent buffers under gold's names, in gold's order."""
@@ -126,15 +132,71 @@ class Settled:
             torch.manual_seed(torch.initial_seed() + 1)
             return dict(self._rebuild().named_buffers())
 
-    def _settle_late(self, model: Any, args: Any, kwargs: Any) -> None:
+    def _settle_late(self, module: Any, args: Any, kwargs: Any) -> None:
         """A model that builds parts of itself in its first call gets that call, and then gold's weights."""
         import torch
 
-        self._handle.remove()
+        if self.unplaced is None:
+            return
+        waiting, self.unplaced = self.unplaced, None  # calls inside this one are not the first
         with torch.no_grad(), contextlib.suppress(Exception):
-            model.forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-        self._settle()
+            module.forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        try:
+            self._settle()
+        except CannotPlace as problem:
+            if problem.free:
+                raise
+            self.unplaced = waiting
+            return
         self.notes.append("it builds some of its weights in its first call; gold's were put in after it")
+        for handle in self._handles:
+            handle.remove()
+
+
+class SettledObject:
+    """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
+
+    Arrays inside lists and dicts go by the attribute's name alone.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        kept: Mapping[str, Any],
+        adapter: Adapter,
+        settings: Mapping[str, Any],
+        pour: Callable[[Any, Any], Any],
+    ) -> None:
+        self.model = model
+        self.unplaced: CannotPlace | None = None
+        lone = {name: tuple(value.shape) for name, value in kept.items() if is_array(value)}
+        own = vars(model) if hasattr(model, "__dict__") else {}
+        theirs = {name: tuple(value.shape) for name, value in own.items() if is_array(value)}
+        simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
+        nested = {name: name for name in kept if name not in lone and name in own}
+        missing = {name: () for name in kept if name not in lone and name not in own}
+        if missing:
+            raise CannotPlace(missing, theirs)
+        free = {name: shape for name, shape in theirs.items() if name not in nested}
+        found = plan(lone, free, simple, "", settings)
+        self.notes, self.placed = found.notes(), found.placed
+        places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
+        self._names = {name: places[name] for name in kept if name in places}
+        self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
+        same: dict[int, Any] = {}  # arrays that are one must stay one
+        for name, other in self._names.items():
+            made = getattr(model, other)
+            value = kept[name].T if name in self._turned else kept[name]
+            setattr(model, other, same.setdefault(id(made), pour(made, value)))
+
+    def weights(self) -> dict[str, Any]:
+        """Their arrays under gold's names."""
+        own = weights_of(self.model, "its weights")
+        found = {name: own[other] for name, other in self._names.items() if other in own}
+        return {name: value.T if name in self._turned else value for name, value in found.items()}
+
+    def gradients(self) -> dict[str, Any]:
+        return {}
 
 
 def weight_facts(model: torch.nn.Module) -> WeightFacts:

@@ -200,8 +200,8 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
-    if len(verdict.cases) == 1:
-        return ""
+    if len(verdict.cases) == 1 and verdict.not_run:
+        return ""  # that is what was just run
     case = verdict.first_case or bad.name
     tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
     return f"goldsmith check {verdict.assignment}{tail} --case {case}"
