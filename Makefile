@@ -17,7 +17,7 @@ demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
 	$(BIN)/goldsmith status --course $(DEMO)
 
 test: $(BIN)/.ready  ## all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(BIN)/.ready  ## style and types
 	$(BIN)/ruff check .

@@ -19,6 +19,8 @@ from goldsmith.course import copy_example
 from goldsmith.gold import CaseFacts, FileFacts, Gold, Trials, calibrate, excess, leaf_facts, load_gold
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX
 
+pytestmark = pytest.mark.xdist_group("calibration")  # its fixtures are dear
+
 # --- torch
 
 

@@ -13,6 +13,8 @@ from courses import CourseOnDisk
 from goldsmith.checking import Verdict
 from goldsmith.recording import Warm, warm_process
 
+pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
+
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:

@@ -13,6 +13,8 @@ from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, reci
 from goldsmith.gold import inspect_gold, read_manifest
 from terminal import Terminal
 
+pytestmark = pytest.mark.xdist_group("proof")  # its fixtures are dear
+
 USES_MORE = """
     from pathlib import Path
     from src.shared.tables import OFFSET

@@ -17,6 +17,8 @@ from safetensors import safe_open
 import goldsmith
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe, record
 
+pytestmark = pytest.mark.xdist_group("torch_recipes")  # its fixtures are dear
+
 TORCH_STARTER = """
     import torch
     from torch import nn
@@ -88,10 +90,8 @@ def test_any_script_with_output_is_verified_documented_and_published(torch_cours
     ("change", "words"),
     [
         (('"seed": 42, ', ""), "gold_output.pt lacks seed"),
-        (("scale(x)", "scale(x) / 0"), "output has 6 Inf of 6"),
         (('torch.arange(4)}, out / "extra.pt")', 'scale}, out / "extra.pt")'), "extra.pt does not load"),
         (("out / ", "Path('/dev/null').parent / 'shm' / "), "wrote nothing"),
-        (("return 0", "return 3"), "sys.exit(3)"),
     ],
 )
 def test_a_script_is_held_to_the_same_checks(torch_course: CourseOnDisk, change: tuple[str, str], words: str) -> None:
