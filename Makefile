@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test lint bench submissions tolerances soak picture example-gold clean
+.PHONY: demo test test-long lint bench submissions tolerances soak picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -16,8 +16,11 @@ demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
 	$(BIN)/goldsmith generate all --force --yes --course $(DEMO)
 	$(BIN)/goldsmith status --course $(DEMO)
 
-test: $(BIN)/.ready  ## all tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(BIN)/.ready  ## the tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
+
+test-long: $(BIN)/.ready  ## the tests that `make test` leaves out
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long
 
 lint: $(BIN)/.ready  ## style and types
 	$(BIN)/ruff check .

@@ -53,6 +53,7 @@ def test_an_output_that_equals_its_input_is_named(course: CourseOnDisk) -> None:
     assert "output.y equals input.x, so doing nothing passes" in found["output-equals-input:a"]
 
 
+@pytest.mark.long
 def test_weights_at_identity_and_missing_gradients_are_named_until_cured(course: CourseOnDisk) -> None:
     blind = SHARP.replace(', weights="stress"', "").replace("record_gradients(model)", "record('y', case.seed * 1.5)")
     found = advice(course, blind, TORCH)

@@ -32,6 +32,7 @@ SUMS = """
 """
 
 
+@pytest.mark.long
 def test_sums_that_cancel_get_room_and_exact_counts_stay_exact(course: CourseOnDisk) -> None:
     case = calibrated(course, SUMS, imports="import torch")["gold_output"]
     x = case.data["input"]["x"]
@@ -108,6 +109,7 @@ def test_what_is_zero_but_for_rounding_is_noise_with_a_limit_of_its_own(torch_go
     assert not judge(payload, case).agrees
 
 
+@pytest.mark.long
 def test_a_case_that_cannot_run_in_float64_is_measured_all_the_same(course: CourseOnDisk) -> None:
     body = TORCH.replace("return scores @ x", "return scores @ x.bfloat16().to(x.dtype)").partition(
         "    @gs.case\n    def trained"

@@ -89,6 +89,7 @@ def drift(course: CourseOnDisk, *changes: tuple[str, str]) -> list[str]:
     return [str(item) for item in find_drift(assignment, placements(assignment))]
 
 
+@pytest.mark.long
 def test_a_solution_that_fits_has_no_drift_and_makes_gold(course: CourseOnDisk) -> None:
     assert drift(course) == []
     run = course.run("generate", "lab")

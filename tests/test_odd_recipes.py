@@ -243,6 +243,7 @@ TORCH = """
 """
 
 
+@pytest.mark.long
 def test_models_that_are_copied_compiled_transformed_and_caught(course: CourseOnDisk) -> None:
     body = textwrap.dedent(TORCH)
     result = run(course, body, "import torch")

@@ -44,6 +44,7 @@ def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk) -> None:
     assert bare.run("generate", "scratch-1", "--force").last_line.startswith("scratch-1: nothing changed")
 
 
+@pytest.mark.long
 def test_a_model_with_several_inputs_is_understood(bare: CourseOnDisk) -> None:
     run = bare.run("generate", "scratch-3", "--kind", "both")
     assert run.code == 0, run.out + run.err
@@ -111,6 +112,7 @@ def test_leaving_the_menu_leaves_everything_as_it_was(course: CourseOnDisk, key:
     assert not course.gold().exists()
 
 
+@pytest.mark.long
 def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
     terminal = Terminal(["generate", "scratch-1", "--no-calibrate"], bare.root)
     terminal.wait_for("What type of fixtures should we create?")

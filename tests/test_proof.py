@@ -249,6 +249,7 @@ TORCH = """
 """
 
 
+@pytest.mark.long
 def test_bits_do_not_depend_on_where_when_and_under_what_it_runs(course: CourseOnDisk, tmp_path: Path) -> None:
     """Identical bytes under another hash seed, thread variable, folder and time zone."""
     course.write({RECIPE_FILE: recipe(TORCH, "import torch")})

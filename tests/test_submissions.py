@@ -30,6 +30,7 @@ WRONG = """
 """
 OTHER = "cuda-mask feed-forward-returns-none only-norm-written provided-feed-forward-no-bias provided-rope-base"
 CHOSEN = [*RIGHT.split(), *WRONG.split(), *OTHER.split()]
+QUICK = set(CHOSEN[::2]) | {"qkv-interleaved", "flat-mask-missing", "provided-rope-base"}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 @pytest.mark.parametrize(
-    "item", [item for item in known("scratch-1") if item.name in CHOSEN], ids=lambda item: item.name
+    "item",
+    [
+        pytest.param(item, id=item.name, marks=() if item.name in QUICK else pytest.mark.long)
+        for item in known("scratch-1")
+        if item.name in CHOSEN
+    ],
 )
 def test_it_is_judged_right(item: Known, course: Course, warm: Warm) -> None:
     assert list(item.problems(judged(course, item, warm))) == []

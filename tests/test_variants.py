@@ -54,6 +54,7 @@ def test_every_right_answer_is_gold_and_comparison_says_which_was_met(accepted: 
     assert not judge({"output": other.input.std(axis=0, ddof=1)}, other).agrees, "which only that case accepts"
 
 
+@pytest.mark.long
 def test_variants_are_verified_traced_and_stable(accepted: CourseOnDisk) -> None:
     assert accepted.run("generate", "hw1").code == 0
     assert VARIANT_FILE in load_gold(accepted.gold()).manifest.provenance.solution
