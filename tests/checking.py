@@ -103,8 +103,8 @@ RECIPE = """
 """
 
 
-def checked_course(folder: Path) -> CourseOnDisk:
-    """The course with its gold, committed."""
+def checked_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
+    """The course with its gold."""
     course = numpy_course(folder)
     course.write(
         {
@@ -113,7 +113,7 @@ def checked_course(folder: Path) -> CourseOnDisk:
             RECIPE_FILE: RECIPE,
         }
     )
-    made = course.run("generate", "hw1")
+    made = course.run("generate", "hw1", calibrate=calibrate)
     assert made.code == 0, made.err
     return course
 

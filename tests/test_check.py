@@ -11,6 +11,7 @@ import pytest
 from checking import SOLUTION, STARTER, check, checked_course, hand_in, judge
 from courses import CourseOnDisk
 from goldsmith.checking import Verdict
+from goldsmith.gold import load_gold, write_arrays
 from goldsmith.recording import Warm, warm_process
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
@@ -242,6 +243,32 @@ def test_a_pipe_in_place_of_a_result_is_not_waited_for(course: CourseOnDisk, war
     os._exit(0)"""
     found = judge(course, hand_in(course, ("return x * factor", blocked)), warm)
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+
+
+def test_a_link_to_the_right_answer_is_no_answer(course: CourseOnDisk, tmp_path: Path, warm: Warm) -> None:
+    reference = tmp_path / "answer.safetensors"
+    write_arrays({"output": load_gold(course.gold())["scaled"].output}, reference)
+    linked = f"""
+    import json, os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        folder = path / "out" / "scaled"
+        folder.mkdir(parents=True, exist_ok=True)
+        for run in ("once", "again", "float64"):
+            os.symlink({str(reference)!r}, folder / f"{{run}}.safetensors")
+            (folder / f"{{run}}.json").write_text(json.dumps(dict(paths=["output"])))
+    os._exit(0)"""
+    found = judge(course, hand_in(course, ("return x * factor", linked)), warm)
+    assert found.case("scaled").outcome != "agrees"
+
+
+def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None:
+    course = checked_course(tmp_path / "course", calibrate=True)
+    other = "shifted = x + 1e3\nreturn shifted - shifted.mean(axis=-1, keepdims=True)"
+    found = judge(course, hand_in(course, ("return x - mean_of(x)", other)), warm)
+    assert found.case("centred").outcome == "agrees"
+    wrong = other.replace("keepdims=True)", "keepdims=True) * (1 + 1e-9)")
+    found = judge(course, hand_in(course, ("return x - mean_of(x)", wrong)), warm)
+    assert found.case("centred").outcome == "differs"
 
 
 def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(course: CourseOnDisk, warm: Warm) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.comparison import Comparison, compare, compare_case, judged_part
+from goldsmith.comparison import Comparison, compare, compare_case, judged_part, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, leaf_facts, numbers_of
 from goldsmith.recording import Failure
 
@@ -64,12 +64,11 @@ def _judge(verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, e
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    tolerances = {item.path: item.tolerance for item in gold.entry.tensors if item.tolerance is not None}
     natural = compare_case(actual, expected, gold)
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
-    wide, why_not = _in_float64(gold, replayed, expected, tolerances)
+    wide, why_not = _in_float64(gold, replayed, expected)
     if wide is None:
         verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
         return _decided(verdict, natural.agrees, natural)
@@ -102,10 +101,9 @@ def _distance(verdict: CaseVerdict) -> float:
     return max((leaf.excess for leaf in verdict.leaves), default=0.0)
 
 
-def _in_float64(
-    gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], tolerances: Mapping[str, Tolerance]
-) -> tuple[Comparison | None, str]:
+def _in_float64(gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any]) -> tuple[Comparison | None, str]:
     """The comparison with gold's float64 reference, or why there is none."""
+    tolerances = tolerances_of(gold)
     attempt = replayed.attempts.get("float64")
     if not gold.reference or attempt is None:
         rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)

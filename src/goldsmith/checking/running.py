@@ -30,6 +30,7 @@ from goldsmith.recording import (
     RunName,
     Warm,
     Watcher,
+    is_leaving,
     read_leaving,
     run_side_by_side,
 )
@@ -75,7 +76,6 @@ class Stage:
     each: float
     watcher: Watcher
     warm: Warm
-    log: str = ""
     _launches: int = 0
 
     def replay(self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "") -> dict[str, Replayed]:
@@ -119,7 +119,6 @@ class Stage:
     def _run(self, job: Job) -> Ending:
         timeout = self.options.timeout + self.each * max(1, len(job.kept))
         (ending,) = run_side_by_side([job], timeout=timeout, each=self.each, watcher=self.watcher, warm=self.warm)
-        self.log = ending.log_tail
         return ending
 
     def _job(self, task: str, **fields: Any) -> Job:
@@ -172,7 +171,7 @@ def _read(folder: Path, runs: Sequence[RunName], otherwise: Failure) -> Replayed
         if attempt.failure is not None and run == "once":
             break
     trace = folder / TRACE
-    return Replayed(attempts, arrays, trace if trace.is_file() else None)
+    return Replayed(attempts, arrays, trace if is_leaving(trace) else None)
 
 
 def _read_alone(folder: Path, number: int, otherwise: Failure) -> Replayed:
@@ -189,7 +188,7 @@ def _attempt(stem: Path) -> tuple[Attempt | None, Mapping[str, Any]]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Attempt(failure=_unreadable(str(error))), {}
     file = stem.with_suffix(".safetensors")
-    if attempt.failure is not None or not file.is_file():
+    if attempt.failure is not None or not is_leaving(file):
         return attempt, {}
     try:
         content = dict(mapped(file))

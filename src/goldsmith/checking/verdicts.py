@@ -67,7 +67,6 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[LeafComparison, ...] = ()
     natural: tuple[LeafComparison, ...] = ()
     modules: tuple[ModuleVerdict, ...] = ()
-    suspects: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

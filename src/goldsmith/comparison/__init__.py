@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.bits import Difference, bit_differences
-from goldsmith.comparison.judging import Judgement, compare_case, judge, judged_part
+from goldsmith.comparison.judging import Judgement, compare_case, judge, judged_part, tolerances_of
 from goldsmith.comparison.results import Comparison, LeafComparison
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "compare_case",
     "judge",
     "judged_part",
+    "tolerances_of",
 ]
 
 _LATE = {"compare": "goldsmith.comparison.engine", "NotComparable": "goldsmith.comparison.leaves"}

@@ -50,6 +50,11 @@ def judged_part(payload: Mapping[str, Any]) -> dict[str, Any]:
     return leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
 
 
+def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:
+    """How far each leaf may be off, by path."""
+    return {item.path: _with_room(item) for item in gold.entry.tensors if item.tolerance is not None}
+
+
 def _with_room(item: TensorEntry) -> Tolerance:
     """What is float64 by nature has noise so small that a tolerance measured from it would reject another formula."""
     tolerance = item.tolerance
@@ -74,7 +79,7 @@ def compare_case(
     return compare(
         actual,
         expected,
-        tolerances={item.path: _with_room(item) for item in gold.entry.tensors if item.tolerance is not None},
+        tolerances=tolerances_of(gold),
         noisy=gold.noisy,
         equal_nan=equal_nan or [path for path in expected if gold.allows_nan(path)],
     )

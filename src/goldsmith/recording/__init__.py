@@ -6,7 +6,7 @@ Code of the course is only ever imported in the child. What the gold must look l
 from goldsmith.recording.cases import Case
 from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
-from goldsmith.recording.leavings import read_leaving
+from goldsmith.recording.leavings import is_leaving, read_leaving
 from goldsmith.recording.machine import Fact, examine
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
@@ -64,6 +64,7 @@ __all__ = [
     "case",
     "checkpoint",
     "examine",
+    "is_leaving",
     "main",
     "read_adapter",
     "read_leaving",

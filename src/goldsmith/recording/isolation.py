@@ -36,8 +36,10 @@ class IsolatingSession(ReplaySession):
                 continue
             child = os.fork()
             if not child:
-                self._run_alone(item, by_name[item.case])
-                os._exit(0)
+                try:
+                    self._run_alone(item, by_name[item.case])
+                finally:
+                    os._exit(0)  # whatever was raised in it, a fork must not go on as if it were this process
             _wait(child)
         self.ran = len(definitions)
 
@@ -49,7 +51,7 @@ class IsolatingSession(ReplaySession):
             for number, change in enumerate((_as_given, _disturbed, _as_given)):
                 for index, tensor in enumerate(self._call(module, item, change)):
                     arrays[f"{number}.{index}"] = tensor.detach().clone()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             attempt = Attempt(failure=cause_of(error, self.job, item.case))
             arrays = {}
         write_attempt(attempt, arrays, self.output / str(item.number))

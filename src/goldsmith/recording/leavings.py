@@ -10,6 +10,14 @@ from typing import IO
 MOST = 64 * 2**20
 
 
+def is_leaving(path: Path) -> bool:
+    """Whether a plain file lies there; a link could lead to the very gold that it is to be compared with."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def open_leaving(path: Path) -> IO[bytes]:
     """A plain file, opened. What is a link, a pipe or a device is refused, not waited for."""
     number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -51,9 +51,6 @@ class Adapter:
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     calls: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
-    def rules_for(self, layout: str) -> list[Rule]:
-        return [*self.layouts.get(layout, ()), *self.rules]
-
     def excuses(self, gold_name: str) -> bool:
         """Whether the course says that this weight of gold's has no counterpart."""
         return any(match(pattern, gold_name) is not None for pattern in self.without_gold)
