@@ -145,3 +145,7 @@ def judge(course: CourseOnDisk, what: str, warm: Warm, *, each: float = 20.0, ca
     with open_submission(assignment, what) as submission:
         options = Options(seed=42, threads=1, timeout=60)
         return checking.check(assignment, submission, Request(options=options, each=each, cases=cases, warm=warm))
+
+
+def outcomes(verdict: Verdict) -> dict[str, str]:
+    return {case.name: case.outcome for case in verdict.cases}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from checking import checked_course
 from courses import CourseOnDisk, copy_of_example, numpy_course
+from goldsmith.recording import Warm, warm_process
 from injecting import make_rich
 
 pytest_plugins = ["pytester", "plugging"]
@@ -31,3 +33,16 @@ def example(tmp_path: Path) -> CourseOnDisk:
 def rich(course: CourseOnDisk) -> CourseOnDisk:
     """A course in which a solution is hard to put in place."""
     return make_rich(course)
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    """A warm process without torch, for checks of NumPy courses."""
+    with warm_process(torch=False) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    """A course with gold to check against. One for all tests of a file: a check writes nothing into it."""
+    return checked_course(tmp_path_factory.mktemp("check") / "course")

@@ -1,0 +1,83 @@
+"""What a submission under `goldsmith check` can see, and what of its leavings is believed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checking import check, checked_course, hand_in, judge, outcomes
+from courses import CourseOnDisk
+from goldsmith.gold import load_gold, write_arrays
+from goldsmith.recording import Warm
+
+pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
+
+
+def test_a_submission_sees_neither_gold_nor_solutions_nor_internal_tests(checked: CourseOnDisk) -> None:
+    spying = """
+    import pathlib
+    seen = [str(path) for path in pathlib.Path.cwd().parents[2].rglob("*")]
+    hidden = [path for path in seen if "fixtures/" in path or "private/" in path or "tests/internal" in path]
+    given = [path for path in pathlib.Path.cwd().parents[3].rglob("given/*.npz")]
+    keys = {key.split("/")[0] for path in given for key in np.load(path).files}
+    if hidden or not given or keys - {"input", "state_dict", "structure"}:
+        raise RuntimeError(f"I can see {hidden[:3]} {keys}")
+    return x * factor"""
+    assert check(checked, hand_in(checked, ("return x * factor", spying))).code == 0
+
+
+def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None:
+    easy = "import goldsmith as gs\n\n@gs.case\ndef scaled(case):\n    case.record('y', 1.0)\n"
+    folder = hand_in(checked, ("return x * factor", "return x"), generate_fixtures=easy)
+    assert check(checked, folder).code == 1
+
+
+def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: Warm) -> None:
+    blocked = """
+    import os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        (path / "out" / "scaled").mkdir(parents=True, exist_ok=True)
+        os.mkfifo(path / "out" / "scaled" / "once.json")
+    os._exit(0)"""
+    found = judge(checked, hand_in(checked, ("return x * factor", blocked)), warm)
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+
+
+def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: Warm) -> None:
+    reference = tmp_path / "answer.safetensors"
+    write_arrays({"output": load_gold(checked.gold())["scaled"].output}, reference)
+    linked = f"""
+    import json, os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        folder = path / "out" / "scaled"
+        folder.mkdir(parents=True, exist_ok=True)
+        for run in ("once", "again", "float64"):
+            os.symlink({str(reference)!r}, folder / f"{{run}}.safetensors")
+            (folder / f"{{run}}.json").write_text(json.dumps(dict(paths=["output"])))
+    os._exit(0)"""
+    found = judge(checked, hand_in(checked, ("return x * factor", linked)), warm)
+    assert found.case("scaled").outcome != "agrees"
+
+
+def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None:
+    course = checked_course(tmp_path / "course", calibrate=True)
+    other = "shifted = x + 1e3\nreturn shifted - shifted.mean(axis=-1, keepdims=True)"
+    found = judge(course, hand_in(course, ("return x - mean_of(x)", other)), warm)
+    assert found.case("centred").outcome == "agrees"
+    wrong = other.replace("keepdims=True)", "keepdims=True) * (1 + 1e-9)")
+    found = judge(course, hand_in(course, ("return x - mean_of(x)", wrong)), warm)
+    assert found.case("centred").outcome == "differs"
+
+
+def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checked: CourseOnDisk, warm: Warm) -> None:
+    forged = """
+    import os, pathlib
+    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+        folder = path / "out" / "scaled"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "once.json").write_text('{"plain": 3')
+        (path / "events.jsonl").open("a").write("what?\\n")
+    os._exit(0)"""
+    found = judge(checked, hand_in(checked, ("return x * factor", forged)), warm)
+    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
