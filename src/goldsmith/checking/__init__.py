@@ -4,6 +4,7 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 """
 
 from goldsmith.checking.check import Request, check, open_adapter, open_gold
+from goldsmith.checking.judging import shown_path
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -31,4 +32,5 @@ __all__ = [
     "open_adapter",
     "open_gold",
     "open_submission",
+    "shown_path",
 ]

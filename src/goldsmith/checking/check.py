@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import msgspec
 from goldsmith.checking.blame import localise
 from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
 from goldsmith.checking.parts import judge_parts
-from goldsmith.checking.provided import changed_parts, restored, starter_files, submitted_files
+from goldsmith.checking.provided import Provided
 from goldsmith.checking.running import RUNS, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
 from goldsmith.checking.verdicts import (
@@ -71,12 +71,12 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
-        checking = _Checking(assignment, gold, {name: gold[name] for name in names}, adapter, file, request, warm)
+        checking = _Checking(assignment, {name: gold[name] for name in names}, adapter, file, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
-            changed = checking.changed(submission)
-            if changed and any(item.outcome != AGREES for item in verdicts.values()):
-                verdicts = checking.excuse_provided(submission, verdicts, changed)
+            provided = Provided.of(assignment, submission, gold.manifest)
+            if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
+                verdicts = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
             verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
     found = list(verdicts.values())
@@ -90,7 +90,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         first_case=first.name if first else "",
         cases=tuple(found),
         parts=parts,
-        provided=tuple(part for parts in changed.values() for part in parts),
+        provided=provided.parts,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(names),
         layout=layout,
@@ -128,7 +128,6 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
 @dataclass
 class _Checking:
     assignment: Assignment
-    gold: Gold
     golds: Mapping[str, GoldCase]
     adapter: Adapter
     adapter_file: Path | None
@@ -136,7 +135,8 @@ class _Checking:
     warm: Warm
 
     @contextlib.contextmanager
-    def stage(self, placed: Sequence[Placement]):  # type: ignore[no-untyped-def]
+    def stage(self, placed: Sequence[Placement]) -> Iterator[Stage]:
+        """A workspace with `placed` and the course's own recipe and adapter in it."""
         everything = [*placed, *recipe_placements(self.assignment, self.adapter_file)]
         with make_workspaces(self.assignment, everything, 1, public=True) as (workspace,):
             yield Stage(
@@ -208,22 +208,16 @@ class _Checking:
             name in tied or self.adapter.excuses(name) or (name in built and same_bits(built[name], value))
         )
 
-    def changed(self, submission: Submission) -> dict[str, list[str]]:
-        starter = starter_files(self.assignment, submission, self.gold.manifest)
-        return changed_parts(starter, submitted_files(self.assignment, submission, starter))
-
     def excuse_provided(
-        self, submission: Submission, verdicts: dict[str, CaseVerdict], changed: Mapping[str, list[str]]
+        self, submission: Submission, verdicts: dict[str, CaseVerdict], provided: Provided
     ) -> dict[str, CaseVerdict]:
         """Cases that agree once the starter's own provided parts are back: all that was written there is right."""
-        starter = starter_files(self.assignment, submission, self.gold.manifest)
-        submitted = submitted_files(self.assignment, submission, starter)
         bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
-        with tempfile.TemporaryDirectory(prefix="restored-") as folder:
-            placed = restored(submission, starter, submitted, changed, Path(folder))
-            with self.stage(placed) as stage:
-                mended = self._verdicts(stage, stage.replay(bad, RUNS))
-        parts = ", ".join(part for items in changed.values() for part in items)
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
+            stage = stack.enter_context(self.stage(provided.restored(submission, Path(folder))))
+            mended = self._verdicts(stage, stage.replay(bad, RUNS))
+        parts = ", ".join(provided.parts)
         return {
             name: msgspec.structs.replace(
                 verdict,

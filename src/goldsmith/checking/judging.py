@@ -9,8 +9,8 @@ import msgspec
 
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.comparison import Comparison, compare, compare_case, judged_part, tolerances_of
-from goldsmith.gold import GoldCase, Tolerance, leaf_facts, numbers_of
+from goldsmith.comparison import Comparison, compare, compare_case, tolerances_of
+from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
 from goldsmith.recording import Failure
 
 SHARPER, FINEST = 0.1, 1e-6

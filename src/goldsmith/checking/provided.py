@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.checking.submissions import Submission
@@ -14,7 +15,37 @@ from goldsmith.course import Assignment, Placement, changed_provided, git, with_
 from goldsmith.gold import Manifest
 
 
-def starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
+@dataclass(frozen=True)
+class Provided:
+    """The starter's files, what a submission has in their place, and which provided parts are other code there."""
+
+    starter: Mapping[str, bytes]
+    submitted: Mapping[str, bytes]
+    changed: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
+        starter = _starter_files(assignment, submission, manifest)
+        submitted = _submitted_files(assignment, submission, starter)
+        found = {name: changed_provided(starter[name], content) for name, content in submitted.items()}
+        return cls(starter, submitted, {name: parts for name, parts in found.items() if parts})
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part for parts in self.changed.values() for part in parts)
+
+    def restored(self, submission: Submission, folder: Path) -> list[Placement]:
+        """The submission's files with the starter's provided parts back in their place."""
+        placed = {item.target.as_posix(): item for item in submission.placed}
+        for name, parts in self.changed.items():
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(with_provided(self.starter[name], self.submitted[name], parts))
+            placed[name] = Placement(file, Path(name))
+        return list(placed.values())
+
+
+def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
     """The starter's Python files as gold knows them; what nobody has any more is left out."""
     course = assignment.course
     found = {}
@@ -32,36 +63,13 @@ def starter_files(assignment: Assignment, submission: Submission, manifest: Mani
     return found
 
 
-def submitted_files(assignment: Assignment, submission: Submission, starter: Mapping[str, bytes]) -> dict[str, bytes]:
+def _submitted_files(assignment: Assignment, submission: Submission, starter: Mapping[str, bytes]) -> dict[str, bytes]:
     """What the submission has in place of each of those files."""
     if submission.is_tree:
         paths = {name: assignment.starter / name for name in starter}
     else:
         paths = {item.target.as_posix(): item.source for item in submission.placed}
     return {name: paths[name].read_bytes() for name in starter if name in paths and paths[name].is_file()}
-
-
-def changed_parts(starter: Mapping[str, bytes], submitted: Mapping[str, bytes]) -> dict[str, list[str]]:
-    """The provided parts that are other code in the submission, by file."""
-    found = {name: changed_provided(starter[name], content) for name, content in submitted.items()}
-    return {name: parts for name, parts in found.items() if parts}
-
-
-def restored(
-    submission: Submission,
-    starter: Mapping[str, bytes],
-    submitted: Mapping[str, bytes],
-    changed: Mapping[str, list[str]],
-    folder: Path,
-) -> list[Placement]:
-    """The submission's files with the starter's provided parts back in their place."""
-    placed = {item.target.as_posix(): item for item in submission.placed}
-    for name, parts in changed.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(with_provided(starter[name], submitted[name], parts))
-        placed[name] = Placement(file, Path(name))
-    return list(placed.values())
 
 
 def _digest(content: bytes) -> str:

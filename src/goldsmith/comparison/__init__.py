@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.comparison.bits import Difference, bit_differences
-from goldsmith.comparison.judging import Judgement, compare_case, judge, judged_part, tolerances_of
+from goldsmith.comparison.judging import Judgement, compare_case, judge, tolerances_of
 from goldsmith.comparison.results import Comparison, LeafComparison
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = [
     "compare",
     "compare_case",
     "judge",
-    "judged_part",
     "tolerances_of",
 ]
 

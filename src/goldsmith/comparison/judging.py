@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold import JUDGED_SECTIONS, GoldCase, TensorEntry, Tolerance, leaves_of
+from goldsmith.gold import GoldCase, TensorEntry, Tolerance, judged_part
 
 ROOM = 1e-11
 _WIDE = ("float64", "complex128", "float (Python)")
@@ -43,11 +43,6 @@ def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
     golds = {"": gold, **gold.variants}
     found = [Judgement(compare_case(leaves, judged_part(item.data), item), name) for name, item in golds.items()]
     return min(found, key=lambda item: (not item.agrees, item.worst))
-
-
-def judged_part(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The leaves that another implementation is compared on, by path."""
-    return leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
 
 
 def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:

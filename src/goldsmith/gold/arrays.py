@@ -65,8 +65,13 @@ def as_numpy(value: Any) -> Any:
 
 def judged_leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves that another implementation is compared on: numbers among the outputs and trained weights."""
-    judged = {key: value for key, value in payload.items() if key in JUDGED_SECTIONS}
-    return {path: leaf for path, leaf in leaves_of(judged).items() if is_array(leaf) or isinstance(leaf, int | float)}
+    leaves = judged_part(payload)
+    return {path: leaf for path, leaf in leaves.items() if is_array(leaf) or isinstance(leaf, int | float)}
+
+
+def judged_part(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """All leaves that another implementation is compared on, numbers or not, by path."""
+    return leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
 
 
 def numbers_of(value: Any) -> Any:

@@ -43,8 +43,7 @@ class Case:
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer()
         self.weight_facts: dict[str, WeightFacts] = {}
-        self._settled: list[Settled | SettledObject] = []
-        self._settled_names: list[str] = []
+        self._settled: dict[str, Settled | SettledObject] = {}
 
     def model(
         self,
@@ -216,12 +215,10 @@ class Case:
 
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
-        settled = self._given.settle(name, model, self._settings[name], build)
-        self._settled.append(settled)
-        self._settled_names.append(name)
+        self._settled[name] = self._given.settle(name, model, self._settings[name], build)
 
     def _settled_as(self, model: Any) -> Settled | SettledObject | None:
-        return next((item for item in self._settled if item.model is model), None)
+        return next((item for item in self._settled.values() if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
         """Under gold's names where gold's weights were put into this model."""

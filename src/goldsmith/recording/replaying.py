@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from goldsmith.gold import JUDGED_SECTIONS, is_array, is_tensor, leaf_facts, leaves_of, read_payload, walk, write_trace
+from goldsmith.gold import is_array, is_tensor, judged_part, leaf_facts, read_payload, walk, write_trace
 from goldsmith.recording.absent import Absent
 from goldsmith.recording.cases import Case
 from goldsmith.recording.causes import cause_of, in_words
@@ -75,7 +75,7 @@ class ReplaySession(Session):
             with _circumstances(run) as purity:
                 definition.function(case)
             payload, tracer = case.finish()
-            leaves = leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
+            leaves = judged_part(payload)
             arrays, pairs = _arrays(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
@@ -153,7 +153,7 @@ class ReplayCase(Case):
 
     def finish(self) -> tuple[dict[str, Any], Tracer]:
         """A model that gold's weights never got into has shown nothing."""
-        for settled in self._settled:
+        for settled in self._settled.values():
             if settled.unplaced is not None:
                 raise settled.unplaced
         return super().finish()
@@ -161,14 +161,13 @@ class ReplayCase(Case):
     def observations(self) -> dict[str, Any]:
         """What is worth knowing about this run besides its outputs."""
         changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
-        notes = [note for settled in self._settled for note in settled.notes]
-        names = {id(settled.model): name for name, settled in zip(self._settled_names, self._settled, strict=True)}
+        notes = [note for settled in self._settled.values() for note in settled.notes]
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": tuple(changed),
             "placed": {
-                names[id(settled.model)]: tuple((item.gold, item.theirs) for item in settled.placed)
-                for settled in self._settled
+                name: tuple((item.gold, item.theirs) for item in settled.placed)
+                for name, settled in self._settled.items()
             },
         }
 

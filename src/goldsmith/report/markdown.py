@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from goldsmith.checking import AGREES, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, CaseVerdict, Verdict, shown_path
 from goldsmith.report import words
 
 _FRAMES = 3
@@ -40,7 +40,7 @@ def _explained(case: CaseVerdict, reveal: bool) -> list[str]:
         lines += ["```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
     worst = case.worst
     if worst is not None:
-        lines.append(f"- {_safe(words.leaf_name(worst))} {_safe(words.how_far(worst))}")
+        lines.append(f"- {_safe(shown_path(worst.path))} {_safe(words.how_far(worst))}")
         lines += [f"  - {_safe(line)}" for line in words.leaf_lines(worst, reveal=reveal)]
     return lines
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, shown_path
 from goldsmith.report import words
 
 _COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
@@ -78,7 +78,7 @@ def _explain(console: Console, case: CaseVerdict) -> None:
             _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     worst = case.worst
     if worst is not None:
-        _line(console, Text(f"  {words.leaf_name(worst)} {words.how_far(worst)}"))
+        _line(console, Text(f"  {shown_path(worst.path)} {words.how_far(worst)}"))
         for line in words.leaf_lines(worst, reveal=True):
             _line(console, Text("    "), line)
 

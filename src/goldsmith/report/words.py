@@ -15,6 +15,7 @@ from goldsmith.checking import (
     ModuleVerdict,
     PartVerdict,
     Verdict,
+    shown_path,
 )
 from goldsmith.comparison import LeafComparison
 
@@ -71,7 +72,7 @@ def case_sentence(case: CaseVerdict) -> str:
         return one_line(case.reason)
     more = sum(not leaf.agrees for leaf in case.leaves) - 1
     others = f", and {more} more" if more > 0 else ""
-    return f"{leaf_name(worst)} {how_far(worst)}{others}"
+    return f"{shown_path(worst.path)} {how_far(worst)}{others}"
 
 
 def how_far(leaf: LeafComparison) -> str:
@@ -97,11 +98,6 @@ def how_far(leaf: LeafComparison) -> str:
 
 def size_words(relative: float) -> str:
     return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
-
-
-def leaf_name(leaf: LeafComparison) -> str:
-    section, _, rest = leaf.path.partition(".")
-    return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
 
 
 def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
