@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +27,14 @@ def remove_handlers() -> None:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards."""
+    """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards.
+
+    Signals reach the main thread only, so that in any other this does nothing.
+    """
     global _depth, _pending
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     _depth += 1
     try:
         yield
@@ -46,7 +53,7 @@ def pause(seconds: float) -> None:
     """
     global _pending
     time.sleep(seconds)
-    if _pending and _depth <= 1:
+    if _pending and _depth <= 1 and threading.current_thread() is threading.main_thread():
         _pending = False
         raise KeyboardInterrupt
 

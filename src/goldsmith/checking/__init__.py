@@ -3,8 +3,9 @@
 Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
 """
 
-from goldsmith.checking.check import Request, check, open_adapter, open_gold
+from goldsmith.checking.check import Checking, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import shown_path
+from goldsmith.checking.running import GIVEN, RUNS, Replayed, Stage
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -21,11 +22,16 @@ __all__ = [
     "AGREES",
     "COULD_NOT_RUN",
     "DIFFERS",
+    "GIVEN",
     "PROVIDED_CHANGED",
+    "RUNS",
     "CaseVerdict",
+    "Checking",
     "ModuleVerdict",
     "PartVerdict",
+    "Replayed",
     "Request",
+    "Stage",
     "Submission",
     "Verdict",
     "check",

@@ -71,7 +71,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
-        checking = _Checking(assignment, {name: gold[name] for name in names}, adapter, file, request, warm)
+        checking = Checking(assignment, {name: gold[name] for name in names}, adapter, file, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
             provided = Provided.of(assignment, submission, gold.manifest)
@@ -126,7 +126,7 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
 
 
 @dataclass
-class _Checking:
+class Checking:
     assignment: Assignment
     golds: Mapping[str, GoldCase]
     adapter: Adapter
@@ -153,18 +153,16 @@ class _Checking:
     def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:
         """Every case, in the layout of weights in which most of them agree."""
         replays = stage.replay(list(self.golds))
-        verdicts = self._verdicts(stage, replays)
+        verdicts = self.verdicts(stage, replays)
         layout = ""
         for other in self.adapter.layouts:
             bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
             if not bad:
                 break
-            tried = self._verdicts(stage, stage.replay(bad, ("once",), other))
+            tried = self.verdicts(stage, stage.replay(bad, ("once",), other))
             bad = [name for name, item in tried.items() if item.outcome == AGREES]
             again = stage.replay(bad, layout=other) if bad else {}
-            better = {
-                name: item for name, item in self._verdicts(stage, again, other).items() if item.outcome == AGREES
-            }
+            better = {name: item for name, item in self.verdicts(stage, again, other).items() if item.outcome == AGREES}
             if better:
                 layout = other
                 note = f"its weights lie as the adapter's layout {other!r} says"
@@ -173,18 +171,18 @@ class _Checking:
                     replays[name] = again[name]
         return verdicts, replays, layout
 
-    def _verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
+    def verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
         """Every case judged; where float64 alone speaks against one, once it is certain that nothing rounded in it."""
-        found = {name: self._verdict(name, replay) for name, replay in replays.items()}
+        found = {name: self.verdict(name, replay) for name, replay in replays.items()}
         doubtful = [name for name, item in found.items() if item.outcome == DIFFERS and item.judged_in == "float64"]
         watched = stage.replay(doubtful, ("watched",), layout) if doubtful else {}
         for name, replay in watched.items():
             if not replay.attempts["watched"].pure:
                 replays[name] = replays[name].rounded_inside()
-                found[name] = self._verdict(name, replays[name])
+                found[name] = self.verdict(name, replays[name])
         return found
 
-    def _verdict(self, name: str, replay: Replayed) -> CaseVerdict:
+    def verdict(self, name: str, replay: Replayed) -> CaseVerdict:
         differs = self.assignment.config.overwriting == "differs"
         gold = self.golds[name]
         try:
@@ -216,7 +214,7 @@ class _Checking:
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
             stage = stack.enter_context(self.stage(provided.restored(submission, Path(folder))))
-            mended = self._verdicts(stage, stage.replay(bad, RUNS))
+            mended = self.verdicts(stage, stage.replay(bad, RUNS))
         parts = ", ".join(provided.parts)
         return {
             name: msgspec.structs.replace(

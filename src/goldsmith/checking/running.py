@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from goldsmith.recording import (
     TRACE,
     Attempt,
     Ending,
+    Event,
     Failure,
     Isolated,
     Job,
     KeptCase,
+    Limits,
     RunName,
     Warm,
     Watcher,
@@ -37,6 +40,7 @@ from goldsmith.recording import (
 from goldsmith.workspace import Workspace
 
 RUNS: tuple[RunName, ...] = ("once", "again", "float64")
+GIVEN = "given"
 _GIVEN = ("input", "state_dict")
 
 
@@ -76,22 +80,46 @@ class Stage:
     each: float
     watcher: Watcher
     warm: Warm
+    limits: Limits = field(default_factory=Limits)
+    given: Path | None = None
+    peak: int = 0
+    packages: set[str] = field(default_factory=set)
     _launches: int = 0
 
-    def replay(self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "") -> dict[str, Replayed]:
-        """Every case in every way; each has an attempt at least for its first run."""
+    def replay(
+        self,
+        cases: Sequence[str],
+        runs: Sequence[RunName] = RUNS,
+        layout: str = "",
+        until: Until | None = None,
+    ) -> dict[str, Replayed]:
+        """Every case in every way; each has an attempt at least for its first run.
+
+        Each is shown to `until` as soon as it has ended; once that says so, those after it are not run.
+        """
         pending = list(cases)
         found: dict[str, Replayed] = {}
         while pending:
             job = self._job("replay", kept=self._kept(pending), runs=tuple(runs), layout=layout)
-            ending = self._run(job)
+            follower = _Follower(self, job, pending, runs, until)
+            try:
+                ending = self._run(job, follower.watcher if until else self.watcher)
+            except _Enough:
+                return found | follower.found
+            found |= follower.found
             ended = _failure(ending, self.each)
             if ended is not None and ended.kind == "device" and ending.last_case is None:
                 raise DeviceMissing(self.options.device, ended.message.split(", "))
             reached = pending.index(ending.last_case) + 1 if ending.last_case in pending else len(pending)
             for name in pending[:reached]:
-                found[name] = self._cleaned(_read(Path(job.output, name), runs, ended or _nothing()))
+                if name not in found:
+                    found[name] = self.read(Path(job.output, name), runs, ended or _nothing())
+                    if until is not None and until(name, found[name]):
+                        return found
             pending = pending[reached:] if ended is not None else []
+            if ending.result is not None:
+                self.peak = max(self.peak, ending.result.peak)
+                self.packages |= set(ending.result.packages)
         return {name: found[name] for name in cases}
 
     def isolate(self, items: Sequence[Isolated], layout: str = "") -> dict[int, Replayed]:
@@ -106,6 +134,10 @@ class Stage:
                 found[item.number] = self._cleaned(_read_alone(Path(job.output), item.number, ended))
         return found
 
+    def read(self, folder: Path, runs: Sequence[RunName], otherwise: Failure) -> Replayed:
+        """What a case has left behind."""
+        return self._cleaned(_read(folder, runs, otherwise))
+
     def _cleaned(self, replayed: Replayed) -> Replayed:
         """With files named as the submission's author names them, not as they lie in the workspace."""
         attempts = {
@@ -116,9 +148,11 @@ class Stage:
         }
         return dataclasses.replace(replayed, attempts=attempts)
 
-    def _run(self, job: Job) -> Ending:
+    def _run(self, job: Job, watcher: Watcher | None = None) -> Ending:
         timeout = self.options.timeout + self.each * max(1, len(job.kept))
-        (ending,) = run_side_by_side([job], timeout=timeout, each=self.each, watcher=self.watcher, warm=self.warm)
+        (ending,) = run_side_by_side(
+            [job], timeout=timeout, each=self.each, watcher=watcher or self.watcher, warm=self.warm
+        )
         return ending
 
     def _job(self, task: str, **fields: Any) -> Job:
@@ -132,13 +166,18 @@ class Stage:
             output=str(scratch / "out"),
             scratch=str(scratch),
             adapter=str(adapter) if self.adapter else "",
+            limits=self.limits,
             **fields,
         )
 
     def _kept(self, cases: Sequence[str]) -> dict[str, KeptCase]:
-        """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace."""
-        folder = self.workspace.scratch / "given"
-        folder.mkdir(exist_ok=True)
+        """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
+        been written before, they are copied."""
+        folder = self.workspace.scratch / GIVEN
+        if not folder.exists():
+            folder.mkdir()
+            for file in sorted(self.given.iterdir()) if self.given else ():
+                shutil.copyfile(file, folder / file.name)
         found = {}
         for name in cases:
             case = self.golds[name]
@@ -149,6 +188,38 @@ class Stage:
             entry = case.entry
             found[name] = KeptCase(file=str(path), inputs=entry.inputs, models=entry.models, weights=entry.weights)
         return found
+
+
+Until = Callable[[str, Replayed], bool]
+
+
+class _Enough(Exception):
+    """What has been run tells everything that was asked."""
+
+
+@dataclass
+class _Follower:
+    """Reads cases as they end, while the child is at the next."""
+
+    stage: Stage
+    job: Job
+    cases: Sequence[str]
+    runs: Sequence[RunName]
+    until: Until | None
+    found: dict[str, Replayed] = field(default_factory=dict)
+
+    @property
+    def watcher(self) -> Watcher:
+        return dataclasses.replace(self.stage.watcher, on_case=self._on_case)
+
+    def _on_case(self, event: Event) -> None:
+        self.stage.watcher.on_case(event)
+        ended = self.cases[: self.cases.index(event.case)] if event.case in self.cases else []
+        for name in ended:
+            if name not in self.found:
+                self.found[name] = self.stage.read(Path(self.job.output, name), self.runs, _nothing())
+                if self.until is not None and self.until(name, self.found[name]):
+                    raise _Enough
 
 
 def recipe_placements(assignment: Assignment, adapter: Path | None) -> list[Placement]:

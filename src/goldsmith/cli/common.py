@@ -36,7 +36,7 @@ def shown_errors(
     """
     try:
         yield
-    except typer.Exit:
+    except (typer.Exit, typer.BadParameter):
         raise
     except (Exception, KeyboardInterrupt) as problem:
         error = _as_error(problem)

@@ -7,6 +7,7 @@ result is never taken for a finished run.
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
 from goldsmith.recording.isolation import IsolatingSession
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Job, Result
+from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Job, Limits, Result
 from goldsmith.recording.reads import Reads
 from goldsmith.recording.replaying import ReplaySession
 from goldsmith.recording.seeding import seed_everything
@@ -172,6 +173,36 @@ def _announce(job: Job, event: Event) -> None:
         file.write(msgspec.json.encode(event) + b"\n")
 
 
+def _run_tests(job: Job) -> int:
+    """pytest in this process, as `python -m pytest` would run it in a fresh one."""
+    import pytest
+
+    os.chdir(job.root)
+    sys.path.insert(0, job.root)
+    return int(pytest.main(list(job.arguments)))
+
+
+def _packages(modules: set[str], root: str) -> tuple[str, ...]:
+    """Those among `modules`, by their first name, that are installed and not the course's own."""
+    names = sorted({name.partition(".")[0] for name in modules} - {"__main__", "goldsmith"})
+    files = {name: str(getattr(sys.modules.get(name), "__file__", None) or "") for name in names}
+    return tuple(name for name, file in files.items() if file and not file.startswith(root))
+
+
+def _limit(limits: Limits) -> None:
+    for kind, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_FSIZE, limits.file)):
+        if most is not None:
+            resource.setrlimit(kind, (most, most))
+
+
+def _peak() -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmPeak:")), 0)
+
+
 def _watch_parent(parent: int) -> None:
     """End with the parent: a recipe must not run on after `kill -9` of the command that started it."""
 
@@ -187,7 +218,13 @@ def main(job_file: str, parent: int | None = None) -> None:
     """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
     _watch_parent(job.parent if parent is None else parent)
-    result = msgspec.structs.replace(run(job), process=os.getpid())
+    _limit(job.limits)
+    if job.task == "tests":
+        raise SystemExit(_run_tests(job))
+    known = set(sys.modules)
+    result = run(job)
+    packages = _packages(set(sys.modules) - known, job.root)
+    result = msgspec.structs.replace(result, process=os.getpid(), peak=_peak(), packages=packages)
     partial = Path(job.scratch, RESULT + ".partial")
     try:
         partial.write_bytes(msgspec.json.encode(result))

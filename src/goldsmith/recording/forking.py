@@ -6,42 +6,61 @@ standard input.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import select
 import sys
 import tempfile
+import threading
+import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.recording import child
+from goldsmith.recording.offspring import adopt_orphans, end_strays
 from goldsmith.recording.protocol import ENDED
 
 _POLL = 0.01
+_LOOK_AROUND = 0.2
 
 
 def serve() -> None:
-    """Read a job file's path and a log's, fork, answer with the child's number; until standard input ends."""
+    """Read what a child is to do, fork, answer with its number; or import something; until standard input ends."""
     parent = os.getppid()
     children: dict[int, Path] = {}
+    looked = 0.0
+    adopt_orphans()
     while os.getppid() == parent:
         _reap(children)
+        if time.monotonic() - looked > _LOOK_AROUND:
+            end_strays(children)
+            looked = time.monotonic()
         if not select.select([sys.stdin], [], [], _POLL)[0]:
             continue
         line = sys.stdin.readline()
         if not line:
             break
         request = json.loads(line)
+        if "import" in request:
+            print(int(_import(request["import"])), flush=True)
+            continue
         number = os.fork()
         if not number:
             _become(request)
         children[number] = Path(request["scratch"], ENDED)
         print(number, flush=True)
+    end_strays(())
 
 
 def _reap(children: dict[int, Path]) -> None:
-    while children:
-        number, status = os.waitpid(-1, os.WNOHANG)
+    while True:
+        try:
+            number, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
         if not number:
             return
         ended = children.pop(number, None)
@@ -86,6 +105,22 @@ def _import_torch() -> None:
 
     torch.set_num_threads(1)
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.0)
+
+
+def _import(packages: Sequence[str]) -> bool:
+    """Whether that was possible without a thread being started, which would not survive a fork."""
+    threads = _threads()
+    for name in packages:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    return _threads() == threads
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return threading.active_count()
 
 
 if __name__ == "__main__":

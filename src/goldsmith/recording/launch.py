@@ -26,6 +26,7 @@ _POLL = 0.02
 _GRACE = 0.3
 _PATIENCE = 60.0
 _LOG_TAIL = 4000
+_MOST_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Ending:
     last_case: str | None
     log_tail: str
     seconds: float
+    process: int = 0
 
 
 @dataclass
@@ -209,6 +211,7 @@ class _Child:
             last_case=self._last_event(),
             log_tail=log,
             seconds=(self._ended or time.monotonic()) - self._started,
+            process=self._process.pid if self._process else 0,
         )
 
     def _log_tail(self) -> str:
@@ -245,7 +248,7 @@ class _Child:
                 self._readers[name] = open_leaving(self._scratch / name)
             except OSError:
                 return ""
-        return self._readers[name].read().decode("utf-8", "replace")
+        return self._readers[name].read(_MOST_AT_ONCE).decode("utf-8", "replace")
 
 
 def _events(lines: Sequence[str]) -> list[Event]:

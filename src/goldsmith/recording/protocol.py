@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -59,9 +59,12 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
 ATTEMPT_SUFFIX = ".json"
 TRACE = "trace.safetensors"
-RunName = Literal["once", "again", "float64", "watched", "taps"]
+Condition = Literal["stress", "small", "large", "gradients", "mode", "draws", "longer"]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+RunName = Literal["once", "again", "float64", "watched", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, there with every
-operation watched for rounding, and with every tensor kept that it produces."""
+operation watched for rounding, with every tensor kept that it produces, with every line noted that runs, and under
+conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +78,17 @@ class Isolated(msgspec.Struct, frozen=True, kw_only=True):
     form: Any
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace."""
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child may use, in bytes: address space, and any one file that it writes."""
 
-    task: Literal["record", "build", "propose", "calibrate", "replay", "isolate"] = "record"
+    memory: int | None = None
+    file: int | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's."""
+
+    task: Literal["record", "build", "propose", "calibrate", "replay", "isolate", "tests"] = "record"
     root: str
     folder: str
     recipe: str
@@ -97,7 +107,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     adapter: str = ""
     layout: str = ""
     isolated: tuple[Isolated, ...] = ()
+    arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    limits: Limits = Limits()
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -144,7 +156,8 @@ class Built(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child has to say when it comes to its end; no result means that it did not."""
+    """What the child has to say when it comes to its end; no result means that it did not. `peak` is the most address
+    space it had, where that can be known; `packages` are those that its code has imported."""
 
     mode: Literal["cases", "script", "proposal"] = "cases"
     process: int = 0
@@ -156,6 +169,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     proposal: Proposal | None = None
     built: dict[str, dict[str, Built]] = {}
     failed_trials: tuple[TrialFailure, ...] = ()
+    peak: int = 0
+    packages: tuple[str, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -173,7 +188,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
     `paths` is the order in which it all was recorded.
 
-    `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of.
+    `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of;
+    `lines` are those that ran, by file, where that was asked for.
     """
 
     failure: Failure | None = None
@@ -184,5 +200,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     overwrote: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
     uses: tuple[str, ...] = ()
+    lines: dict[str, tuple[int, ...]] = {}
     pure: bool = True
     seconds: float = 0.0

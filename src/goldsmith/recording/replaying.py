@@ -23,11 +23,13 @@ from goldsmith.gold import is_array, is_tensor, judged_part, leaf_facts, read_pa
 from goldsmith.recording.absent import Absent
 from goldsmith.recording.cases import Case
 from goldsmith.recording.causes import cause_of, in_words
+from goldsmith.recording.conditions import Changes, GivenUnder
 from goldsmith.recording.given import Given
+from goldsmith.recording.lines import Lines
 from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.models import is_module
 from goldsmith.recording.precision import Purity, in_float64, widened
-from goldsmith.recording.protocol import ATTEMPT_SUFFIX, TRACE, Attempt, Failure, Job, RunName
+from goldsmith.recording.protocol import ATTEMPT_SUFFIX, CONDITIONS, TRACE, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
@@ -36,7 +38,7 @@ from goldsmith.recording.taps import tapped
 from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
-_WIDE = ("float64", "watched")
+_WIDE = ("float64", "watched", *CONDITIONS)
 
 
 class ReplaySession(Session):
@@ -46,10 +48,14 @@ class ReplaySession(Session):
         super().__init__(Path(job.output), kept=job.kept, **options)
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
+        self._lines = Lines(job.folder)
+        if "lines" in job.runs:
+            self._lines.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         _adapt_recipe(self.adapter)
-        chosen = [item for item in definitions if item.name in self._kept]
+        by_name = {item.name: item for item in definitions}
+        chosen = [by_name[name] for name in self._kept if name in by_name]
         for number, definition in enumerate(chosen, start=1):
             self.current = definition.name
             self._on_case(definition.name, number, len(chosen))
@@ -64,6 +70,7 @@ class ReplaySession(Session):
         """One run of one case, written down whatever becomes of it."""
         folder = self.output / definition.name
         folder.mkdir(parents=True, exist_ok=True)
+        self._lines.begin_case()
         purity, started = Purity(), time.monotonic()
         case = self.case_for(definition, run)
         arrays: dict[str, Any] = {}
@@ -75,7 +82,7 @@ class ReplaySession(Session):
             with _circumstances(run) as purity:
                 definition.function(case)
             payload, tracer = case.finish()
-            leaves = judged_part(payload)
+            leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
             arrays, pairs = _arrays(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
@@ -89,6 +96,7 @@ class ReplaySession(Session):
             attempt,
             **case.observations(),
             uses=_uses(definition.function, self.job.folder),
+            lines=self._lines.by_file() if run == "lines" else {},
             pure=purity.pure,
             seconds=time.monotonic() - started,
         )
@@ -104,28 +112,42 @@ class ReplaySession(Session):
         return attempt
 
     def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
-        seed_everything(self.seed, threads=self.threads)
+        seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
         torch = sys.modules.get("torch")
         if torch is not None:  # what has no deterministic form on this device is no fault; running it twice shows it
             torch.use_deterministic_algorithms(True, warn_only=True)
         kept = self._kept[definition.name]
         precision = "float64" if run in _WIDE else None
-        given = Given.from_payload(
-            read_payload(Path(kept.file)),
-            kept,
-            change=_widen if precision else _as_it_is,
-            precision=precision,
-            adapter=self.adapter,
-            layout=self.job.layout,
-        )
-        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "once")
+        options = {
+            "change": _widen if precision else _as_it_is,
+            "precision": precision,
+            "adapter": self.adapter,
+            "layout": self.job.layout,
+        }
+        payload, changes = read_payload(Path(kept.file)), None
+        if run in CONDITIONS:
+            given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
+            changes = Changes(run, self.seed)
+        else:
+            given = Given.from_payload(payload, kept, **options)
+        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "once", changes=changes)
 
 
 class ReplayCase(Case):
     """A case in the hands of somebody else's implementation: it watches what is done to what it gave away."""
 
-    def __init__(self, definition: CaseDefinition, seed: int, device: str, given: Given, *, tracing: bool) -> None:
+    def __init__(
+        self,
+        definition: CaseDefinition,
+        seed: int,
+        device: str,
+        given: Given,
+        *,
+        tracing: bool,
+        changes: Changes | None = None,
+    ) -> None:
         super().__init__(definition, seed, device, given)
+        self.changes = changes
         self._adapter = given.adapter
         self._tracing = tracing
         self._handed: dict[str, Any] = {}
@@ -137,12 +159,14 @@ class ReplayCase(Case):
 
     def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
         model = super().model(factory, *args, **options)
+        if self.changes is not None:
+            self.changes.model(options.get("name", "model"), model)
         return adapt_calls(model, self._adapter)
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
         value = super().input(name, make, **options)
         self._handed[name] = value
-        return value
+        return value if self.changes is None else self.changes.input(name, value)
 
     def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
         """Whatever it is: the comparison says what is wrong with it."""
@@ -150,6 +174,8 @@ class ReplayCase(Case):
         shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
         self._keep(name, value)
+        if self.changes is not None:
+            self.changes.record(name, value)
 
     def finish(self) -> tuple[dict[str, Any], Tracer]:
         """A model that gold's weights never got into has shown nothing."""

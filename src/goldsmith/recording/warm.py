@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from goldsmith.recording.leavings import read_leaving
 from goldsmith.recording.protocol import ENDED
+
+_GRACE = 1.0
 
 
 class Process(Protocol):
@@ -28,15 +31,24 @@ class Process(Protocol):
 
 
 class Warm:
-    """The warm process, started when it is first needed and again should it die. Use it as a context."""
+    """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
+    may."""
 
     def __init__(self, *, torch: bool) -> None:
         self._torch = torch
         self._server: subprocess.Popen[bytes] | None = None
+        self._asking = threading.Lock()
+
+    def import_also(self, packages: Sequence[str]) -> None:
+        """What children will import is imported once, if that starts no thread; if it does, all is as it was before."""
+        with self._asking:
+            if self._server is None or self._server.poll() is not None:
+                return
+            if not self._ask({"import": list(packages)}):
+                self.close()
 
     def start(self, job: Path, log: Path, folder: str, environment: dict[str, str]) -> Process:
         """A child that does `job`, forked from the warm process."""
-        server = self._running(environment)
         request = {
             "job": str(job),
             "log": str(log),
@@ -44,16 +56,21 @@ class Warm:
             "folder": folder,
             "temporary": environment["TMPDIR"],
         }
-        assert server.stdin is not None
-        assert server.stdout is not None
+        with self._asking:
+            server = self._running(environment)
+            number = self._ask(request)
+        return _Forked(number, job.parent / ENDED, server)
+
+    def _ask(self, request: dict[str, Any]) -> int:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
         try:
-            server.stdin.write(json.dumps(request).encode() + b"\n")
-            server.stdin.flush()
-            answer = server.stdout.readline()
-            number = int(answer)
+            self._server.stdin.write(json.dumps(request).encode() + b"\n")
+            self._server.stdin.flush()
+            return int(self._server.stdout.readline())
         except (OSError, ValueError):
             raise OSError("the warm process did not answer") from None
-        return _Forked(number, job.parent / ENDED, server)
 
     def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
@@ -69,14 +86,19 @@ class Warm:
         return self._server
 
     def close(self) -> None:
+        """Its standard input ends, whereupon it ends whatever its children have left running; else it is ended."""
         if self._server is None:
             return
-        self._server.kill()
-        self._server.wait()
-        for stream in (self._server.stdin, self._server.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        with contextlib.suppress(OSError):
+            self._server.stdin.close()
+        try:
+            self._server.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._server.stdout.close()
         self._server = None
 
 
