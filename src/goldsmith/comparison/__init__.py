@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from goldsmith.comparison.bits import Difference, bit_differences
 from goldsmith.comparison.judging import Judgement, compare_case, judge, tolerances_of
 from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.doors import late
 
 if TYPE_CHECKING:
     from goldsmith.comparison.engine import compare
@@ -29,10 +29,7 @@ __all__ = [
     "tolerances_of",
 ]
 
-_LATE = {"compare": "goldsmith.comparison.engine", "NotComparable": "goldsmith.comparison.leaves"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module 'goldsmith.comparison' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATE[name]), name)
+__getattr__ = late(
+    "goldsmith.comparison",
+    {"compare": "goldsmith.comparison.engine", "NotComparable": "goldsmith.comparison.leaves"},
+)

@@ -12,12 +12,16 @@ from goldsmith.errors import GoldsmithError
 SCHEMA = 1
 
 
-def report(command: str, ok: bool, subjects: str, items: Sequence[Any], error: GoldsmithError | None = None) -> str:
-    """`items` become the list called `subjects`; each is a struct with at least `name` and `outcome`."""
+def report(
+    command: str, ok: bool, subjects: str, items: Sequence[Any], error: GoldsmithError | None = None, **more: Any
+) -> str:
+    """`items` become the list called `subjects`; each is a struct with at least `name` and `outcome`. What there is to
+    say besides has names of its own."""
     body: dict[str, Any] = {
         "schema": SCHEMA,
         "command": command,
         "ok": ok,
+        **msgspec.to_builtins(more),
         subjects: msgspec.to_builtins(items),
     }
     body["error"] = {"kind": error.kind, "message": str(error)} if error else None

@@ -5,8 +5,9 @@ Every name is imported when it is first asked for: a pytest that never speaks of
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from goldsmith.doors import late
 
 if TYPE_CHECKING:
     from goldsmith.testing.collecting import GoldOf, judged_case
@@ -16,18 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CaseForTests", "GoldForTests", "GoldMismatch", "GoldOf", "JudgedCase", "Replay", "judged_case"]
 
-_ROOMS = {
-    "CaseForTests": "goldsmith.testing.handles",
-    "GoldForTests": "goldsmith.testing.handles",
-    "GoldMismatch": "goldsmith.testing.errors",
-    "GoldOf": "goldsmith.testing.collecting",
-    "JudgedCase": "goldsmith.testing.replays",
-    "Replay": "goldsmith.testing.replays",
-    "judged_case": "goldsmith.testing.collecting",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
-        raise AttributeError(f"module 'goldsmith.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(_ROOMS[name]), name)
+__getattr__ = late(
+    "goldsmith.testing",
+    {
+        "CaseForTests": "goldsmith.testing.handles",
+        "GoldForTests": "goldsmith.testing.handles",
+        "GoldMismatch": "goldsmith.testing.errors",
+        "GoldOf": "goldsmith.testing.collecting",
+        "JudgedCase": "goldsmith.testing.replays",
+        "Replay": "goldsmith.testing.replays",
+        "judged_case": "goldsmith.testing.collecting",
+    },
+)
