@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import check, diff, doctor, generate, guard, init, inject, reset, status, verify
+from goldsmith.cli import check, diff, doctor, generate, guard, init, inject, reset, rigor, status, test, verify
 
 app = typer.Typer(
     name="goldsmith",
@@ -25,6 +25,8 @@ app.command("status")(status.status)
 app.command("verify")(verify.verify)
 app.command("diff")(diff.diff)
 app.command("check")(check.check)
+app.command("test")(test.try_tests)
+app.command("rigor")(rigor.rigor)
 app.command("inject")(inject.inject)
 app.command("reset")(reset.reset)
 app.command("guard")(guard.guard)

@@ -24,7 +24,9 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     allow_drift: dict[str, str] = {}
     silence: dict[str, str] = {}
     removes: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
     overwriting: Literal["note", "differs"] = "note"
+    survivors: dict[str, str] = {}
 
 
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -33,6 +35,12 @@ class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     threshold: float = 0.6
     private: tuple[str, ...] = ()
     allow: dict[str, str] = {}
+
+
+class RigorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A file with mutation operators of the course's own."""
+
+    operators: str = ""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -51,6 +59,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     case_timeout: float = 60.0
     calibrate: bool = True
     guard: GuardConfig = GuardConfig()
+    rigor: RigorConfig = RigorConfig()
     assignment: dict[str, AssignmentConfig] = {}
 
 
@@ -92,7 +101,7 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            tables = {"assignment": AssignmentConfig, "guard": GuardConfig}
+            tables = {"assignment": AssignmentConfig, "guard": GuardConfig, "rigor": RigorConfig}
             settings = tables.get(keys[0] if keys else "", Config).__struct_encode_fields__
             near = difflib.get_close_matches(unknown[1], settings, n=1)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
@@ -123,7 +132,11 @@ def _check(file: Path, config: Config, prefix: str) -> None:
     if _overlap(config.assignments, config.solutions):
         refuse("solutions", f"{config.solutions!r} and assignments ({config.assignments!r}) overlap")
     for name, assignment in config.assignment.items():
-        for key, reasons in (("allow-drift", assignment.allow_drift), ("silence", assignment.silence)):
+        for key, reasons in (
+            ("allow-drift", assignment.allow_drift),
+            ("silence", assignment.silence),
+            ("survivors", assignment.survivors),
+        ):
             for part, reason in reasons.items():
                 if not reason.strip():
                     raise BadConfig(file, "needs its reason as text", key=f"assignment.{name}.{key}.{part}")
@@ -131,11 +144,18 @@ def _check(file: Path, config: Config, prefix: str) -> None:
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 problem = f"{str(path)!r} must be a file of the starter, relative to its folder"
                 raise BadConfig(file, problem, key=f"assignment.{name}.removes")
+        for path in map(PurePosixPath, assignment.tests):
+            if path.is_absolute() or ".." in path.parts or not path.parts:
+                problem = f"{str(path)!r} must be a file, folder or pattern inside the course, relative to its root"
+                raise BadConfig(file, problem, key=f"assignment.{name}.tests")
     for pattern, reason in config.guard.allow.items():
         if not reason.strip():
             raise BadConfig(file, "needs its reason as text", key=f"guard.allow.{pattern}")
     if not 0 < config.guard.threshold <= 1:
         raise BadConfig(file, "must be more than 0 and at most 1", key="guard.threshold")
+    own = PurePosixPath(config.rigor.operators)
+    if own.is_absolute() or ".." in own.parts:
+        raise BadConfig(file, f"{str(own)!r} must be a file in the course, relative to its root", key="rigor.operators")
     if config.timeout <= 0:
         refuse("timeout", "must be more than 0 seconds")
     if config.threads < 1:

@@ -37,6 +37,11 @@ class Course:
         return self.root / self.config.fixtures
 
     @property
+    def reports_folder(self) -> Path:
+        """What `goldsmith test` keeps; private, for it shows the solution, and ignored by git."""
+        return self.internal_tests_folder / "reports"
+
+    @property
     def state_folder(self) -> Path:
         """Locks and other state of running commands; ignored by git."""
         return self.root / ".goldsmith"

@@ -58,6 +58,7 @@ from goldsmith.errors.injection import (
     MovedMeanwhile,
     OneWayOnly,
 )
+from goldsmith.errors.mutants import BadOperators, NoSuchMutant, NothingToMutate, SolutionDisagrees
 from goldsmith.errors.recipe import (
     DeviceMissing,
     MissingPackage,
@@ -71,6 +72,7 @@ from goldsmith.errors.recipe import (
     RecipeSyntax,
     RecipeTimedOut,
 )
+from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
 
 __all__ = [
     "AGAINST",
@@ -79,6 +81,7 @@ __all__ = [
     "USAGE",
     "BadAdapter",
     "BadConfig",
+    "BadOperators",
     "BlindGuard",
     "Busy",
     "CannotInject",
@@ -102,10 +105,12 @@ __all__ = [
     "MissingPackage",
     "MovedMeanwhile",
     "NoGold",
+    "NoInternalTests",
     "NoModelFound",
     "NoRecipe",
     "NoSolution",
     "NoSuchCase",
+    "NoSuchMutant",
     "NoSuchRevision",
     "NoSuchSubmission",
     "NoSuchVariant",
@@ -115,8 +120,11 @@ __all__ = [
     "NotReplayed",
     "NothingChosen",
     "NothingToCheck",
+    "NothingToMutate",
+    "NothingToTest",
     "OneTargetOnly",
     "OneWayOnly",
+    "PytestMissing",
     "RecipeKilled",
     "RecipeLeftEarly",
     "RecipeMisused",
@@ -124,6 +132,7 @@ __all__ = [
     "RecipeRaised",
     "RecipeSyntax",
     "RecipeTimedOut",
+    "SolutionDisagrees",
     "SolutionFitsNothing",
     "SolutionIsAmbiguous",
     "SolutionsCollide",

@@ -5,9 +5,9 @@ Those of verdicts are imported when they are first asked for: NumPy comes with w
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from goldsmith.doors import late
 from goldsmith.report.changes import show_changes
 from goldsmith.report.edits import show_edits
 from goldsmith.report.machine import report
@@ -16,24 +16,35 @@ from goldsmith.report.terminal import PlainProgress, TerminalProgress, replay_pr
 
 if TYPE_CHECKING:
     from goldsmith.report.markdown import verdict_markdown
+    from goldsmith.report.rigor import mutants_report, rigor_progress, rigor_report, show_mutants, show_rigor
     from goldsmith.report.verdicts import show_verdict
 
 __all__ = [
     "PlainProgress",
     "Summary",
     "TerminalProgress",
+    "mutants_report",
     "replay_progress",
     "report",
+    "rigor_progress",
+    "rigor_report",
     "show_changes",
     "show_edits",
+    "show_mutants",
+    "show_rigor",
     "show_verdict",
     "verdict_markdown",
 ]
 
-_LATE = {"show_verdict": "goldsmith.report.verdicts", "verdict_markdown": "goldsmith.report.markdown"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module 'goldsmith.report' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATE[name]), name)
+__getattr__ = late(
+    "goldsmith.report",
+    {
+        "mutants_report": "goldsmith.report.rigor",
+        "rigor_progress": "goldsmith.report.rigor",
+        "rigor_report": "goldsmith.report.rigor",
+        "show_mutants": "goldsmith.report.rigor",
+        "show_rigor": "goldsmith.report.rigor",
+        "show_verdict": "goldsmith.report.verdicts",
+        "verdict_markdown": "goldsmith.report.markdown",
+    },
+)

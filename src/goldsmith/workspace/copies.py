@@ -46,18 +46,20 @@ class Workspace:
 
 @contextlib.contextmanager
 def make_workspaces(
-    assignment: Assignment, placed: Sequence[Placement], count: int, *, public: bool = False
+    assignment: Assignment, placed: Sequence[Placement], count: int, *, public: bool = False, whole: bool = False
 ) -> Iterator[list[Workspace]]:
     """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
 
-    A `public` one holds nothing that students must not see: what is placed in it is somebody else's.
+    A `public` one holds nothing that students must not see: what is placed in it is somebody else's. A `whole` one
+    holds solutions and gold, too, as the internal tests need them.
     """
+    apart = _apart(assignment.course, public=public, whole=whole)
     sweep_abandoned()
     base = Path(tempfile.gettempdir()).resolve() / f"{_PREFIX}{secrets.token_hex(6)}"
     lock = filelock.FileLock(base / _LOCK)
     try:
         _lock_new(base, lock)
-        yield [_make(assignment, placed, base / f"run-{number}", public) for number in range(1, count + 1)]
+        yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
     finally:
         with uninterrupted():
             lock.release()
@@ -72,13 +74,21 @@ def _lock_new(base: Path, lock: filelock.BaseFileLock) -> None:
         raise CannotWrite(base.parent, error.strerror or str(error)) from None
 
 
-def _make(assignment: Assignment, placed: Sequence[Placement], base: Path, public: bool) -> Workspace:
+def _apart(course: Course, *, public: bool, whole: bool) -> frozenset[Path]:
+    """Folders that stay out of a workspace."""
+    private = () if whole else (course.solutions_folder, course.fixtures_folder)
+    return frozenset((course.reports_folder, *private, *((course.internal_tests_folder,) if public else ())))
+
+
+def _make(
+    assignment: Assignment, placed: Sequence[Placement], base: Path, apart: frozenset[Path], public: bool
+) -> Workspace:
     course = assignment.course
     root, scratch = base / "course", base / "scratch"
     origins: dict[Path, Path] = {}
     try:
         scratch.mkdir(parents=True)
-        _copy_tree(assignment, course.root, root, origins, public)
+        _copy_tree(assignment, course.root, root, origins, apart)
         folder = root / assignment.starter.relative_to(course.root)
         for item in placed:
             _place(item, root, folder / item.target)
@@ -101,7 +111,9 @@ def _place(item: Placement, root: Path, target: Path) -> None:
     _copy_file(item.source, target)
 
 
-def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], public: bool) -> None:
+def _copy_tree(
+    assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], apart: frozenset[Path]
+) -> None:
     """Copy files and folders. Links stay links, except on the way to the starter and inside it: what is going to
     be replaced must be the workspace's own."""
     course = assignment.course
@@ -112,13 +124,13 @@ def _copy_tree(assignment: Assignment, source: Path, target: Path, origins: dict
         raise Unreadable(course.relative(source), error.strerror or str(error)) from None
     for entry in entries:
         path = Path(entry.path)
-        if _left_out(course, path, public):
+        if path in apart or _left_out(course, path):
             continue
         goal = target / entry.name
         if entry.is_symlink() and not _is_copied_through(assignment, path):
             goal.symlink_to(_link_target(course, path))
         elif entry.is_dir():
-            _copy_tree(assignment, path, goal, origins, public)
+            _copy_tree(assignment, path, goal, origins, apart)
         elif entry.is_file():
             _copy_file(path, goal)
             origins[goal] = path
@@ -142,10 +154,8 @@ def _copy_file(source: Path, target: Path) -> None:
     target.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
-def _left_out(course: Course, path: Path, public: bool) -> bool:
-    if public and path == course.internal_tests_folder:
-        return True
-    if path.name in _NEVER_COPIED or path in (course.solutions_folder, course.fixtures_folder):
+def _left_out(course: Course, path: Path) -> bool:
+    if path.name in _NEVER_COPIED:
         return True
     if (path / "pyvenv.cfg").is_file():
         return True

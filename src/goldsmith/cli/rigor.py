@@ -1,0 +1,140 @@
+"""`goldsmith rigor`: does the gold catch real mistakes?"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    choose,
+    open_course,
+    shown_errors,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from goldsmith.course import Assignment
+    from goldsmith.rigor import Finding, Rigor, Wanted
+
+
+def rigor(
+    assignments: Annotated[list[str], typer.Argument(metavar="A… | all", help="The assignments.")],
+    least: Annotated[
+        float | None, typer.Option("--min", metavar="SCORE", help="Exit with 1 where the score is below this.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Only this mutant, part or operator; may be given several times."),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option("--max", metavar="N", min=1, help="At most so many mutants, spread evenly.")
+    ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Try them against the internal tests and plain tolerances, too. Takes long."),
+    ] = False,
+    everything: Annotated[bool, typer.Option("--all", help="List the mutants that were killed, too.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Show the mutants without trying them.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Try all, also those known from an earlier run.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
+    ] = None,
+    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Measure gold that is stale.")] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Make mutants of the solution, each with one mistake that people really make, replay the recipe on each, and say
+    which of them the gold would have passed: why no case saw them, and what to add to the recipe.
+
+    Score = killed / (killed + survived). Mutants that differ from the solution by less than 1e-9 in float64, under
+    every condition that was tried, are equivalent and do not count. Nothing in the course is touched; what was found
+    is kept under `.goldsmith/`, so that a second run only tries what changed.
+
+    - `goldsmith rigor scratch-1` measures the gold of scratch-1
+
+    - `goldsmith rigor scratch-1 --only RMSNorm --all` only mutants of RMSNorm, each with what saw it first
+
+    - `goldsmith rigor all --min 0.95 --json` for CI
+
+    Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
+    """
+    findings: list[Finding] = []
+    measured: list[Rigor] = []
+    with shown_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
+        from rich.console import Console
+
+        from goldsmith.generation import Options
+        from goldsmith.rigor import Wanted
+
+        if least is not None and not 0 < least <= 1:
+            raise typer.BadParameter(f"--min is {least}; give a score above 0 and at most 1")
+        console = Console(no_color=no_color or None)
+        opened = open_course(course)
+        config = opened.config
+        wanted = Wanted(
+            options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+            each=config.case_timeout,
+            names=tuple(only or ()),
+            most=most,
+            jobs=jobs or len(os.sched_getaffinity(0)),
+            keep=not again,
+            baselines=baselines,
+            allow_stale=allow_stale,
+        )
+        for assignment in choose(opened, assignments):
+            if listed:
+                _list(console, assignment, wanted.names, json)
+                continue
+            result = _measure(assignment, wanted, no_color)
+            measured.append(result)
+            findings += result.findings
+            if not json:
+                from goldsmith.report import show_rigor
+
+                show_rigor(console, result, everything=everything)
+        below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
+        untried = any(item.of("could-not-run") for item in measured)
+        if json and not listed:
+            from goldsmith.report import rigor_report
+
+            print(rigor_report(measured, not below and not untried))
+        elif below:
+            names = ", ".join(item.assignment for item in below)
+            console.print(f"Below the asked {least}: {names}.", style="bold red", highlight=False)
+    raise typer.Exit(1 if below else 3 if untried else 0)
+
+
+def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
+    from rich.console import Console
+
+    from goldsmith.report import rigor_progress
+    from goldsmith.rigor import measure
+
+    with rigor_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as progress:
+        told = dataclasses.replace(
+            wanted, on_start=progress.on_start, on_finding=progress.on_finding, watcher=progress.watcher
+        )
+        return measure(assignment, told)
+
+
+def _list(console: Console, assignment: Assignment, only: Sequence[str], json: bool) -> None:
+    from goldsmith.report import mutants_report, show_mutants
+    from goldsmith.rigor import mutants_for
+
+    mutants = mutants_for(assignment, only)
+    if json:
+        print(mutants_report(mutants))
+    else:
+        show_mutants(console, mutants)

@@ -1,0 +1,92 @@
+"""`goldsmith test`: do the internal tests pass on the solution, and fail on the starter?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    choose,
+    open_course,
+    shown_errors,
+)
+
+if TYPE_CHECKING:
+    from goldsmith.course import Assignment
+    from goldsmith.rigor.internal import InternalVerdict
+
+
+def try_tests(
+    assignments: Annotated[list[str], typer.Argument(metavar="A…", help="Assignments by name, or `all`.")],
+    select: Annotated[
+        str, typer.Option("-k", metavar="EXPR", help="Only tests that fit, as pytest's -k; no report is kept.")
+    ] = "",
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", metavar="S", min=0.1, help="Seconds for the tests of one.", show_default="600"),
+    ] = None,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Run the internal tests (those marked `rigor`) twice: on the solution, where they must pass, and on the starter,
+    where they must fail. A skipped test is not a passed one.
+
+    Both run in private copies, side by side. Text and JUnit XML are kept under `tests/internal/reports/`.
+
+    - `goldsmith test scratch-1` tries the tests of one assignment
+
+    - `goldsmith test all` of every one
+
+    - `goldsmith test scratch-1 -k gradient` some of them
+
+    Tests belong to the assignment that their file or folder is named after (`test_scratch_1.py`), or that their marker
+    names, `@pytest.mark.gold("scratch-1")`; `tests` of `[assignment.scratch-1]` in goldsmith.toml says otherwise.
+
+    Exit codes: 0 passed, 1 failed on the solution or not on the starter, 2 bad usage, 3 could not run.
+    """
+    verdicts: list[InternalVerdict] = []
+    with shown_errors("test", as_json=json, debug=debug, finished=verdicts):
+        from rich.console import Console
+
+        from goldsmith.errors import NothingToTest
+        from goldsmith.report.suites import show_internal, show_internals
+
+        found = open_course(course)
+        chosen = choose(found, assignments)
+        if not chosen:
+            raise NothingToTest(found.relative(found.assignments_folder))
+        console = Console(no_color=no_color or None)
+        for number, assignment in enumerate(chosen):
+            verdict = _tried(assignment, select, timeout or found.config.timeout, no_color)
+            verdicts.append(verdict)
+            if not json:
+                if number:
+                    console.print()
+                show_internal(console, verdict)
+        if json:
+            from goldsmith.report import report
+
+            print(report("test", all(item.exit_code == 0 for item in verdicts), "assignments", verdicts))
+        elif len(verdicts) > 1:
+            console.print()
+            show_internals(console, verdicts)
+    raise typer.Exit(max(item.exit_code for item in verdicts))
+
+
+def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:
+    from rich.console import Console
+
+    from goldsmith.report.suites import internal_text, suite_progress
+    from goldsmith.rigor.internal import keep_reports, try_internal_tests
+
+    with suite_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as tell:
+        tried = try_internal_tests(assignment, timeout=timeout, select=select, tell=tell)
+    return keep_reports(tried, internal_text(tried)).verdict

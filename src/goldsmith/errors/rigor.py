@@ -1,0 +1,43 @@
+"""What can keep the internal tests from being tried at all."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class NoInternalTests(GoldsmithError):
+    outcome: ClassVar[str] = "could-not-run"
+    assignment: str
+    folder: Path
+    pattern: str = ""
+
+    def sentence(self) -> str:
+        name = self.assignment
+        if self.pattern:
+            return f"{name} has no internal tests: its setting `tests` names {self.pattern}, and nothing is there."
+        file = f"test_{name.replace('-', '_')}.py"
+        return (
+            f"{name} has no internal tests: no test file in {self.folder} is named after it, and none marks tests with "
+            f'@pytest.mark.gold("{name}"). Write {self.folder}/{file}, or name files in `tests` of [assignment.{name}].'
+        )
+
+
+@dataclass(eq=False)
+class NothingToTest(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    folder: Path
+
+    def sentence(self) -> str:
+        return f"there are no assignments in {self.folder} yet; nothing to test."
+
+
+@dataclass(eq=False)
+class PytestMissing(GoldsmithError):
+    def sentence(self) -> str:
+        return f"pytest is not installed beside goldsmith; install it with `{sys.executable} -m pip install pytest`."

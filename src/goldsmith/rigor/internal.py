@@ -1,0 +1,281 @@
+"""`goldsmith test`: what the internal tests are worth. They must pass on the solution and fail on the starter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course import Assignment
+from goldsmith.durable import write_durably
+from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, IsInjected, PytestMissing
+from goldsmith.generation import Freshness, freshness
+from goldsmith.rigor.sides import Side, Tell, run_sides
+from goldsmith.rigor.suite import Counts, SuiteReport, TestOutcome, tests_of
+from goldsmith.workspace import read_journal
+
+PASSED, FAILED, NOT_RUN = "passed", "failed", "could-not-run"
+_EXIT_CODES = {PASSED: 0, FAILED: AGAINST, NOT_RUN: COULD_NOT_RUN}
+
+
+class SideCounts(msgspec.Struct, frozen=True):
+    """One side in numbers; `problem` says why it could not be run to its end."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    categories: dict[str, Counts] = {}
+    problem: str = ""
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, suite: SuiteReport) -> SideCounts:
+        counts = suite.counts
+        return cls(
+            total=counts.total,
+            passed=counts.passed,
+            failed=counts.failed,
+            skipped=counts.skipped,
+            categories=suite.categories(),
+            problem=suite.problem,
+            seconds=round(suite.seconds, 3),
+        )
+
+
+class Noticed(msgspec.Struct, frozen=True):
+    """A test that failed on the solution, or was skipped `on` the solution or the starter."""
+
+    test: str
+    reason: str
+    where: str
+    category: str
+    on: str = "solution"
+
+    @classmethod
+    def of(cls, test: TestOutcome, on: str = "solution") -> Noticed:
+        return cls(test.test, test.reason, test.where, test.category, on)
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """What kept an assignment's tests from being run at all."""
+
+    kind: str
+    message: str
+
+
+class InternalVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the internal tests of one assignment are worth.
+
+    `blind` are tests that pass on the starter, too; `headline` is the verdict in one sentence, `advice` what to do.
+    """
+
+    name: str
+    outcome: str
+    headline: str
+    solution: SideCounts = SideCounts()
+    starter: SideCounts = SideCounts()
+    failures: tuple[Noticed, ...] = ()
+    skipped: tuple[Noticed, ...] = ()
+    blind: tuple[str, ...] = ()
+    gold: str = ""
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    selection: str = ""
+    report: str = ""
+    junit: str = ""
+    error: Obstacle | None = None
+    exit_code: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A verdict with what it was drawn from; a side is None where nothing was run."""
+
+    assignment: Assignment
+    verdict: InternalVerdict
+    solution: Side | None = None
+    starter: Side | None = None
+
+
+def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = "", tell: Tell) -> Tried:
+    """Run them on both sides and judge. What keeps one assignment from being tried is its verdict: others go on."""
+    began = time.monotonic()
+    try:
+        journal = read_journal(assignment.course, assignment.name)
+        if journal is not None:
+            raise IsInjected(assignment.name, journal.since)
+        chosen = tests_of(assignment)
+        gold = freshness(assignment)
+        solution, starter = run_sides(assignment, chosen, timeout=timeout, select=select, tell=tell)
+    except PytestMissing:
+        raise
+    except GoldsmithError as error:
+        verdict = InternalVerdict(
+            name=assignment.name,
+            outcome=NOT_RUN,
+            headline=f"could not run: {error}",
+            selection=select,
+            error=Obstacle(error.kind, str(error)),
+            exit_code=error.exit_code,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        return Tried(assignment, verdict)
+    verdict = judge(assignment.name, solution.report, starter.report, gold, select)
+    seconds = round(time.monotonic() - began, 3)
+    return Tried(assignment, msgspec.structs.replace(verdict, seconds=seconds), solution, starter)
+
+
+def judge(name: str, solution: SuiteReport, starter: SuiteReport, gold: Freshness, select: str = "") -> InternalVerdict:
+    """The verdict from what came out on both sides."""
+    outcome, headline = _outcome(solution, starter)
+    passes = {test.test for test in solution.tests if test.passed}
+    verdict = InternalVerdict(
+        name=name,
+        outcome=outcome,
+        headline=headline,
+        solution=SideCounts.of(solution),
+        starter=SideCounts.of(starter),
+        failures=tuple(Noticed.of(test) for test in solution.tests if test.failed),
+        skipped=(
+            *(Noticed.of(test) for test in solution.tests if test.skipped),
+            *(Noticed.of(test, "starter") for test in starter.tests if test.skipped and test.test in passes),
+        ),
+        blind=tuple(test.test for test in starter.tests if test.passed and test.test in passes),
+        gold=_gold(gold),
+        notes=tuple(_notes(solution, starter)),
+        selection=select,
+        exit_code=_EXIT_CODES[outcome],
+    )
+    return msgspec.structs.replace(verdict, advice=tuple(_advice(verdict, gold)))
+
+
+def _outcome(solution: SuiteReport, starter: SuiteReport) -> tuple[str, str]:
+    """What was found on the solution counts before what could not be found out on the starter."""
+    right, wrong = solution.counts, starter.counts
+    if solution.problem or (right.failed == right.total == _whole_files(solution)):
+        return NOT_RUN, f"could not run on the solution: {solution.problem or _not_collected(solution)}"
+    if right.failed:
+        return FAILED, f"{_share(right.failed, right.total, 'fail', 'fails')} on the solution"
+    hidden = [test for test in solution.tests if test.hides_fidelity]
+    if hidden:
+        files = sum(test.file for test in hidden)
+        what = _tests(len(hidden), "fidelity ") if not files else f"{files} whole test file{'' if files == 1 else 's'}"
+        was = _verb(files or len(hidden), "were", "was")
+        return FAILED, f"{what} {was} skipped on the solution, and a skip is not a pass"
+    if not right.passed:
+        return FAILED, f"no internal test passes on the solution: all {right.total} were skipped"
+    if starter.problem:
+        return NOT_RUN, f"could not run on the starter: {starter.problem}"
+    if not wrong.failed:
+        skipped = f" ({wrong.skipped} skipped)" if wrong.skipped else ""
+        return FAILED, f"no internal test fails on the starter{skipped}: empty work would get full marks"
+    skipped = f" ({right.skipped} skipped)" if right.skipped else ""
+    passes = f"{_share(right.passed, right.total, 'pass', 'passes')} on the solution{skipped}"
+    if _whole_files(starter) == wrong.total:
+        return PASSED, f"{passes}, and the starter cannot even be imported"
+    if right.total == wrong.total == 1:
+        return PASSED, f"{passes} and fails on the starter"
+    fails = f"all {wrong.total}" if wrong.failed == wrong.total else f"{wrong.failed} of {wrong.total}"
+    return PASSED, f"{passes}, {fails} {_verb(wrong.failed, 'fail', 'fails')} on the starter"
+
+
+def _share(count: int, total: int, many: str, one: str) -> str:
+    if total == 1:
+        return f"the only internal test {one}"
+    of = f"all {total}" if count == total else f"{count} of {total}"
+    return f"{of} internal tests {_verb(count, many, one)}"
+
+
+def _whole_files(suite: SuiteReport) -> int:
+    return sum(test.file and test.failed for test in suite.tests)
+
+
+def _not_collected(suite: SuiteReport) -> str:
+    first = suite.tests[0] if suite.tests else None
+    return f"{first.test} cannot be imported ({first.reason})" if first else "pytest found no test"
+
+
+def _tests(count: int, kind: str = "internal ") -> str:
+    return f"{count} {kind}test{'' if count == 1 else 's'}"
+
+
+def _verb(count: int, many: str, one: str) -> str:
+    return one if count == 1 else many
+
+
+def _gold(gold: Freshness) -> str:
+    if gold.outcome not in ("stale", "missing"):
+        return ""
+    more = f" (and {len(gold.reasons) - 1} more)" if len(gold.reasons) > 1 else ""
+    return f"The gold is {gold.outcome}: {gold.reasons[0]}{more}."
+
+
+def _notes(solution: SuiteReport, starter: SuiteReport) -> Iterator[str]:
+    broken = {test.test for test in solution.tests if test.failed}
+    for test in starter.tests:
+        if test.file and test.failed and test.test not in broken:
+            yield f"{test.test} cannot be imported on the starter ({test.reason}): that counts as failing, as a whole"
+    if solution.unmarked:
+        are = _verb(solution.unmarked, "are", "is")
+        yield f"{_tests(solution.unmarked, '')} in the same files {are} not marked rigor and did not run"
+    if starter.problem and not solution.problem:
+        yield f"on the starter: {starter.problem}"
+
+
+def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
+    name, failing = verdict.name, verdict.outcome == FAILED and bool(verdict.failures)
+    if verdict.outcome == NOT_RUN and verdict.failures:
+        yield f"Mend {verdict.failures[0].test}, or what it imports, first: without it no test runs."
+    if verdict.gold:
+        look = f"See what would change, `goldsmith diff {name}`; if it is meant, m" if gold.outcome == "stale" else "M"
+        likely = "; a failing test is most likely about that" if failing else ""
+        yield f"{look}ake the gold: `goldsmith generate {name}`{likely}."
+    if failing and not verdict.gold:
+        yield f"Does the solution still give its gold? `goldsmith diff {name}` says so; if it does, the test is wrong."
+        file, _, test = verdict.failures[0].test.partition("::")
+        only = f" -k {test.partition('[')[0].rpartition('::')[2]}" if test else ""
+        by_hand = f"`goldsmith inject {name}`, then `pytest {file} -m rigor{only}`, then `goldsmith reset {name}`"
+        yield f"To run one by hand: {by_hand}."
+    if any(item.on == "solution" for item in verdict.skipped):
+        yield "Mend what makes a test skip (an import, a missing file, an except that skips), or remove the test."
+    if any(item.on == "starter" for item in verdict.skipped):
+        yield "Let tests fail, not skip, where work is missing: a skip takes no marks from empty work."
+    if verdict.blind:
+        yield "Let each test run what students write: on the starter that raises, and what it raises must reach pytest."
+
+
+def keep_reports(tried: Tried, text: str) -> Tried:
+    """Write text and JUnit XML under the internal tests; where that cannot be done, the verdict says so and stands.
+
+    A selection (`-k`) keeps nothing: the report is of all the tests.
+    """
+    verdict, course = tried.verdict, tried.assignment.course
+    if verdict.selection or tried.solution is None:
+        return tried
+    folder, junit = course.reports_folder, tried.solution.junit
+    texts, xml = folder / f"{verdict.name}.txt", folder / f"{verdict.name}.xml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / ".gitignore").exists():
+            write_durably(folder / ".gitignore", b"*\n")
+        write_durably(texts, text.encode("utf-8", "replace"))
+        if junit is None:
+            xml.unlink(missing_ok=True)  # that of an earlier run would speak for this one
+        else:
+            write_durably(xml, junit)
+    except OSError as error:
+        note = f"no report was kept: {course.relative(folder)} ({error.strerror or error})"
+        changed = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
+    else:
+        kept = _shown(tried.assignment, [texts, *([xml] if junit is not None else [])])
+        changed = msgspec.structs.replace(verdict, report=kept[0], junit=kept[1] if len(kept) > 1 else "")
+    return Tried(tried.assignment, changed, tried.solution, tried.starter)
+
+
+def _shown(assignment: Assignment, files: Sequence[Path]) -> list[str]:
+    return [assignment.course.relative(file).as_posix() for file in files]

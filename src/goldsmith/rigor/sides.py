@@ -1,0 +1,184 @@
+"""The internal tests on the solution and on the starter, side by side, each in a fresh pytest in its own workspace."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course import Assignment, placements
+from goldsmith.errors import CannotWrite, PytestMissing
+from goldsmith.interruption import pause, uninterrupted
+from goldsmith.recording import Job
+from goldsmith.recording.launch import environment_for
+from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
+from goldsmith.workspace import Workspace, make_workspaces
+
+Tell = Callable[[int, int], None]
+"""Called often, with how many tests have begun on the solution and on the starter."""
+
+_POLL = 0.02
+_GRACE = 0.3
+_MOST_OF_A_LOG = 2**20
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run: what came out, what pytest printed, its JUnit XML."""
+
+    report: SuiteReport
+    log: str
+    junit: bytes | None
+
+
+def run_sides(assignment: Assignment, chosen: Chosen, *, timeout: float, select: str, tell: Tell) -> tuple[Side, Side]:
+    """On the solution and on the starter; each has `timeout` seconds."""
+    if importlib.util.find_spec("pytest") is None:
+        raise PytestMissing
+    with _workspaces(assignment) as workspaces:
+        one, two = runs = [_Run(assignment, workspace, chosen, timeout, select) for workspace in workspaces]
+        with uninterrupted():
+            try:
+                for run in runs:
+                    run.start()
+                while sum(run.running() for run in runs):
+                    tell(one.started, two.started)
+                    pause(_POLL)
+            finally:
+                for run in runs:
+                    run.stop()
+        return one.side(), two.side()
+
+
+@contextlib.contextmanager
+def _workspaces(assignment: Assignment) -> Iterator[Sequence[Workspace]]:
+    with (
+        make_workspaces(assignment, placements(assignment), 1, whole=True) as (solution,),
+        make_workspaces(assignment, (), 1, whole=True) as (starter,),
+    ):
+        yield solution, starter
+
+
+@dataclass
+class _Run:
+    assignment: Assignment
+    workspace: Workspace
+    chosen: Chosen
+    timeout: float
+    select: str
+    _process: subprocess.Popen[bytes] | None = None
+    _begun: float = 0.0
+    _ended: float | None = None
+    _stopped: bool = False
+
+    @property
+    def _counts(self) -> Path:
+        return self.workspace.scratch / "counts.json"
+
+    @property
+    def _junit(self) -> Path:
+        return self.workspace.scratch / "junit.xml"
+
+    @property
+    def _log(self) -> Path:
+        return self.workspace.scratch / "output.log"
+
+    @property
+    def started(self) -> int:
+        return started_count(self._counts)
+
+    def start(self) -> None:
+        name = self.assignment.name
+        arguments = pytest_arguments(
+            self.chosen, self.workspace.root, self._counts, junit=self._junit, select=self.select
+        )
+        self._begun = time.monotonic()
+        try:
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "pytest", "-o", f"junit_suite_name={name}", *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=self.workspace.root,
+                    env=self._environment(),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise CannotWrite(self.workspace.scratch, error.strerror or str(error)) from None
+
+    def _environment(self) -> dict[str, str]:
+        """That of a recipe's process, without what the caller tells a pytest of their own."""
+        config = self.assignment.course.config
+        root = str(self.workspace.root)
+        job = Job(
+            root=root,
+            folder=root,
+            recipe="",
+            output="",
+            scratch=str(self.workspace.scratch),
+            seed=config.seed,
+            threads=config.threads,
+            device="cpu",
+            parent=os.getpid(),
+        )
+        return {name: value for name, value in environment_for(job).items() if not name.startswith("PYTEST_")}
+
+    def running(self) -> bool:
+        if self._process is None or self._process.poll() is not None:
+            self._ended = self._ended or time.monotonic()
+            return False
+        if time.monotonic() - self._begun > self.timeout:
+            self._stopped = True
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End pytest and everything it started, whatever state it is in."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._ended = self._ended or time.monotonic()
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def side(self) -> Side:
+        assert self._process is not None
+        log = self._text(self._log)
+        ending = Ending(
+            process=self._process.pid,
+            code=self._process.returncode,
+            limit=self.timeout if self._stopped else None,
+            seconds=(self._ended or time.monotonic()) - self._begun,
+            log=log,
+        )
+        junit = self._text(self._junit).encode() if self._junit.is_file() else None
+        return Side(read_suite(self._counts, ending), log, junit)
+
+    def _text(self, file: Path) -> str:
+        """With paths as people in the course write them, not as they were for a moment."""
+        try:
+            with file.open("rb") as reader:
+                size = os.fstat(reader.fileno()).st_size
+                if file == self._log:
+                    reader.seek(max(0, size - _MOST_OF_A_LOG))
+                text = reader.read().decode("utf-8", "replace")
+        except OSError:
+            return ""
+        root, scratch = str(self.workspace.root), str(self.workspace.scratch)
+        return text.replace(root + os.sep, "").replace(root, ".").replace(scratch + os.sep, "")
