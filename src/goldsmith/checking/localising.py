@@ -150,7 +150,15 @@ def _isolated(number: int, case: str, call: Call, scene: Scene, folder: Path) ->
     file = folder / f"{number}.safetensors"
     save_file({str(index): tensor.copy() for index, tensor in enumerate(call.inputs)}, file)
     module = scene.names[call.model].get(call.module, call.module)
-    return Isolated(number=number, case=case, model=call.model, module=module, file=str(file), form=call.form)
+    return Isolated(
+        number=number,
+        case=case,
+        model=call.model,
+        module=module,
+        file=str(file),
+        form=call.form,
+        training=call.training,
+    )
 
 
 def judge_modules(scene: Scene, alone: Mapping[tuple[str, int], Replayed]) -> list[ModuleVerdict]:

@@ -31,6 +31,7 @@ class Call:
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
     form: Any
+    training: bool = False
 
     @property
     def label(self) -> str:
@@ -55,6 +56,7 @@ def read_calls(path: Path) -> list[Call]:
                 inputs=tuple(tensors[name] for name in entry["inputs"]),
                 outputs=tuple(tensors[name] for name in entry.get("outputs", ())),
                 form=entry.get("form"),
+                training=entry.get("training", False),
             )
             for number, entry in enumerate(first)
         ]

@@ -64,7 +64,8 @@ class IsolatingSession(ReplaySession):
             definition.function(stopping)
         except _Reached as reached:
             model = reached.model
-            return adapt_calls(model.get_submodule(item.module), self.adapter) if item.module else model
+            module = adapt_calls(model.get_submodule(item.module), self.adapter) if item.module else model
+            return module.train(item.training)
         raise LookupError(f"the case builds no model called {item.model}")
 
     def _call(self, module: Any, item: Isolated, change: Callable[[Any], Any]) -> list[Any]:

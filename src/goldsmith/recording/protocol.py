@@ -68,7 +68,8 @@ conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
-    """One module to be run alone, on what gold's own was called with: `file` has the tensors, `form` the call."""
+    """One module to be run alone, on what gold's own was called with, and in its mode: `file` has the tensors, `form`
+    the call."""
 
     number: int
     case: str
@@ -76,6 +77,7 @@ class Isolated(msgspec.Struct, frozen=True, kw_only=True):
     module: str
     file: str
     form: Any
+    training: bool = False
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

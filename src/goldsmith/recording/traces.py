@@ -65,6 +65,7 @@ class Tracer:
                 "class": type(module).__name__,
                 "own": not type(module).__module__.startswith("torch."),
                 "depth": len(self._stack),
+                "training": module.training,
             }
             self.index.append(entry)
             entry["inputs"] = self._keep(f"{entry['key']}.input", [args, kwargs])
