@@ -1,0 +1,25 @@
+"""The mistakes that mutants imitate, a file for each kind of code. Order is precedence: specific ones come first."""
+
+from importlib import import_module
+
+PRECEDENCE = (
+    "attention",
+    "masks",
+    "positions",
+    "norms",
+    "policies",
+    "residuals",
+    "activations",
+    "losses",
+    "training",
+    "optimisers",
+    "vision",
+    "arrays",
+    "slices",
+    "arithmetic",
+    "logic",
+    "statements",
+)
+
+for _name in PRECEDENCE:
+    import_module(f"{__name__}.{_name}")
