@@ -1,0 +1,107 @@
+"""What became of mutants, and the score that follows. Plain data."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from goldsmith.rigor.mutants import Mutant
+
+Outcome = Literal["killed", "crashed", "survived", "equivalent", "could-not-run"]
+KILLED: Outcome = "killed"
+CRASHED: Outcome = "crashed"
+SURVIVED: Outcome = "survived"
+EQUIVALENT: Outcome = "equivalent"
+COULD_NOT_RUN: Outcome = "could-not-run"
+OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, EQUIVALENT, COULD_NOT_RUN)
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """What other ways of testing make of the same mutant: whether each catches it, None where that is not known."""
+
+    tests: bool | None = None
+    plain: bool | None = None
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One mutant and what became of it.
+
+    `case` and `tensor` saw it first. `reason` is how, or why none did; `advice` is what to add to the recipe, found by
+    trying it. `deviation` is how far off it was in float64, over the size of the solution's, where that was measured.
+    `explained` is the course's own word on why a survivor is no mistake.
+    """
+
+    name: str
+    outcome: Outcome
+    operator: str
+    family: str
+    description: str
+    part: str
+    file: str
+    line: int
+    before: str
+    after: str
+    case: str = ""
+    tensor: str = ""
+    reason: str = ""
+    advice: str = ""
+    deviation: float | None = None
+    seconds: float = 0.0
+    beside: Beside = Beside()
+    explained: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is part of the score."""
+        return self.caught or (self.outcome == SURVIVED and not self.explained)
+
+    @property
+    def caught(self) -> bool:
+        return self.outcome in (KILLED, CRASHED)
+
+
+def finding(mutant: Mutant, outcome: Outcome, **facts: Any) -> Finding:
+    return Finding(
+        name=mutant.name,
+        outcome=outcome,
+        operator=mutant.operator,
+        family=mutant.family,
+        description=mutant.description,
+        part=mutant.part,
+        file=mutant.file.as_posix(),
+        line=mutant.line,
+        before=mutant.before,
+        after=mutant.after,
+        **facts,
+    )
+
+
+class Rigor(msgspec.Struct, frozen=True, kw_only=True):
+    """How sharp the gold of one assignment is. `made` is how many mutants there are, of which some may have been asked
+    for; `kept` is how many findings come from an earlier run."""
+
+    assignment: str
+    findings: tuple[Finding, ...]
+    made: int
+    kept: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        return {outcome: len(self.of(outcome)) for outcome in OUTCOMES}
+
+    @property
+    def score(self) -> float | None:
+        """Killed over killed and survived; a mutant that crashes is killed. None where there is neither."""
+        counted = [item.caught for item in self.findings if item.counts]
+        return sum(counted) / len(counted) if counted else None
+
+    @property
+    def explained(self) -> list[Finding]:
+        return [item for item in self.findings if item.explained]
+
+    def of(self, outcome: Outcome) -> list[Finding]:
+        """Those that came to this; survivors only where nobody has explained them."""
+        return [item for item in self.findings if item.outcome == outcome and not item.explained]

@@ -1,0 +1,110 @@
+"""Findings kept from one run to the next, by the content of everything they follow from.
+
+A mutant that a case has killed stays killed as long as that case, its gold and the solution are what they were: a case
+that is added to the recipe costs nothing but the survivors' second trial.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith._version import __version__
+from goldsmith.durable import write_durably
+from goldsmith.interruption import uninterrupted
+from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
+from goldsmith.rigor.mutants import Mutant
+
+METHOD = 1
+"""Counted up whenever a mutant may be judged otherwise than before."""
+_OLD = 30 * 24 * 3600.0
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """`case` is the key of the case that caught it, `cases` that of all of them, `tests` of the internal tests."""
+
+    finding: Finding
+    case: str
+    cases: str
+    tests: str = ""
+
+
+@dataclass
+class Keeper:
+    """The findings about one assignment. `base` covers what every finding follows from, `cases` each case."""
+
+    folder: Path
+    base: str
+    cases: Mapping[str, str]
+    tests: str = ""
+    _used: set[str] = field(default_factory=set)
+
+    @property
+    def _all(self) -> str:
+        return key_of(sorted(self.cases.items()))
+
+    def find(self, mutant: Mutant) -> Finding | None:
+        """What was found before, where it still holds; what the internal tests made of it only while they hold."""
+        path = self._path(mutant)
+        try:
+            kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        found = kept.finding
+        holds = self.cases.get(found.case) == kept.case if found.caught else self._all == kept.cases
+        if not holds or found.name != mutant.name:
+            return None
+        beside = Beside(
+            tests=found.beside.tests if kept.tests == self.tests else None,
+            plain=found.beside.plain if kept.cases == self._all else None,
+        )
+        return msgspec.structs.replace(found, beside=beside)
+
+    def keep(self, mutant: Mutant, found: Finding) -> None:
+        """Write it down; a folder that cannot be written to costs the next run its time, and nothing else."""
+        if found.outcome == COULD_NOT_RUN:
+            return
+        kept = _Kept(found, self.cases.get(found.case, ""), self._all, self.tests)
+        with contextlib.suppress(OSError), uninterrupted():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_durably(self._path(mutant), msgspec.json.encode(kept))
+
+    def tidy(self) -> None:
+        """Forget what no run has asked for in a month."""
+        with contextlib.suppress(OSError):
+            for path in self.folder.iterdir():
+                if path.name not in self._used and time.time() - path.stat().st_mtime > _OLD:
+                    path.unlink()
+
+    def _path(self, mutant: Mutant) -> Path:
+        name = f"{key_of([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
+        self._used.add(name)
+        return self.folder / name
+
+
+def key_of(facts: Any) -> str:
+    encoded = msgspec.json.encode([METHOD, __version__, facts], order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()
+
+
+def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
+    """A recipe without the functions of its other cases: what one case follows from."""
+    lines = source.decode("utf-8", "replace").splitlines()
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return "\n".join(lines)
+    unwanted = set(others) - {case}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in unwanted and node.decorator_list:
+            first = min(node.lineno, *(item.lineno for item in node.decorator_list))
+            lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
+    return "\n".join(line for line in lines if line.strip())

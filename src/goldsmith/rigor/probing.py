@@ -1,0 +1,78 @@
+"""How far a mutant is from the solution, and what a case would need to have to show it.
+
+What no case saw is run under conditions that the recipe does not have. The one that shows most is the advice; where
+none shows anything, in float64, the mutant is equivalent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from goldsmith.gold import numbers_of
+from goldsmith.recording import Condition
+
+SAME = 1e-9
+"""In float64, over the size of what is compared: a mutant that stays below is the solution, written otherwise. The
+weakest real mistake that was ever measured is three thousand times as large."""
+
+ADVICE: dict[Condition, str] = {
+    "stress": 'use weights="stress"',
+    "small": "a small-magnitude input would show it: nothing in it larger than 1e-3",
+    "large": "a large-magnitude input would show it: one thirty times as large",
+    "gradients": "record gradients: backward(), then case.record_gradients(model), or the .grad of an input",
+    "mode": "give the model dropout=1.0, which needs no draws, and hand it over in the other mode (train or eval)",
+    "draws": "other inputs would show it: draw more of them, or ones that reach this line's other side",
+    "longer": "take three optimiser steps: hand in more than one batch",
+}
+WHY: dict[Condition, str] = {
+    "stress": "at these weights it changes nothing",
+    "small": "at inputs of this size it is too small to see",
+    "large": "at inputs of this size it is too small to see",
+    "gradients": "it changes gradients that no case records",
+    "mode": "it only matters in the other mode, train or eval",
+    "draws": "with these inputs it changes nothing",
+    "longer": "it only matters from the second step on",
+}
+
+
+def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> tuple[float, str]:
+    """The largest difference over the size of what it is in, and where; infinite where it is not a matter of size."""
+    worst, where = 0.0, ""
+    for path in dict.fromkeys([*solution, *mutant]):
+        if path not in solution or path not in mutant:
+            return math.inf, path
+        distance = _distance(solution[path], mutant[path])
+        if distance > worst:
+            worst, where = distance, path
+    return worst, where
+
+
+def _distance(one: Any, two: Any) -> float:
+    import numpy as np
+
+    if not _is_number(one) or not _is_number(two):
+        return 0.0 if type(one) is type(two) and bool(np.all(one == two)) else math.inf
+    mine, theirs = numbers_of(one), numbers_of(two)
+    if mine.shape != theirs.shape:
+        return math.inf
+    if not _is_floating(one):
+        return 0.0 if np.array_equal(mine, theirs) else math.inf
+    finite = np.isfinite(mine)
+    if not np.array_equal(mine[~finite], theirs[~finite], equal_nan=True) or not np.isfinite(theirs[finite]).all():
+        return math.inf
+    if not finite.any():
+        return 0.0
+    size = float(np.sqrt(np.mean(np.square(mine[finite]))))
+    apart = float(np.max(np.abs(mine[finite] - theirs[finite])))
+    return apart / size if size else (0.0 if apart == 0.0 else math.inf)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "shape") or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_floating(value: Any) -> bool:
+    kind = str(getattr(value, "dtype", type(value).__name__))
+    return "float" in kind or "complex" in kind

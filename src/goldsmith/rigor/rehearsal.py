@@ -1,0 +1,97 @@
+"""The solution itself, run as its mutants will be: it must agree with its gold, or nothing could be said of them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from goldsmith.checking import AGREES, GIVEN, RUNS, Checking, Replayed, Stage
+from goldsmith.course import Placement
+from goldsmith.errors import SolutionDisagrees
+from goldsmith.recording import CONDITIONS, Condition, Limits
+from goldsmith.rigor.mutants import Mutant
+
+_PATIENCE, _LEAST_TIME = 10.0, 5.0
+_ROOM = 2**30
+_LEAST_FILE = 2**28
+_QUICK = 1.0
+
+
+@dataclass
+class Rehearsal:
+    """What is known about the solution's own runs. `seconds` is how long each case took, in all of its runs."""
+
+    stage: Stage
+    replays: Mapping[str, Replayed]
+    lines: Mapping[str, Mapping[str, frozenset[int]]]
+    _under: dict[str, Replayed] = field(default_factory=dict)
+    _running: threading.Lock = field(default_factory=threading.Lock)
+
+    def seconds(self, case: str) -> float:
+        return sum(item.seconds for item in self.replays[case].attempts.values())
+
+    def cases_of(self, mutant: Mutant) -> list[str]:
+        """Cases that run the line in question, the quickest first."""
+        first, last = mutant.lines
+        wanted = frozenset(range(first, last + 1))
+        found = [name for name in self.lines if wanted & self.lines[name].get(mutant.file.as_posix(), frozenset())]
+        return sorted(found, key=self.seconds)
+
+    def quick(self, cases: Sequence[str]) -> list[str]:
+        """Those of them that can be run many times over; at least one."""
+        return [name for name in cases if self.seconds(name) < _QUICK] or list(cases[:1])
+
+    @property
+    def time_limit(self) -> float:
+        """For one case of a mutant: much longer than the solution takes, but no longer than any case may."""
+        slowest = max(map(self.seconds, self.replays), default=0.0)
+        return max(2 * slowest, min(self.stage.each, max(_LEAST_TIME, _PATIENCE * slowest)))
+
+    @property
+    def limits(self) -> Limits:
+        """What a mutant may use: much more than the solution does, much less than a machine has."""
+        largest = max((file.stat().st_size for file in self.given.iterdir()), default=0)
+        memory = 2 * self.stage.peak + _ROOM if self.stage.peak and self.stage.options.device == "cpu" else None
+        return Limits(memory=memory, file=max(_LEAST_FILE, 4 * largest))
+
+    @property
+    def given(self) -> Path:
+        return self.stage.workspace.scratch / GIVEN
+
+    def placed(self, mutant: Mutant) -> Placement:
+        """The mutant's file, where no solution is left lying about even after `kill -9`."""
+        folder = self.stage.workspace.scratch / "mutants"
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{mutant.digest}{mutant.file.suffix}"
+        file.write_bytes(mutant.content)
+        return Placement(file, mutant.file)
+
+    def under(self, case: str, condition: Condition) -> dict[str, Any] | None:
+        """What the solution records under a condition, None where it cannot run so."""
+        with self._running:
+            if case not in self._under:
+                self._under |= self.stage.replay([case], CONDITIONS)
+        attempt = self._under[case].attempts.get(condition)
+        return None if attempt is None or attempt.failure else self._under[case].leaves(condition)
+
+
+@contextlib.contextmanager
+def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehearsal]:
+    """The solution on every case, as long as this lasts."""
+    with checking.stage(placed) as stage:
+        cases = list(checking.golds)
+        replays = stage.replay(cases, RUNS)
+        for name, verdict in checking.verdicts(stage, replays).items():
+            if verdict.outcome != AGREES:
+                raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
+        traced = stage.replay(cases, ("lines",))
+        lines = {
+            name: {file: frozenset(numbers) for file, numbers in replay.attempts["lines"].lines.items()}
+            for name, replay in traced.items()
+        }
+        checking.warm.import_also(sorted(stage.packages))
+        yield Rehearsal(stage, replays, lines)

@@ -1,0 +1,124 @@
+"""A NumPy course whose gold is sharp in some places and blind in others, with operators of its own."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+from courses import RECIPE_FILE, CourseOnDisk, numpy_course
+from goldsmith.course import find_course
+from goldsmith.generation import Options
+from goldsmith.rigor import Finding, Rigor, Wanted, measure
+
+STARTER = '''
+    """Exercise: standardise, centre, and something that no case runs."""
+
+    import numpy as np
+
+
+    def standardise(x, eps=1e-5):
+        raise NotImplementedError
+
+
+    def centre(x):
+        raise NotImplementedError
+
+
+    def unused(x):
+        raise NotImplementedError
+
+
+    def provided(x):
+        return x + 1.0
+'''
+
+SOLUTION = '''
+    """Exercise: standardise, centre, and something that no case runs."""
+
+    import numpy as np
+
+
+    def standardise(x, eps=1e-5):
+        return (x - x.mean()) / np.sqrt(x.var() + eps)
+
+
+    def centre(x):
+        shift = x.mean(axis=-1, keepdims=True)
+        return np.where(x > -1e9, x - shift, x)
+
+
+    def unused(x):
+        return x * 2.0
+
+
+    def provided(x):
+        return x + 1.0
+'''
+
+RECIPE = """
+    import numpy as np
+
+    import goldsmith as gs
+    from ops import centre, standardise
+
+
+    @gs.case
+    def standardised(case):
+        case.record("y", standardise(case.input("x", lambda: np.random.randn(4, 7) * 1e6)))
+
+
+    @gs.case
+    def centred(case):
+        case.record("y", centre(case.input("x", lambda: np.random.randn(3, 5))))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+OPERATORS = '''
+    """Mistakes that only this course's students make."""
+
+    import ast
+
+    from goldsmith.mutation import operator
+
+
+    def _swap(name, description, old, new):
+        @operator(name, description, "own", ast.Constant, ast.Name, ast.Call, ast.BinOp)
+        def mutate(site):
+            if site.text(site.node) == old:
+                yield site.replace(site.node, new)
+'''
+
+FILES = {
+    "src/assignments/hw1/ops.py": STARTER,
+    "private/solutions/hw1/ops_solution.py": SOLUTION,
+    RECIPE_FILE: RECIPE,
+}
+
+
+def mutated_course(folder: Path, own: dict[str, tuple[str, str]]) -> CourseOnDisk:
+    """The course with gold, and operators of its own: each by name with what it replaces by what."""
+    lines = [f'_swap("{name}", "{name} of its own", {old!r}, {new!r})' for name, (old, new) in own.items()]
+    course = numpy_course(folder).write(FILES)
+    operators = textwrap.dedent(OPERATORS) + "\n\n" + "\n".join(lines) + "\n"
+    course.write({"goldsmith.toml": 'case-timeout = 3.0\n\n[rigor]\noperators = "private/operators.py"\n'})
+    (course.root / "private/operators.py").write_text(operators)
+    made = course.run("generate", "hw1", calibrate=True)
+    assert made.code == 0, made.err
+    return course
+
+
+def rigor_of(
+    course: CourseOnDisk, *names: str, keep: bool = False, told: Callable[[Finding], None] = lambda found: None
+) -> Rigor:
+    """Measured in this process: no command line to start."""
+    assignment = find_course(course.root).assignment("hw1")
+    options = Options(seed=42, threads=1, timeout=60)
+    return measure(assignment, Wanted(options=options, each=3.0, names=names, jobs=2, keep=keep, on_finding=told))
+
+
+def by_name(rigor: Rigor) -> dict[str, Finding]:
+    return {item.name: item for item in rigor.findings}
