@@ -71,6 +71,17 @@ def block(case):
 
 
 @gs.case
+def dropout(case):
+    """A block with dropout=1.0, which needs no draws: everything is dropped in training, nothing in evaluation."""
+    layer = case.model(
+        TransformerBlock, dim=24, num_heads=3, ff_hidden_dim=40, max_seq_len=16, dropout=1.0, weights="stress"
+    )
+    x = case.input("x", lambda: torch.randn(2, 11, 24))
+    case.record("evaluated", case.first(layer(x.clone())))
+    case.record("trained", case.first(layer.train()(x)))
+
+
+@gs.case
 def gradients(case):
     """Logits, loss and every gradient of the small model, weights in general position."""
     model = case.model(DecoderOnlyTransformer, **SMALL, weights="stress")
@@ -99,6 +110,19 @@ def generation(case):
     model = case.model(DecoderOnlyTransformer, **SMALL, weights="stress")
     prompt = case.input("prompt", lambda: torch.randint(0, 61, (2, 5)))
     case.record("tokens", generate(model, prompt, max_new_tokens=30))
+
+
+@gs.case
+def modes(case):
+    """Training switches dropout on and decoding switches it off, whatever mode a model comes in."""
+    settings = SMALL | dict(dropout=1.0)
+    learner = case.model(DecoderOnlyTransformer, **settings, weights="stress", name="learner")
+    batches = case.input("batches", lambda: [torch.randint(0, 61, (5, 13)) for _ in range(2)])
+    optimizer = torch.optim.SGD(learner.parameters(), lr=0.5)
+    case.record("loss", train_epoch(learner, batches, optimizer, max_grad_norm=0.7))
+    decoder = case.model(DecoderOnlyTransformer, **settings, weights="stress", name="decoder", train=True)
+    prompt = case.input("prompt", lambda: torch.randint(0, 61, (2, 5)))
+    case.record("tokens", generate(decoder, prompt, max_new_tokens=9))
 
 
 def sentences(count, batch_size, length):

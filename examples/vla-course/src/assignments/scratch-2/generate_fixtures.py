@@ -30,16 +30,22 @@ def patches(case):
 
 @gs.case
 def encoder_block(case):
-    """One block of the encoder alone: attention without a mask."""
+    """One block of the encoder alone, with its gradients: attention without a mask."""
     layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
-    case.record("y", layer(case.input("x", lambda: torch.randn(2, 10, 40))))
+    x = case.input("x", lambda: torch.randn(2, 10, 40, requires_grad=True))
+    y = layer(x)
+    (y * case.input("direction", lambda: torch.randn(2, 10, 40))).sum().backward()
+    case.record("y", y)
+    case.record("x_gradient", x.grad)
+    case.record_gradients(layer)
 
 
 @gs.case
 def encoder(case):
-    """The small encoder: class token, positions, blocks, norm."""
+    """The small encoder: class token, positions, blocks, norm; and nothing in it that can be trained."""
     model = case.model(PatchEncoder, **SMALL_ENCODER, weights="stress")
     case.record("y", model(case.input("images", lambda: torch.randn(2, 3, 12, 12))))
+    case.record("trainable", sum(parameter.requires_grad for parameter in model.parameters()))
 
 
 @gs.case
