@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test test-long lint bench submissions tolerances soak picture example-gold clean
+.PHONY: demo test test-long lint bench submissions tolerances rigor soak picture example-gold clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -31,12 +31,16 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/generate.py
 	$(BIN)/python benchmarks/comparison.py
+	$(BIN)/python benchmarks/rigor.py
 
 submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
 	$(BIN)/python benchmarks/submissions.py
 
 tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
 	$(BIN)/python benchmarks/tolerances.py --write
+
+rigor: $(BIN)/.ready  ## the tables of docs/rigor.md and docs/operators.md, measured anew
+	$(BIN)/python benchmarks/mutants.py --write
 
 soak: $(BIN)/.ready  ## the long kill test, and its table in docs/soak.md
 	$(BIN)/python tests/soak.py --write

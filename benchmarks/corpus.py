@@ -48,12 +48,18 @@ MACHINES = {
 
 BACKBONES: dict[str, Implementation] = {
     "fused attention (SDPA)": Implementation(
-        ((ATTENDED, "attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)"),)
+        (
+            (
+                ATTENDED,
+                "rate = self.dropout.p if self.training else 0.0\n"
+                "        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=rate)",
+            ),
+        )
     ),
     "attention by einsum": Implementation(
         (
             (SCORES, "scores = torch.einsum('bhid,bhjd->bhij', q, k) * self.head_dim**-0.5"),
-            (ATTENDED, "attended = torch.einsum('bhij,bhjd->bhid', scores.softmax(dim=-1), v)"),
+            (ATTENDED, "attended = torch.einsum('bhij,bhjd->bhid', self.dropout(scores.softmax(dim=-1)), v)"),
         )
     ),
     "queries scaled first": Implementation(
@@ -64,7 +70,7 @@ BACKBONES: dict[str, Implementation] = {
             (
                 ATTENDED,
                 "weights = (scores - scores.amax(dim=-1, keepdim=True)).exp()\n"
-                "        attended = (weights @ v) / weights.sum(dim=-1, keepdim=True)",
+                "        attended = (self.dropout(weights) @ v) / weights.sum(dim=-1, keepdim=True)",
             ),
         )
     ),

@@ -99,25 +99,31 @@ FILES = {
 }
 
 
-def mutated_course(folder: Path, own: dict[str, tuple[str, str]]) -> CourseOnDisk:
+def mutated_course(
+    folder: Path, own: dict[str, tuple[str, str]], files: dict[str, str] = FILES, *, calibrate: bool = True
+) -> CourseOnDisk:
     """The course with gold, and operators of its own: each by name with what it replaces by what."""
     lines = [f'_swap("{name}", "{name} of its own", {old!r}, {new!r})' for name, (old, new) in own.items()]
-    course = numpy_course(folder).write(FILES)
+    course = numpy_course(folder).write(files)
     operators = textwrap.dedent(OPERATORS) + "\n\n" + "\n".join(lines) + "\n"
     course.write({"goldsmith.toml": 'case-timeout = 3.0\n\n[rigor]\noperators = "private/operators.py"\n'})
     (course.root / "private/operators.py").write_text(operators)
-    made = course.run("generate", "hw1", calibrate=True)
+    made = course.run("generate", "hw1", calibrate=calibrate)
     assert made.code == 0, made.err
     return course
 
 
 def rigor_of(
-    course: CourseOnDisk, *names: str, keep: bool = False, told: Callable[[Finding], None] = lambda found: None
+    course: CourseOnDisk,
+    *names: str,
+    keep: bool = False,
+    each: float = 3.0,
+    told: Callable[[Finding], None] = lambda found: None,
 ) -> Rigor:
     """Measured in this process: no command line to start."""
     assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
-    return measure(assignment, Wanted(options=options, each=3.0, names=names, jobs=2, keep=keep, on_finding=told))
+    return measure(assignment, Wanted(options=options, each=each, names=names, jobs=2, keep=keep, on_finding=told))
 
 
 def by_name(rigor: Rigor) -> dict[str, Finding]:

@@ -156,9 +156,9 @@ class Checking:
         verdicts = self.verdicts(stage, replays)
         layout = ""
         for other in self.adapter.layouts:
-            bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
+            bad = [name for name, item in verdicts.items() if item.outcome != AGREES and other in self.layouts_of(name)]
             if not bad:
-                break
+                continue
             tried = self.verdicts(stage, stage.replay(bad, ("once",), other))
             bad = [name for name, item in tried.items() if item.outcome == AGREES]
             again = stage.replay(bad, layout=other) if bad else {}
@@ -170,6 +170,12 @@ class Checking:
                     verdicts[name] = msgspec.structs.replace(item, notes=(*item.notes, note))
                     replays[name] = again[name]
         return verdicts, replays, layout
+
+    def layouts_of(self, case: str) -> list[str]:
+        """The adapter's layouts that make a difference to a case."""
+        gold = self.golds[case]
+        weights = weights_by_model(gold.entry.models, gold.state_dict)
+        return self.adapter.layouts_of({name for names in weights.values() for name in names})
 
     def verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
         """Every case judged; where float64 alone speaks against one, once it is certain that nothing rounded in it."""

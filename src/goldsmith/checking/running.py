@@ -184,7 +184,8 @@ class Stage:
             stem = folder / name
             path = next((item for item in (stem.with_suffix(".pt"), stem.with_suffix(".npz")) if item.exists()), None)
             if path is None:
-                path = write_payload({key: case.data[key] for key in _GIVEN if key in case.data}, stem)
+                given = {key: case.data[key] for key in _GIVEN if key in case.data}
+                path = write_payload(given, stem, case.path.suffix)
             entry = case.entry
             found[name] = KeptCase(file=str(path), inputs=entry.inputs, models=entry.models, weights=entry.weights)
         return found

@@ -29,9 +29,9 @@ _STRUCTURE = "structure"
 _REFERENCE = "@array:"
 
 
-def write_payload(payload: Mapping[str, Any], stem: Path) -> Path:
-    """Write one case's payload beside `stem`, as `.pt` where torch is in use and as `.npz` elsewhere."""
-    if "torch" in sys.modules:
+def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = None) -> Path:
+    """Write one case's payload beside `stem`, as `.pt` where torch is in use and as `.npz` elsewhere, unless told."""
+    if suffix == ".pt" or (suffix is None and "torch" in sys.modules):
         path = stem.with_name(stem.name + ".pt")
         write_durably(path, _torch_bytes(payload))
     else:

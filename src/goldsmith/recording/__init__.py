@@ -5,7 +5,7 @@ Code of the course is only ever imported in the child. What the gold must look l
 
 from goldsmith.recording.cases import Case
 from goldsmith.recording.entry import main
-from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.launch import Ending, Watcher, run_side_by_side, settled_environment
 from goldsmith.recording.leavings import is_leaving, read_leaving
 from goldsmith.recording.machine import Fact, examine
 from goldsmith.recording.misuse import RecipeMisuse
@@ -76,5 +76,6 @@ __all__ = [
     "read_leaving",
     "run_side_by_side",
     "seed_everything",
+    "settled_environment",
     "warm_process",
 ]

@@ -23,7 +23,7 @@ from goldsmith.recording import child
 from goldsmith.recording.offspring import adopt_orphans, end_strays
 from goldsmith.recording.protocol import ENDED
 
-_POLL = 0.01
+_POLL, _IDLE = 0.002, 0.05
 _LOOK_AROUND = 0.2
 
 
@@ -38,7 +38,7 @@ def serve() -> None:
         if time.monotonic() - looked > _LOOK_AROUND:
             end_strays(children)
             looked = time.monotonic()
-        if not select.select([sys.stdin], [], [], _POLL)[0]:
+        if not select.select([sys.stdin], [], [], _POLL if children else _IDLE)[0]:
             continue
         line = sys.stdin.readline()
         if not line:

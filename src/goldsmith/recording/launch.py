@@ -23,6 +23,7 @@ from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, R
 from goldsmith.recording.warm import Process, Warm
 
 _POLL = 0.02
+_SHORT = 1.0
 _GRACE = 0.3
 _PATIENCE = 60.0
 _LOG_TAIL = 4000
@@ -95,28 +96,29 @@ def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float, each: f
             break
         if any(not child.running() and child.read_result_failed() for child in children):
             break
-        pause(_POLL)
+        pause(_POLL if now - started > _SHORT else _POLL / 4)
     children[0].report(watcher)
 
 
 def environment_for(job: Job) -> dict[str, str]:
-    """The caller's environment with what must be fixed before an interpreter starts."""
-    threads = str(job.threads)
+    """What one child has: settled variables, and a temporary folder of its own."""
     temporary = Path(job.scratch, "tmp")
     temporary.mkdir(exist_ok=True)
+    own = {"TMPDIR": str(temporary), "PWD": job.folder, "OLDPWD": job.folder}
+    return settled_environment(job.threads) | own | job.environment
+
+
+def settled_environment(threads: int) -> dict[str, str]:
+    """The caller's environment with what must be fixed before an interpreter starts."""
     return os.environ | {
         "PYTHONHASHSEED": "0",
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        "OPENBLAS_NUM_THREADS": threads,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "OPENBLAS_NUM_THREADS": str(threads),
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
-        "TMPDIR": str(temporary),
-        "PWD": job.folder,
-        "OLDPWD": job.folder,
-        **job.environment,
     }
 
 

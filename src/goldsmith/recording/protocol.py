@@ -59,7 +59,7 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
 ATTEMPT_SUFFIX = ".json"
 TRACE = "trace.safetensors"
-Condition = Literal["stress", "small", "large", "gradients", "mode", "draws", "longer"]
+Condition = Literal["stress", "gradients", "small", "longer", "mode", "draws", "large"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 RunName = Literal["once", "again", "float64", "watched", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, there with every

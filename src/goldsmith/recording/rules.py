@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -54,6 +54,14 @@ class Adapter:
     def excuses(self, gold_name: str) -> bool:
         """Whether the course says that this weight of gold's has no counterpart."""
         return any(match(pattern, gold_name) is not None for pattern in self.without_gold)
+
+    def layouts_of(self, gold_names: Collection[str]) -> list[str]:
+        """The alternatives that move any of these weights."""
+        return [
+            layout
+            for layout, rules in self.layouts.items()
+            if any(match(item, name) is not None for rule in rules for item in rule.gold for name in gold_names)
+        ]
 
 
 _current = Adapter()

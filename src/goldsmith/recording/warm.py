@@ -39,6 +39,11 @@ class Warm:
         self._server: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
 
+    def begin(self, environment: dict[str, str]) -> None:
+        """Start already: what it imports takes a while, in which there is something else to do."""
+        with self._asking:
+            self._running(environment)
+
     def import_also(self, packages: Sequence[str]) -> None:
         """What children will import is imported once, if that starts no thread; if it does, all is as it was before."""
         with self._asking:

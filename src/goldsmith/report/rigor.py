@@ -196,7 +196,7 @@ def _beside(console: Console, rigor: Rigor) -> None:
     if not counted:
         return
     rows = [("this gold", *_share(sum(item.caught for item in counted), len(counted)))]
-    for title, name in (("the internal tests", "tests"), ("outputs alone, rtol 1e-4, atol 1e-5", "plain")):
+    for title, name in (("the internal tests", "tests"), ("gold_output alone, rtol 1e-4, atol 1e-5", "plain")):
         known = [getattr(item.beside, name) for item in counted if getattr(item.beside, name) is not None]
         if len(known) == len(counted):
             rows.append((title, *_share(sum(known), len(known))))

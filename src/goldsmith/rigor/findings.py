@@ -18,7 +18,8 @@ OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, EQUIVALENT, COULD_NO
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """What other ways of testing make of the same mutant: whether each catches it, None where that is not known."""
+    """What other ways of testing make of the same mutant: the internal tests, and `gold_output` alone at a plain
+    tolerance. Whether each catches it, None where that is not known."""
 
     tests: bool | None = None
     plain: bool | None = None

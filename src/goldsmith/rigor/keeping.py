@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import importlib.metadata
+import platform
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,14 +20,18 @@ from typing import Any
 import msgspec
 
 from goldsmith._version import __version__
+from goldsmith.course import Assignment, placements
 from goldsmith.durable import write_durably
+from goldsmith.gold import CaseEntry, Gold
 from goldsmith.interruption import uninterrupted
 from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
 from goldsmith.rigor.mutants import Mutant
+from goldsmith.workspace import file_hash
 
 METHOD = 1
 """Counted up whenever a mutant may be judged otherwise than before."""
 _OLD = 30 * 24 * 3600.0
+_FOLDER = "rigor"
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -88,6 +94,52 @@ class Keeper:
         name = f"{key_of([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
         self._used.add(name)
         return self.folder / name
+
+
+def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
+    """With keys for everything that a finding follows from."""
+    manifest = gold.manifest
+    files = {item.name: item.sha256 for item in manifest.files}
+    recipe = assignment.recipe.read_bytes()
+    base = key_of(
+        [
+            {item.target.as_posix(): file_hash(item.source) for item in placements(assignment)},
+            [manifest.provenance.starter, manifest.provenance.reads, manifest.provenance.environment],
+            file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
+            [platform.python_version(), *(_version(name) for name in ("numpy", "torch", "safetensors"))],
+        ]
+    )
+    cases = {
+        name: key_of(
+            [
+                recipe_of(recipe, name, gold),
+                [(entry, files.get(entry.file), files.get(entry.reference or "")) for entry in _entries(gold, name)],
+            ]
+        )
+        for name in gold
+    }
+    return Keeper(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
+
+
+def _tests_key(assignment: Assignment) -> str:
+    """For the code of all internal tests, and of what pytest reads beside them."""
+    course = assignment.course
+    folder = course.internal_tests_folder
+    files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(course.root).parents)}
+    paths = sorted(course.root / file for file in files)
+    return key_of([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _entries(gold: Gold, name: str) -> list[CaseEntry]:
+    case = gold[name]
+    return [case.entry, *(item.entry for item in case.variants.values())]
 
 
 def key_of(facts: Any) -> str:

@@ -16,6 +16,8 @@ from goldsmith.recording import Condition
 SAME = 1e-9
 """In float64, over the size of what is compared: a mutant that stays below is the solution, written otherwise. The
 weakest real mistake that was ever measured is three thousand times as large."""
+PLAIN = 1e-3
+"""What is off by so much, any tolerance sees. Of several conditions that show it, the first is the easiest to add."""
 
 ADVICE: dict[Condition, str] = {
     "stress": 'use weights="stress"',

@@ -12,7 +12,7 @@ from typing import Any
 from goldsmith.checking import AGREES, GIVEN, RUNS, Checking, Replayed, Stage
 from goldsmith.course import Placement
 from goldsmith.errors import SolutionDisagrees
-from goldsmith.recording import CONDITIONS, Condition, Limits
+from goldsmith.recording import CONDITIONS, Attempt, Condition, Limits
 from goldsmith.rigor.mutants import Mutant
 
 _PATIENCE, _LEAST_TIME = 10.0, 5.0
@@ -23,11 +23,12 @@ _QUICK = 1.0
 
 @dataclass
 class Rehearsal:
-    """What is known about the solution's own runs. `seconds` is how long each case took, in all of its runs."""
+    """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `lines` are
+    those that each case runs, by file, None where that could not be watched."""
 
     stage: Stage
     replays: Mapping[str, Replayed]
-    lines: Mapping[str, Mapping[str, frozenset[int]]]
+    lines: Mapping[str, Mapping[str, frozenset[int]] | None]
     _under: dict[str, Replayed] = field(default_factory=dict)
     _running: threading.Lock = field(default_factory=threading.Lock)
 
@@ -38,8 +39,11 @@ class Rehearsal:
         """Cases that run the line in question, the quickest first."""
         first, last = mutant.lines
         wanted = frozenset(range(first, last + 1))
-        found = [name for name in self.lines if wanted & self.lines[name].get(mutant.file.as_posix(), frozenset())]
-        return sorted(found, key=self.seconds)
+
+        def runs(lines: Mapping[str, frozenset[int]] | None) -> bool:
+            return lines is None or bool(wanted & lines.get(mutant.file.as_posix(), frozenset()))
+
+        return sorted((name for name in self.replays if runs(self.lines[name])), key=self.seconds)
 
     def quick(self, cases: Sequence[str]) -> list[str]:
         """Those of them that can be run many times over; at least one."""
@@ -89,9 +93,12 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
             if verdict.outcome != AGREES:
                 raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
         traced = stage.replay(cases, ("lines",))
-        lines = {
-            name: {file: frozenset(numbers) for file, numbers in replay.attempts["lines"].lines.items()}
-            for name, replay in traced.items()
-        }
+        lines = {name: _lines(replay.attempts["lines"]) for name, replay in traced.items()}
         checking.warm.import_also(sorted(stage.packages))
         yield Rehearsal(stage, replays, lines)
+
+
+def _lines(attempt: Attempt) -> dict[str, frozenset[int]] | None:
+    if attempt.failure is not None:
+        return None
+    return {file: frozenset(numbers) for file, numbers in attempt.lines.items()}

@@ -8,26 +8,23 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
 from goldsmith.checking import Checking, Request, Submission, open_adapter, open_gold
-from goldsmith.course import Assignment, Placement, placements
+from goldsmith.course import Assignment, placements
 from goldsmith.errors import IsInjected, NoSuchMutant, NothingToMutate
 from goldsmith.generation import Options
-from goldsmith.gold import CaseEntry, Gold
-from goldsmith.recording import Watcher, warm_process
+from goldsmith.gold import Gold
+from goldsmith.recording import Watcher, settled_environment, warm_process
 from goldsmith.rigor.baselines import internal_tests
 from goldsmith.rigor.findings import COULD_NOT_RUN, SURVIVED, Finding, Rigor, finding
-from goldsmith.rigor.keeping import Keeper, key_of, recipe_of
+from goldsmith.rigor.keeping import keeper_for
 from goldsmith.rigor.loading import operators_of
 from goldsmith.rigor.mutants import Mutant, make_mutants
 from goldsmith.rigor.rehearsal import rehearse
 from goldsmith.rigor.trial import Trial
-from goldsmith.workspace import file_hash, read_journal
-
-_KEPT = "rigor"
+from goldsmith.workspace import read_journal
 
 
 @dataclass(frozen=True)
@@ -63,32 +60,20 @@ def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
     """How sharp the gold of `assignment` is."""
     started = time.monotonic()
     mutants = mutants_for(assignment)
-    chosen = _spread(_meant(mutants, wanted.names), wanted.most)
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
-    placed = placements(assignment)
-    adapter, adapter_file = open_adapter(assignment)
-    keeper = _keeper(assignment, gold, placed, adapter_file)
+    chosen = _spread(_meant(mutants, wanted.names), wanted.most)
+    keeper = keeper_for(assignment, gold)
     found = {item.name: keeper.find(item) for item in chosen} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
     kept = len(chosen) - len(pending)
     wanted.on_start(len(pending), kept)
     if pending:
-        uses_torch = gold.manifest.provenance.environment.torch is not None
-        with warm_process(torch=uses_torch) as warm:
-            request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
-            golds = {name: gold[name] for name in gold}
-            checking = Checking(assignment, golds, adapter, adapter_file, request, warm)
-            with rehearse(checking, placed) as rehearsal:
-                if wanted.baselines:
-                    warm.import_also(["pytest"])
-                tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
-                trial = Trial(checking, rehearsal, placed, tests, wanted.baselines)
-                with contextlib.closing(_side_by_side(trial, pending, findings, wanted.jobs)) as tried:
-                    for mutant, item in tried:
-                        keeper.keep(mutant, item)
-                        findings[mutant.name] = item
-                        wanted.on_finding(item)
+        with contextlib.closing(_tried(assignment, gold, wanted, pending, findings)) as tried:
+            for mutant, item in tried:
+                keeper.keep(mutant, item)
+                findings[mutant.name] = item
+                wanted.on_finding(item)
     keeper.tidy()
     return Rigor(
         assignment=assignment.name,
@@ -96,8 +81,14 @@ def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
         made=len(mutants),
         kept=kept,
         seconds=time.monotonic() - started,
-        notes=tuple(_obsolete(assignment, mutants, findings)),
+        notes=(*_obsolete(assignment, mutants, findings), *_without_tests(wanted, list(findings.values()))),
     )
+
+
+def _without_tests(wanted: Wanted, findings: Sequence[Finding]) -> list[str]:
+    if not wanted.baselines or any(item.beside.tests is not None for item in findings):
+        return []
+    return ["the internal tests are not beside it: there are none, or the solution itself does not pass them"]
 
 
 def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
@@ -119,7 +110,7 @@ def _obsolete(assignment: Assignment, mutants: Sequence[Mutant], findings: Mappi
 
 
 def _is_known(found: Finding | None, baselines: bool) -> bool:
-    return found is not None and not (baselines and found.beside.plain is None)
+    return found is not None and not (baselines and None in (found.beside.plain, found.beside.tests))
 
 
 def _meant(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
@@ -140,43 +131,32 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
     return [mutants[index * len(mutants) // most] for index in range(most)]
 
 
-def _keeper(assignment: Assignment, gold: Gold, placed: Sequence[Placement], adapter: Path | None) -> Keeper:
-    """With keys for everything that a finding follows from."""
-    manifest = gold.manifest
-    files = {item.name: item.sha256 for item in manifest.files}
-    recipe = assignment.recipe.read_bytes()
-    base = key_of(
-        [
-            {item.target.as_posix(): file_hash(item.source) for item in placed},
-            [manifest.provenance.starter, manifest.provenance.reads, manifest.provenance.environment],
-            file_hash(adapter) if adapter else "",
-        ]
-    )
-    cases = {
-        name: key_of(
-            [
-                recipe_of(recipe, name, gold),
-                [(entry, files.get(entry.file), files.get(entry.reference or "")) for entry in _entries(gold, name)],
-            ]
-        )
-        for name in gold
-    }
-    return Keeper(assignment.course.state_folder / _KEPT / assignment.name, base, cases)
-
-
-def _entries(gold: Gold, name: str) -> list[CaseEntry]:
-    case = gold[name]
-    return [case.entry, *(item.entry for item in case.variants.values())]
+def _tried(
+    assignment: Assignment, gold: Gold, wanted: Wanted, mutants: Sequence[Mutant], known: Mapping[str, Finding]
+) -> Generator[tuple[Mutant, Finding]]:
+    """Every mutant's finding, as they come, once the solution itself has shown that it agrees with its gold."""
+    placed = placements(assignment)
+    with warm_process(torch=gold.manifest.provenance.environment.torch is not None) as warm:
+        warm.begin(settled_environment(wanted.options.threads))
+        adapter, file = open_adapter(assignment)
+        request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
+        checking = Checking(assignment, {name: gold[name] for name in gold}, adapter, file, request, warm)
+        with rehearse(checking, placed) as rehearsal:
+            if wanted.baselines:
+                warm.import_also(["pytest"])
+            tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
+            trial = Trial(checking, rehearsal, placed, tests, wanted.baselines)
+            yield from _side_by_side(trial, mutants, known, wanted.jobs)
 
 
 def _side_by_side(
     trial: Trial, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
-    """Every mutant's finding, as they come. When this ends early, so do all that are running."""
+    """When this ends early, so do all that are running."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         running: dict[Future[Finding], Mutant] = {}
         try:
-            running = {pool.submit(_tried, trial, mutant, known.get(mutant.name)): mutant for mutant in mutants}
+            running = {pool.submit(_try, trial, mutant, known.get(mutant.name)): mutant for mutant in mutants}
             pending = set(running)
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
@@ -188,7 +168,7 @@ def _side_by_side(
             trial.stopped.set()
 
 
-def _tried(trial: Trial, mutant: Mutant, known: Finding | None) -> Finding:
+def _try(trial: Trial, mutant: Mutant, known: Finding | None) -> Finding:
     """One mutant's trouble is its own, and trouble of ours is no verdict on it."""
     try:
         if known is not None:

@@ -16,10 +16,10 @@ import msgspec
 from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Replayed, Stage, shown_path
 from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
-from goldsmith.rigor.baselines import InternalTests, plainly_differs
+from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, finding
 from goldsmith.rigor.mutants import Mutant
-from goldsmith.rigor.probing import ADVICE, SAME, WHY, deviation
+from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation
 from goldsmith.rigor.rehearsal import Rehearsal
 
 _RUNS: tuple[RunName, ...] = ("once", "float64")
@@ -57,35 +57,27 @@ class Trial:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
                     found = self._probed(stage, mutant, cases, screened.replays)
-                found = msgspec.structs.replace(found, beside=self._beside(stage, mutant, cases, screened.replays))
-        return msgspec.structs.replace(found, seconds=time.monotonic() - started)
+        seconds = time.monotonic() - started
+        return msgspec.structs.replace(found, beside=self.beside(mutant), seconds=seconds)
 
     def beside(self, mutant: Mutant) -> Beside:
-        """What others make of a mutant of which all else is known."""
-        cases = self.rehearsal.cases_of(mutant)
-        if not cases:
-            return Beside(tests=self._tests_catch(mutant), plain=False if self.plain else None)
-        with self._stage(mutant) as stage:
-            return self._beside(stage, mutant, cases, {})
-
-    def _beside(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Beside:
+        """What others make of a mutant."""
         return Beside(
-            tests=self._tests_catch(mutant),
-            plain=self._plainly_differs(stage, cases, replays) if self.plain else None,
+            tests=self._tests_catch(mutant) if self.tests else None,
+            plain=self._plainly_differs(mutant) if self.plain else None,
         )
 
-    def _tests_catch(self, mutant: Mutant) -> bool | None:
+    def _tests_catch(self, mutant: Mutant) -> bool:
+        assert self.tests is not None
         watcher = Watcher(on_tick=self._go_on)
-        return self.tests.fail_with(self._placed(mutant), watcher, self.rehearsal.limits) if self.tests else None
+        return self.tests.fail_with(self._placed(mutant), watcher, self.rehearsal.limits)
 
-    def _plainly_differs(self, stage: Stage, cases: Sequence[str], replays: Mapping[str, Replayed]) -> bool:
-        def differs(name: str, replay: Replayed) -> bool:
-            return plainly_differs(self.checking.golds[name], replay)
-
-        if any(differs(name, replay) for name, replay in replays.items()):
-            return True
-        rest = [name for name in cases if name not in replays]
-        return any(differs(name, replay) for name, replay in stage.replay(rest, ("once",), until=differs).items())
+    def _plainly_differs(self, mutant: Mutant) -> bool:
+        case = customary_case(self.checking.golds)
+        if case not in self.rehearsal.cases_of(mutant):
+            return False
+        with self._stage(mutant) as stage:
+            return plainly_differs(self.checking.golds[case], stage.replay([case], ("once",))[case])
 
     @contextlib.contextmanager
     def _stage(self, mutant: Mutant) -> Iterator[Stage]:
@@ -134,7 +126,7 @@ class Trial:
 
     def _agrees_in_another_layout(self, stage: Stage, case: str) -> bool:
         """Whether a submission like this would be right, its weights lying as the adapter says they may."""
-        for layout in self.checking.adapter.layouts:
+        for layout in self.checking.layouts_of(case):
             replay = stage.replay([case], _RUNS, layout)[case]
             if self.checking.verdict(case, replay).outcome == AGREES:
                 return True
@@ -144,7 +136,7 @@ class Trial:
 
     def _probed(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Finding:
         """No case sees it: it survived, unless nothing shows that it is anything but the solution."""
-        own = max((self._apart(name, replays[name]) for name in cases if self._ran(name)), default=0.0)
+        own = max(self._apart(name, replays[name]) for name in cases)
         shown: dict[Condition, float] = {}
         tried = 0
         for name, replay in stage.replay(self.rehearsal.quick(cases), CONDITIONS).items():
@@ -157,21 +149,25 @@ class Trial:
                 failed = attempt is None or attempt.failure is not None
                 apart = math.inf if failed else deviation(expected, replay.leaves(condition))[0]
                 shown[condition] = max(apart, shown.get(condition, 0.0))
-        best = max(shown, key=lambda item: shown[item], default=None)
-        furthest = max(own, shown[best] if best else 0.0)
+        if not shown:
+            reason = "no case sees it, and the solution runs under no other condition"
+            return finding(mutant, SURVIVED, reason=reason, advice="record something on which it has more effect")
+        furthest = max(own, *shown.values())
+        best = next(
+            (item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), max(shown, key=lambda item: shown[item])
+        )
         if furthest <= SAME:
             reason = f"at most {furthest:.0e} apart in float64, in {len(cases)} cases and {tried} other conditions"
             return finding(mutant, EQUIVALENT, reason=reason, deviation=furthest)
-        reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME or best is None else WHY[best]
-        advice = ADVICE[best] if best and shown[best] > own else "record something on which it has more effect"
+        reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
+        advice = ADVICE[best] if shown[best] > own else "record something on which it has more effect"
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own)
 
     def _apart(self, case: str, replay: Replayed) -> float:
-        return deviation(self.rehearsal.replays[case].leaves("float64"), replay.leaves("float64"))[0]
-
-    def _ran(self, case: str) -> bool:
-        attempt = self.rehearsal.replays[case].attempts.get("float64")
-        return attempt is not None and attempt.failure is None
+        """In float64, or as it comes where the solution does not run so."""
+        expected = self.rehearsal.replays[case]
+        run = "once" if expected.attempts["float64"].failure else "float64"
+        return deviation(expected.leaves(run), replay.leaves(run))[0]
 
 
 @dataclass(frozen=True)

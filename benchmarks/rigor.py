@@ -1,0 +1,69 @@
+"""Mutants a minute: `goldsmith rigor` beside one fresh pytest process for each mutant, on the same machine in one run.
+
+`make bench` prints it. Both sides run as many at once as there are processors, and both stop at the first failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from goldsmith.course import Assignment, Placement, copy_example, placements
+from goldsmith.generation import Options
+from goldsmith.rigor import Mutant, Wanted, measure, mutants_for
+from goldsmith.workspace import make_workspaces
+
+ASSIGNMENT = "scratch-1"
+SAMPLE = 24
+JOBS = len(os.sched_getaffinity(0))
+
+
+def fresh_pytest(assignment: Assignment, mutant: Mutant, folder: Path) -> bool:
+    """Whether the internal tests catch it, the usual way: pytest started anew with the mutant in place."""
+    file = folder / f"{mutant.digest}.py"
+    file.write_bytes(mutant.content)
+    placed = [item for item in placements(assignment) if item.target != mutant.file]
+    with make_workspaces(assignment, [*placed, Placement(file, mutant.file)], 1, whole=True) as (workspace,):
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "rigor", "-p", "no:cacheprovider"]
+        tests = f"tests/internal/test_{ASSIGNMENT.replace('-', '_')}.py"
+        done = subprocess.run(
+            [*command, tests],
+            cwd=workspace.root,
+            capture_output=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            check=False,
+        )
+    return done.returncode == 1
+
+
+def pytest_a_minute(assignment: Assignment, mutants: Sequence[Mutant]) -> tuple[float, int]:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(JOBS) as pool:
+        started = time.monotonic()
+        caught = sum(pool.map(lambda mutant: fresh_pytest(assignment, mutant, Path(folder)), mutants))
+        return len(mutants) / (time.monotonic() - started) * 60, caught
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assignment = copy_example(Path(folder, "course")).assignment(ASSIGNMENT)
+        mutants = mutants_for(assignment)
+        sample = mutants[:: max(1, len(mutants) // SAMPLE)]
+        options = Options(seed=42, threads=1, timeout=600)
+        rigor = measure(assignment, Wanted(options=options, each=60, jobs=JOBS, keep=False))
+        ours = len(rigor.findings) / rigor.seconds * 60
+        theirs, caught = pytest_a_minute(assignment, sample)
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in rigor.counts.items() if count)
+    print(f"mutants of {ASSIGNMENT}, {JOBS} at once")
+    print(f"  goldsmith rigor                {ours:7.0f} a minute   all {len(mutants)}: {counts}")
+    print(f"  a fresh pytest for each        {theirs:7.0f} a minute   {len(sample)} of them: {caught} caught")
+    print(f"  ratio                          {ours / theirs:7.1f}")
+
+
+if __name__ == "__main__":
+    main()
