@@ -10,8 +10,6 @@ pytestmark = pytest.mark.rigor
 CLOSE = dict(rtol=1e-4, atol=1e-5)
 PARTS = {
     "patches": vision.PatchEmbedding,
-    "encoder_block": vision.EncoderBlock,
-    "encoder": vision.PatchEncoder,
     "projector": vision.Projector,
 }
 
@@ -43,6 +41,24 @@ def test_image_tokens_and_logits_are_gold(gold_folder):
 def test_each_part_gives_gold_outputs(gold, name):
     model = build(PARTS[name], gold[name])
     torch.testing.assert_close(model(gold[name].input), gold[name].output, **CLOSE)
+
+
+@pytest.mark.fidelity
+def test_the_encoder_gives_gold_tokens(gold):
+    case = gold["encoder"]
+    torch.testing.assert_close(build(vision.PatchEncoder, case)(case.input), case.output["y"], **CLOSE)
+
+
+@pytest.mark.gradient
+def test_a_block_gives_gold_outputs_and_gradients(gold):
+    case = gold["encoder_block"]
+    block, x = build(vision.EncoderBlock, case), case.input["x"].requires_grad_()
+    y = block(x)
+    torch.testing.assert_close(y, case.output["y"], **CLOSE)
+    (y * case.input["direction"]).sum().backward()
+    torch.testing.assert_close(x.grad, case.output["x_gradient"], rtol=1e-3, atol=1e-5)
+    for name, parameter in block.named_parameters():
+        torch.testing.assert_close(parameter.grad, case.output["gradients"][name], rtol=1e-3, atol=1e-5, msg=name)
 
 
 @pytest.mark.fidelity
