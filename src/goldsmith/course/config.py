@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -14,6 +16,24 @@ from goldsmith.errors import BadConfig
 
 CONFIG_FILE = "goldsmith.toml"
 PROJECT_FILE = "pyproject.toml"
+
+
+class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """One line of a rubric that says more than its points: what must be right before it counts, and whether a case that
+    is partly right earns a share."""
+
+    points: float
+    needs: tuple[str, ...] = ()
+    partial: bool = False
+
+
+class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What cases and parts are worth. Nothing said: a point for each case. `provided_changed` is the share of a case's
+    points that is earned when everything is right but for provided code that was changed."""
+
+    cases: dict[str, float | ItemConfig] = {}
+    parts: dict[str, float | ItemConfig] = {}
+    provided_changed: float = 1.0
 
 
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -27,6 +47,7 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     tests: tuple[str, ...] = ()
     overwriting: Literal["note", "differs"] = "note"
     survivors: dict[str, str] = {}
+    rubric: RubricConfig = RubricConfig()
 
 
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -58,11 +79,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     timeout: float = 600.0
     case_timeout: float = 60.0
     calibrate: bool = True
+    stand_ins: tuple[str, ...] = ()
     guard: GuardConfig = GuardConfig()
     rigor: RigorConfig = RigorConfig()
     assignment: dict[str, AssignmentConfig] = {}
 
 
+_MOST_POINTS = 1_000_000
 _FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")
 
 
@@ -101,8 +124,7 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            tables = {"assignment": AssignmentConfig, "guard": GuardConfig, "rigor": RigorConfig}
-            settings = tables.get(keys[0] if keys else "", Config).__struct_encode_fields__
+            settings = _table(keys).__struct_encode_fields__
             near = difflib.get_close_matches(unknown[1], settings, n=1)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
             keys.append(unknown[1])
@@ -113,6 +135,26 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         raise BadConfig(file, problem, key=key, line=line) from None
     _check(file, config, prefix)
     return config
+
+
+def _table(keys: list[str]) -> type[msgspec.Struct]:
+    """What may be set in the table that `keys` lead to."""
+    if keys[:1] == ["assignment"] and keys[2:3] == ["rubric"]:
+        return RubricConfig if len(keys) == 3 else ItemConfig
+    tables: dict[str, type[msgspec.Struct]] = {
+        "assignment": AssignmentConfig,
+        "guard": GuardConfig,
+        "rigor": RigorConfig,
+    }
+    return tables.get(keys[0] if keys else "", Config)
+
+
+def bad_setting(root: Path, keys: list[str], problem: str) -> BadConfig:
+    """What is wrong with a setting of the course at `root`, for those who know more about it than its form."""
+    own = (root / CONFIG_FILE).is_file()
+    file = root / (CONFIG_FILE if own else PROJECT_FILE)
+    line, key = _locate(file, "" if own else "tool.goldsmith", keys) if file.is_file() else (None, ".".join(keys))
+    return BadConfig(file, problem, key=key, line=line)
 
 
 def _check(file: Path, config: Config, prefix: str) -> None:
@@ -148,6 +190,9 @@ def _check(file: Path, config: Config, prefix: str) -> None:
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 problem = f"{str(path)!r} must be a file, folder or pattern inside the course, relative to its root"
                 raise BadConfig(file, problem, key=f"assignment.{name}.tests")
+        for keys, problem in _rubric_problems(assignment.rubric):
+            line, key = _locate(file, prefix, ["assignment", name, "rubric", *keys])
+            raise BadConfig(file, problem, key=key, line=line)
     for pattern, reason in config.guard.allow.items():
         if not reason.strip():
             raise BadConfig(file, "needs its reason as text", key=f"guard.allow.{pattern}")
@@ -162,6 +207,18 @@ def _check(file: Path, config: Config, prefix: str) -> None:
         refuse("threads", "must be at least 1")
     if not 0 <= config.seed < 2**32:
         refuse("seed", "must be between 0 and 4294967295")
+
+
+def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:
+    if not 0 <= rubric.provided_changed <= 1:
+        yield ["provided-changed"], "must be a share of a case's points, from 0 to 1"
+    for table, items in (("cases", rubric.cases), ("parts", rubric.parts)):
+        for name, item in items.items():
+            points = item.points if isinstance(item, ItemConfig) else item
+            if not (math.isfinite(points) and 0 <= points <= _MOST_POINTS):
+                yield [table, name], f"points are a number from 0 to {_MOST_POINTS}, not {points:g}"
+            if table == "parts" and isinstance(item, ItemConfig) and item.partial:
+                yield [table, name, "partial"], "only a case has several recorded values of which some may agree"
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -48,6 +48,7 @@ from goldsmith.errors.gold import (
     Unexpected,
     UnknownRevision,
 )
+from goldsmith.errors.grading import BadArchive, DaskMissing, NoFreshGold, NothingHandedIn
 from goldsmith.errors.injection import (
     CannotInject,
     CannotReset,
@@ -73,6 +74,7 @@ from goldsmith.errors.recipe import (
     RecipeTimedOut,
 )
 from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
+from goldsmith.errors.sandbox import CannotConfine, NoSandbox
 
 __all__ = [
     "AGAINST",
@@ -80,13 +82,16 @@ __all__ = [
     "INTERRUPTED",
     "USAGE",
     "BadAdapter",
+    "BadArchive",
     "BadConfig",
     "BadOperators",
     "BlindGuard",
     "Busy",
+    "CannotConfine",
     "CannotInject",
     "CannotReset",
     "CannotWrite",
+    "DaskMissing",
     "DeviceMissing",
     "EditedMeanwhile",
     "EditsNotKept",
@@ -104,10 +109,12 @@ __all__ = [
     "MenuLeft",
     "MissingPackage",
     "MovedMeanwhile",
+    "NoFreshGold",
     "NoGold",
     "NoInternalTests",
     "NoModelFound",
     "NoRecipe",
+    "NoSandbox",
     "NoSolution",
     "NoSuchCase",
     "NoSuchMutant",
@@ -119,6 +126,7 @@ __all__ = [
     "NotReplayable",
     "NotReplayed",
     "NothingChosen",
+    "NothingHandedIn",
     "NothingToCheck",
     "NothingToMutate",
     "NothingToTest",

@@ -1,0 +1,115 @@
+"""What was handed in: the submissions that a command line means, each opened as plain files, and its digest."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.checking import Submission, open_submission
+from goldsmith.course import LITTER, Assignment, git
+from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn
+from goldsmith.grading.unpacking import is_archive, unpack
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One submission: `what` is a path or a git revision; `name` is what people call it."""
+
+    name: str
+    what: str
+
+
+def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[HandedIn]:
+    """Every submission that is meant, in order: folders, files, archives, revisions, or a folder of such."""
+    found: list[HandedIn] = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir() and not _is_one(assignment, path):
+            inside = [item for item in sorted(path.iterdir()) if _may_be_one(item)]
+            if not inside:
+                raise NothingHandedIn(argument)
+            found += [HandedIn(_stem(item), str(item)) for item in inside]
+        elif path.exists():
+            found.append(HandedIn(_stem(path.resolve()), argument))
+        elif _is_revision(assignment, argument):
+            found.append(HandedIn(argument, argument))
+        else:
+            raise NoSuchSubmission(argument)
+    for pattern in refs:
+        matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(name, pattern)]
+        if not matching:
+            raise NothingHandedIn(f"--refs {pattern}")
+        found += [HandedIn(name, name) for name in matching]
+    if not found:
+        raise NothingHandedIn("the command line")
+    return _told_apart(list(dict.fromkeys(found)))
+
+
+@contextlib.contextmanager
+def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
+    """The submission's files, an archive's unpacked."""
+    with contextlib.ExitStack() as stack:
+        what = item.what
+        if is_archive(Path(what)):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="handed-in-"))
+            unpack(Path(what), Path(folder))
+            what = folder
+        submission = stack.enter_context(open_submission(assignment, what))
+        yield Submission(item.name, submission.placed, submission.is_tree, submission.notes)
+
+
+def digest_of(submission: Submission) -> str:
+    """The same for the same files under the same names, however they were handed in."""
+    total = hashlib.sha256()
+    for item in sorted(submission.placed, key=lambda placed: placed.target.as_posix()):
+        with item.source.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        total.update(f"{item.target.as_posix()!r} {content}\n".encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
+
+
+def _is_one(assignment: Assignment, folder: Path) -> bool:
+    """Whether a folder is a submission itself."""
+    try:
+        with open_submission(assignment, str(folder)):
+            return True
+    except GoldsmithError:
+        return False
+
+
+def _may_be_one(path: Path) -> bool:
+    if path.name in LITTER or path.name.startswith("."):
+        return False
+    return path.is_dir() or is_archive(path) or path.suffix == ".py"
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", ".py"):
+        if path.is_file() and name.lower().endswith(suffix) and len(name) > len(suffix):
+            name = name[: -len(suffix)]
+    return name
+
+
+def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
+    """Of several with one name, each goes by its path."""
+    counts = Counter(item.name for item in found)
+    return [item if counts[item.name] == 1 else HandedIn(item.what, item.what) for item in found]
+
+
+def _is_revision(assignment: Assignment, name: str) -> bool:
+    command = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return not name.startswith("-") and git(assignment.course, *command) is not None
+
+
+def _branches(assignment: Assignment) -> list[str]:
+    listed = git(
+        assignment.course, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags"
+    )
+    return sorted(line for line in (listed or "").splitlines() if line and not line.endswith("/HEAD"))

@@ -1,0 +1,109 @@
+"""Feedback for the student, in Markdown: the score and what it is made of, the next step, then the details.
+
+No value of gold's, no path of the grader's, no line of the solution; and nothing that a submission has printed, named
+or raised can become markup.
+"""
+
+from __future__ import annotations
+
+import re
+
+from goldsmith.checking import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED, Verdict
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.rubric import CASE
+from goldsmith.grading.scoring import NOT_JUDGED
+from goldsmith.grading.texts import Veil, clean, veiled
+from goldsmith.report import words
+from goldsmith.report.markdown import verdict_markdown
+
+OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
+_NEXT = {
+    "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
+    "device": "Let whoever runs it choose the device: code that asks for `cuda` cannot run where there is none.",
+    "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
+    "none": "Check that every function ends in a `return`.",
+    "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
+    "timeout": "Look for a loop that never ends, or for work that is done again and again.",
+    "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
+    "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",
+    "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
+    "unopened": "Hand in the files that the assignment asks for, under the names it asks for.",
+}
+
+
+def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None) -> str:
+    """The whole file. `verdict` is what the grade was made from."""
+    lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
+    lines += _table(grade)
+    lines += ["", f"**Next step.** {next_step(grade)}"]
+    for remark in _remarks(grade):
+        lines += ["", remark]
+    body = verdict_markdown(veiled(verdict, veil or Veil())) if verdict.cases else ""
+    return "\n".join([*lines, "", body]).rstrip() + "\n"
+
+
+def _table(grade: Grade) -> list[str]:
+    lines = ["| | points | outcome | |", "|---|---|---|---|"]
+    for item in grade.items:
+        outcome = f"{OUTCOMES[item.outcome]}{', withheld' if item.withheld else ''}"
+        told_below = item.kind == CASE and item.outcome in words.OUTCOMES and not item.earned and not item.withheld
+        why = "" if told_below or (item.outcome == AGREES and not item.withheld) else item.why
+        cells = (item.name, f"{number(item.earned)} of {number(item.points)}", outcome, why)
+        lines.append(f"| {' | '.join(map(escaped, cells))} |")
+    return lines
+
+
+def next_step(grade: Grade) -> str:
+    """One thing to do, the most useful one."""
+    first = next((case for case in grade.cases if case.outcome == grade.outcome), None)
+    if grade.outcome == AGREES:
+        return "None: everything agrees."
+    if grade.outcome == PROVIDED_CHANGED:
+        parts = escaped(", ".join(grade.provided)) or "the provided code"
+        return f"What you wrote is right. Put {parts} back as it was given to you, and the whole is right, too."
+    if grade.outcome == COULD_NOT_RUN or first is None:
+        why = escaped(first.why) if first else "nothing was run"
+        where = f" (in {escaped(first.name)})" if first and first.cause != "unopened" else ""
+        if grade.cause == "stub":
+            return f"Go on with what is not written yet: {why}{where}."
+        advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
+        return f"It could not be run, so it was not judged, which is not the same as wrong: {why}{where}. {advice}"
+    if grade.first_divergence:
+        kind = f" ({grade.first_part})" if grade.first_part != grade.first_divergence else ""
+        name = escaped(f"{grade.first_divergence}{kind}")
+        return f"Look at {name} first: it is the first to go wrong, and what comes after it may be right already."
+    return f"Look at {escaped(first.name)} first: {escaped(first.why)}."
+
+
+def _remarks(grade: Grade) -> list[str]:
+    found = []
+    if any(item.withheld for item in grade.items):
+        found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
+    parts = [item.name for item in grade.items if item.outcome == NOT_JUDGED]
+    if parts:
+        found.append(f"Not judged, which is not the same as wrong: {escaped(', '.join(parts))}.")
+    if grade.review:
+        found.append(f"Marked for a person to look at: {escaped(', '.join(grade.review))}.")
+    if grade.stand_ins:
+        names = escaped(", ".join(grade.stand_ins))
+        found.append(f"These packages were not there; stand-ins that do nothing took their place: {names}.")
+    return found
+
+
+def item_text(grade: Grade, name: str, kind: str) -> str:
+    """What there is to say about one item, as plain text: its sentence, and its case's title."""
+    item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
+    case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
+    lines = [case.title] if case and case.title else []
+    return "\n".join([*lines, f"{OUTCOMES[item.outcome]}: {item.why}"])
+
+
+def number(value: float) -> str:
+    """Points as people write them: 4, 2.5, 0.333."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def escaped(text: str) -> str:
+    """Text that cannot become a link, a mention, a cell of its own or any other markup."""
+    line = re.sub(r"([\\`*_\[\]<>#@|~&!])", r"\\\1", clean(text))
+    return line.replace("://", ":\\//").replace("www.", "www\\.")

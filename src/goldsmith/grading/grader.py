@@ -1,0 +1,218 @@
+"""One submission judged, locked in, and its verdict kept under the content that it follows from.
+
+A grader can be sent to another process: what it needs there (gold, a warm process) it opens there, once. The same work
+done twice gives the same file, so that nothing is lost when a worker is, or the whole run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import platform
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from goldsmith._version import __version__
+from goldsmith.checking import Confined, Request, Submission, Verdict, check, open_gold
+from goldsmith.course import Assignment
+from goldsmith.durable import write_durably
+from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
+from goldsmith.generation import Options
+from goldsmith.grading.collecting import HandedIn, digest_of, opened
+from goldsmith.grading.grades import unopened
+from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
+from goldsmith.recording import Warm, Watcher, settled_environment
+from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_readable, probe
+
+METHOD = 1
+"""Counted up whenever a submission may be judged otherwise than before."""
+_GIB = 2**30
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission's verdict; `kept` says that it was known from before, `sandbox` how it was locked in."""
+
+    verdict: Verdict
+    digest: str = ""
+    sandbox: str = ""
+    kept: bool = False
+
+
+class Stopped(Exception):
+    """The run was interrupted: nothing is to be judged any more."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """How submissions to one assignment are judged. Without a sandbox only where that was asked for."""
+
+    assignment: Assignment
+    rubric: Rubric
+    options: Options
+    each: float
+    memory: float
+    keep: bool = True
+    sandboxed: bool = True
+    allow_stale: bool = False
+
+    def __call__(self, item: HandedIn) -> Judged:
+        """Whatever is handed in gets a verdict; what is wrong with this machine is raised."""
+        level = self._level()
+        try:
+            with opened(self.assignment, item) as submission:
+                digest = digest_of(submission)
+                found = self._known(digest)
+                if found is not None:
+                    verdict = msgspec.structs.replace(found, name=item.name)
+                    return Judged(verdict=verdict, digest=digest, sandbox=_name(level), kept=True)
+                verdict = self._judged(submission, level)
+                self._remember(digest, verdict)
+                return Judged(verdict=verdict, digest=digest, sandbox=_name(level))
+        except (NoSandbox, Interrupted):
+            raise
+        except GoldsmithError as problem:
+            return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
+
+    def _judged(self, submission: Submission, level: Level | None) -> Verdict:
+        bench = _bench(self.assignment, self.options.threads)
+        request = Request(
+            options=self.options,
+            each=self.each,
+            allow_stale=self.allow_stale,
+            warm=bench.warm,
+            watcher=Watcher(on_tick=bench.go_on),
+            confined=None if level is None else Confined(level, self._left_with()),
+        )
+        return check(self.assignment, submission, request)
+
+    def _left_with(self) -> Confinement:
+        """What every submission is left with; what one of them is given comes on top."""
+        return Confinement(
+            home="",
+            readable=inherited_readable([str(self.assignment.course.root)]),
+            memory=int(self.memory * _GIB),
+            file_size=_GIB // 4,
+            processes=64,
+            open_files=512,
+            cpu_seconds=int(self.each * 60),
+        )
+
+    def _level(self) -> Level | None:
+        if not self.sandboxed:
+            return None
+        level = probe()
+        level.require()
+        return level
+
+    # --- what is known from before ------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _base(self) -> str:
+        """Of everything but the submission that a verdict follows from."""
+        assignment = self.assignment
+        gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
+        adapter = assignment.adapter.read_bytes() if assignment.adapter.is_file() else b""
+        versions = [platform.python_version(), *(_version(name) for name in ("numpy", "torch", "safetensors"))]
+        parts = [
+            [METHOD, __version__, assignment.name, gold.manifest, adapter, versions],
+            [self.options, self.each, self.memory, self.sandboxed, assignment.course.config.stand_ins],
+            assignment.config.overwriting,
+        ]
+        return _key(parts)
+
+    def _path(self, digest: str) -> Path:
+        folder = self.assignment.course.state_folder / "grades" / self.assignment.name
+        return folder / f"{_key([self._base, digest])[:40]}.json"
+
+    def _known(self, digest: str) -> Verdict | None:
+        if not self.keep:
+            return None
+        try:
+            return msgspec.json.decode(self._path(digest).read_bytes(), type=Verdict)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _remember(self, digest: str, verdict: Verdict) -> None:
+        """A folder that cannot be written to costs the next run its time, and nothing else."""
+        path = self._path(digest)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(path, msgspec.json.encode(verdict))
+
+
+def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
+    """The course's rubric, which must fit the gold that stands there."""
+    gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
+    shown = parts_shown(assignment.gold, {name: gold[name].entry.trace for name in gold})
+    return rubric_of(assignment, list(gold), gold.manifest.provenance.written, shown)
+
+
+@dataclass
+class _Bench:
+    """What one process needs to judge: a warm process that has never seen gold, nor this process's environment."""
+
+    warm: Warm
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def go_on(self) -> None:
+        if self.stopped.is_set():
+            raise Stopped
+
+
+_benches: dict[Path, _Bench] = {}
+_opening = threading.Lock()
+
+
+def _bench(assignment: Assignment, threads: int) -> _Bench:
+    with _opening:
+        if assignment.gold not in _benches:
+            gold = open_gold(assignment, Submission(""), allow_stale=True)
+            environment = clean_environment(tempfile.gettempdir(), environment=settled_environment(threads))
+            warm = Warm(torch=gold.manifest.provenance.environment.torch is not None, environment=environment)
+            warm.begin(environment)
+            _benches[assignment.gold] = _Bench(warm)
+        return _benches[assignment.gold]
+
+
+@contextlib.contextmanager
+def benches() -> Iterator[None]:
+    """While this lasts, submissions can be judged in this process; then all that was opened for it is closed."""
+    try:
+        yield
+    finally:
+        close_benches()
+
+
+def stop() -> None:
+    """Judge no more in this process: what is running ends where it next looks."""
+    for bench in list(_benches.values()):
+        bench.stopped.set()
+
+
+def close_benches() -> None:
+    with _opening:
+        for bench in _benches.values():
+            bench.warm.close()
+        _benches.clear()
+
+
+def _name(level: Level | None) -> str:
+    return "none" if level is None else level.name
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _key(facts: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()

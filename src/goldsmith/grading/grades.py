@@ -1,0 +1,168 @@
+"""Grades: one submission's score with its reasons, as plain data that everything people use is made from.
+
+All text in a grade has been cleaned, and nothing in it is gold's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Verdict
+from goldsmith.checking.verdicts import Outcome
+from goldsmith.grading.rubric import PART, Rubric
+from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
+from goldsmith.grading.texts import Veil, clean, veiled
+from goldsmith.report import words
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A case in one line; `cause` is the kind of what is wrong, such as values, stub, import, timeout."""
+
+    name: str
+    title: str
+    outcome: ItemOutcome
+    why: str = ""
+    cause: str = ""
+    judged_in: str = ""
+    first_divergence: str = ""
+
+
+class PartResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A class or function of the assignment in one line."""
+
+    name: str
+    outcome: ItemOutcome
+    why: str = ""
+
+
+class Grade(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission. `first_part` is the class of the module `first_divergence`, or the function that it is; `cause`
+    the kind of what is wrong there, `off_by` how far, over the size of gold's. `similarity` to the solution, by part,
+    `sandbox` and `seconds` are for staff; `digest` says what was graded."""
+
+    name: str
+    assignment: str
+    outcome: Outcome
+    score: float
+    points: float
+    items: tuple[ItemResult, ...]
+    cases: tuple[CaseResult, ...] = ()
+    parts: tuple[PartResult, ...] = ()
+    reason: str = ""
+    first_divergence: str = ""
+    first_part: str = ""
+    first_case: str = ""
+    cause: str = ""
+    off_by: float | None = None
+    provided: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    similarity: dict[str, float] | None = None
+    sandbox: str = ""
+    seconds: float = 0.0
+    digest: str = ""
+
+    @property
+    def review(self) -> tuple[str, ...]:
+        """What a person should look at."""
+        return tuple(item.name for item in self.items if item.needs_review)
+
+    def plain(self) -> dict[str, Any]:
+        """Every field, as JSON can hold it, for staff."""
+        return {**msgspec.to_builtins(self), "review": list(self.review)}
+
+
+def grade(
+    verdict: Verdict,
+    rubric: Rubric,
+    *,
+    veil: Veil | None = None,
+    stand_ins: Iterable[str] = (),
+    similarity: Mapping[str, float] | None = None,
+    sandbox: str = "",
+    digest: str = "",
+    notes: Iterable[str] = (),
+    name: str = "",
+) -> Grade:
+    """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own."""
+    shown = veiled(verdict, veil or Veil())
+    scene = Scene(shown, rubric)
+    items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
+    first = _first_wrong(shown)
+    return Grade(
+        name=clean(name) or shown.name,
+        assignment=shown.assignment,
+        outcome=shown.outcome,
+        score=total([item.earned for item in items]),
+        points=total([item.points for item in items]),
+        items=items,
+        cases=tuple(_case_result(case) for case in shown.cases),
+        parts=tuple(_part_result(part, scene) for part in rubric.parts),
+        reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
+        first_divergence=shown.first_divergence,
+        first_part=_part_of(shown),
+        first_case=shown.first_case,
+        cause=first.kind if first else "",
+        off_by=_off_by(first, shown.first_divergence) if first else None,
+        provided=shown.provided,
+        notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
+        stand_ins=tuple(clean(item) for item in stand_ins),
+        similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
+        sandbox=clean(sandbox),
+        seconds=round(verdict.seconds, 3),
+        digest=digest,
+    )
+
+
+def unopened(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
+    """The verdict on what could not even be opened as a submission: no case could run, and this is why."""
+    cases = tuple(
+        CaseVerdict(name=case, title="", outcome=COULD_NOT_RUN, reason=why, kind="unopened") for case in rubric.cases
+    )
+    return Verdict(name=name, assignment=assignment, outcome=COULD_NOT_RUN, cases=cases)
+
+
+def _cleaned(item: ItemResult) -> ItemResult:
+    return msgspec.structs.replace(item, why=clean(item.why))
+
+
+def _case_result(case: CaseVerdict) -> CaseResult:
+    return CaseResult(
+        name=case.name,
+        title=case.title,
+        outcome=case.outcome,
+        why=clean(words.case_sentence(case)),
+        cause=case.kind,
+        judged_in=case.judged_in,
+        first_divergence=case.first_divergence,
+    )
+
+
+def _part_result(name: str, scene: Scene) -> PartResult:
+    seen = scene.seen(PART, name)
+    return PartResult(name=name, outcome=seen.outcome, why=clean(seen.why))
+
+
+def _first_wrong(verdict: Verdict) -> CaseVerdict | None:
+    """The case that the overall outcome is known by."""
+    if verdict.outcome == AGREES:
+        return None
+    found = [case for case in verdict.cases if case.outcome == verdict.outcome]
+    return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
+
+
+def _part_of(verdict: Verdict) -> str:
+    kinds = {module.name: module.kind for case in verdict.cases for module in case.modules}
+    return kinds.get(verdict.first_divergence) or verdict.first_divergence
+
+
+def _off_by(case: CaseVerdict, module: str) -> float | None:
+    """How far off the first wrong module is, or else the case: the same mistake is off by the same amount."""
+    found = [item.relative for item in case.modules if item.source and (item.name or item.kind) == module]
+    worst = case.worst
+    relative = found[0] if found else worst.relative if worst else None
+    return relative if relative is not None and math.isfinite(relative) else None

@@ -1,0 +1,86 @@
+"""`grade_all`: every submission judged, scored and written down as it comes; then the class as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from goldsmith.errors import CannotWrite
+from goldsmith.grading.collecting import HandedIn
+from goldsmith.grading.engines import Engine, Local
+from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.grader import Grader, Judged
+from goldsmith.grading.grades import Grade, grade
+from goldsmith.grading.overview import Overview, overview_of
+from goldsmith.grading.results import file_names, write_class, write_submission
+from goldsmith.grading.texts import Veil
+from goldsmith.interruption import uninterrupted
+
+
+@dataclass(frozen=True)
+class Class:
+    """Everybody's grades, in the order in which they were handed in."""
+
+    grades: tuple[Grade, ...]
+    overview: Overview
+    kept: int
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Who is to be graded, how, by which engine, and where it is written."""
+
+    grader: Grader
+    items: Sequence[HandedIn]
+    output: Path
+    engine: Engine = field(default_factory=Local)
+    on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
+
+
+def grade_all(wanted: Wanted) -> Class:
+    """Grade everybody. What is finished is on disk at once; a run that is cut off loses what it was at, no more."""
+    grader = wanted.grader
+    stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
+    found: dict[HandedIn, Grade] = {}
+    kept = 0
+    _begin(wanted.output)
+    with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
+        for item, result in judged:
+            with uninterrupted():
+                found[item] = _graded(grader, item, result, wanted.output, stems[item])
+            kept += result.kept
+            wanted.on_grade(found[item], result.kept)
+    grades = tuple(found[item] for item in wanted.items)
+    overview = overview_of(grader.assignment.name, grades)
+    files = write_class(wanted.output, grades, grader.rubric, overview)
+    return Class(grades, overview, kept, tuple(files))
+
+
+def _graded(grader: Grader, item: HandedIn, judged: Judged, output: Path, stem: str) -> Grade:
+    course = grader.assignment.course
+    veil = Veil(paths=(str(course.root), item.what))
+    made = grade(
+        judged.verdict,
+        grader.rubric,
+        veil=veil,
+        stand_ins=judged.verdict.stand_ins,
+        sandbox=judged.sandbox,
+        digest=judged.digest,
+        name=item.name,
+    )
+    write_submission(output, stem, made, feedback_markdown(made, judged.verdict, veil))
+    return made
+
+
+def _begin(output: Path) -> None:
+    """The folder is for staff alone: git never takes it up."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        ignore = output / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise CannotWrite(output, error.strerror or str(error)) from None

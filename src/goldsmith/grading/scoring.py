@@ -1,0 +1,186 @@
+"""Scores: a verdict beside a rubric, item by item. What could not be judged earns nothing and is never called wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, PartVerdict, Verdict
+from goldsmith.grading.rubric import CASE, Kind, Rubric, RubricItem
+from goldsmith.report import words
+
+ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "not-judged"]
+NOT_JUDGED: ItemOutcome = "not-judged"
+"""Of a part, or of a case that was not asked for: nothing is known about it, for or against."""
+RIGHT = (AGREES, PROVIDED_CHANGED)
+_CLEAR = ("stub", "none")
+"""Why something could not run that leaves nothing to look into: it is not written, or a `return` is missing."""
+_DIGITS = 6
+
+
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one line of the rubric came to. `withheld`: something that it needs is not right. `needs_review`: a person
+    should look, because points may be missing that were earned, or the other way round."""
+
+    name: str
+    kind: Kind
+    points: float
+    earned: float
+    outcome: ItemOutcome
+    why: str
+    withheld: bool = False
+    needs_review: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known about a case or a part, whatever it is worth."""
+
+    outcome: ItemOutcome
+    why: str = ""
+    share: float = 0.0
+    doubtful: bool = False
+
+
+def score(verdict: Verdict, rubric: Rubric) -> tuple[ItemResult, ...]:
+    """Every item of the rubric, in its order."""
+    scene = Scene(verdict, rubric)
+    return tuple(scene.result(item) for item in rubric.items)
+
+
+def total(amounts: list[float]) -> float:
+    """A sum that does not depend on its order, rounded as single amounts are."""
+    return round(math.fsum(amounts), _DIGITS)
+
+
+@dataclass
+class Scene:
+    """One verdict, asked about cases and parts by name."""
+
+    verdict: Verdict
+    rubric: Rubric
+    _known: dict[tuple[Kind, str], Seen] = field(default_factory=dict)
+
+    def result(self, item: RubricItem) -> ItemResult:
+        seen = self.seen(item.kind, item.name)
+        missing = self._missing(item)
+        share, why = self._share(item, seen)
+        if missing and share:
+            share, why = 0.0, f"withheld: it needs {missing}, which is not right yet"
+        return ItemResult(
+            name=item.name,
+            kind=item.kind,
+            points=item.points,
+            earned=min(item.points, round(item.points * share, _DIGITS)),
+            outcome=seen.outcome,
+            why=why,
+            withheld=bool(missing) and seen.outcome in RIGHT,
+            needs_review=seen.doubtful and item.points > 0,
+        )
+
+    def seen(self, kind: Kind, name: str) -> Seen:
+        key = kind, name
+        if key not in self._known:
+            self._known[key] = self._case(name) if kind == CASE else self._part(name)
+        return self._known[key]
+
+    def _missing(self, item: RubricItem) -> str:
+        """The first of what an item needs that is not right, or needs something itself that is not."""
+        for name in item.needs:
+            for kind, other in self.rubric.named(name, but=item.key):
+                needed = self.rubric.item(kind, other)
+                if self.seen(kind, other).outcome not in RIGHT or (needed is not None and self._missing(needed)):
+                    return name
+        return ""
+
+    def _share(self, item: RubricItem, seen: Seen) -> tuple[float, str]:
+        """How much of its points an item earns by itself. A part that is right once provided code is put back is right;
+        a case, which is the whole, earns what the course has decided."""
+        partly = seen.share if item.partial else 0.0
+        if seen.outcome == AGREES:
+            return 1.0, seen.why
+        if seen.outcome == PROVIDED_CHANGED:
+            return (max(self.rubric.provided_changed, partly) if item.kind == CASE else 1.0), seen.why
+        if seen.outcome == DIFFERS and partly:
+            return partly, f"in part: {partly:.0%} of its recorded values agree; {seen.why}"
+        return 0.0, seen.why
+
+    # --- cases ------------------------------------------------------------------------------------------------------
+
+    def _case(self, name: str) -> Seen:
+        case = next((item for item in self.verdict.cases if item.name == name), None)
+        if case is None:
+            return Seen(NOT_JUDGED, "not judged: it was not run", doubtful=True)
+        if case.outcome == AGREES:
+            return Seen(AGREES, words.case_sentence(case) or "agrees with the gold")
+        if case.outcome == PROVIDED_CHANGED:
+            return Seen(PROVIDED_CHANGED, self._put_back(), share=_agreeing(case), doubtful=True)
+        if case.outcome == COULD_NOT_RUN:
+            ran = "" if case.kind == "stub" else "could not run: "
+            why = f"not judged: {ran}{words.case_sentence(case)}"
+            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        return Seen(DIFFERS, words.case_sentence(case) or "differs", share=_agreeing(case))
+
+    def _put_back(self) -> str:
+        changed = ", ".join(self.verdict.provided)
+        return f"right once the provided code is put back{f' ({changed} was changed)' if changed else ''}"
+
+    # --- parts ------------------------------------------------------------------------------------------------------
+
+    def _part(self, name: str) -> Seen:
+        part = next((item for item in self.verdict.parts if item.name == name), None)
+        showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
+        right = next((case for case in showing if case.outcome == AGREES), None)
+        if part is not None:
+            return self._judged(part, right)
+        if right is not None:
+            return Seen(AGREES, f"right in {right.name}")
+        if any(case.outcome == PROVIDED_CHANGED for case in showing):
+            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
+        return self._unseen(showing)
+
+    def _judged(self, part: PartVerdict, right: CaseVerdict | None) -> Seen:
+        where = words.part_sentence(part)
+        if part.outcome == AGREES:
+            return Seen(AGREES, f"right{f', {where}' if where else ''}")
+        if part.outcome == PROVIDED_CHANGED:
+            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
+        if part.outcome == DIFFERS:
+            return Seen(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
+        case = self._most_telling(part)
+        reason = f": {words.case_sentence(case)}" if case else ""
+        also = f"; it is right in {right.name}" if right else ""
+        clear = case is not None and case.kind in _CLEAR and right is None
+        return Seen(COULD_NOT_RUN, f"not judged: could not run {where}{reason}{also}", doubtful=not clear)
+
+    def _unseen(self, showing: list[CaseVerdict]) -> Seen:
+        """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
+        cases = showing or list(self.verdict.cases)
+        if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
+            case = min(cases, key=self._width)
+            why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
+            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        first = self.verdict.first_divergence
+        if first and any(case.outcome == DIFFERS for case in cases):
+            return Seen(NOT_JUDGED, f"not judged: {first} goes wrong first, and nothing shows this part by itself")
+        return Seen(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
+
+    def _most_telling(self, part: PartVerdict) -> CaseVerdict | None:
+        """Of the cases that could not run and go through a part, the one that goes through the fewest others."""
+        found = [item for item in self.verdict.cases if item.outcome == COULD_NOT_RUN]
+        shows = [item for item in found if part.name in self.rubric.shown.get(item.name, ())]
+        blamed = [item for item in found if item.name == part.where]
+        return min(shows or blamed, key=self._width, default=None)
+
+    def _width(self, case: CaseVerdict) -> int:
+        return len(self.rubric.shown.get(case.name, ()))
+
+
+def _agreeing(case: CaseVerdict) -> float:
+    """The share of a case's recorded values that agree, where values are what is wrong with it."""
+    if case.kind != "values" or not case.leaves:
+        return 0.0
+    return sum(leaf.agrees for leaf in case.leaves) / len(case.leaves)

@@ -1,0 +1,77 @@
+"""Text that comes from a submission, made fit to be shown: in one line, visible, of bearable length, without the
+grader's paths; and whole verdicts of which the same is true, without gold's values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from goldsmith.checking import Verdict
+
+LONGEST = 400
+_MOST_NOTES = 20
+_QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
+_BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
+
+
+@dataclass(frozen=True)
+class Veil:
+    """What students are not to see: where the grader has its files, as `paths`, and the lines of `files` that are
+    private, such as a recipe beside the solution."""
+
+    paths: Sequence[str] = ()
+    files: Sequence[str] = ()
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """In one line, with escapes for what cannot be seen (control characters, marks of direction, broken bytes), and cut
+    where it gets absurd."""
+    line = " ".join(text[: 8 * longest].split())
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def without_paths(text: str, paths: Sequence[str] = ()) -> str:
+    """Absolute paths shortened to what their author knows them by; `paths` are known to be the grader's."""
+    for path in sorted(filter(None, (path.rstrip("/") for path in paths)), key=len, reverse=True):
+        text = text.replace(f"{path}/", "…/").replace(path, "…")
+    text = _QUOTED.sub(r"\1…/\2\1", text)
+    return _BARE.sub(lambda found: f"…/{found[0].rpartition('/')[2]}", text)
+
+
+def veiled(verdict: Verdict, veil: Veil) -> Verdict:
+    """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
+    plain = _shown(msgspec.to_builtins(verdict), veil)
+    plain["notes"] = plain["notes"][:_MOST_NOTES]
+    for case in plain["cases"]:
+        case["notes"] = case["notes"][:_MOST_NOTES]
+        for name in ("leaves", "natural"):
+            case[name] = [_without_gold(leaf) for leaf in case[name]]
+        if case["failure"]:
+            for frame in case["failure"]["frames"]:
+                frame["text"] = "" if frame["file"].rpartition("/")[2] in veil.files else frame["text"]
+    return msgspec.convert(plain, Verdict)
+
+
+def _shown(value: Any, veil: Veil) -> Any:
+    if isinstance(value, str):
+        return clean(without_paths(value[: 8 * LONGEST], veil.paths))
+    if isinstance(value, dict):
+        return {key: _shown(item, veil) for key, item in value.items()}
+    return [_shown(item, veil) for item in value] if isinstance(value, list | tuple) else value
+
+
+_GOLDS = {"gold": None, "gold_rms": None, "atol_alone": None, "rtol_alone": None, "ulps": None, "cosine": None}
+
+
+def _without_gold(leaf: dict[str, Any]) -> dict[str, Any]:
+    return {**leaf, **_GOLDS, "largest_gap": 0.0, "rms_gap": 0.0}

@@ -1,0 +1,156 @@
+"""Grades on a terminal: a live table while a class is graded, then all of it, the line that counts last."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED
+from goldsmith.grading.feedback import OUTCOMES, number
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
+from goldsmith.grading.texts import clean
+from goldsmith.report.machine import report
+
+_COLOURS: dict[str, str] = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
+_HEADINGS = ("submission", "outcome", "score", "first to go wrong", "")
+_WIDEST = 36
+_CLUSTERS = 8
+_FEW = 2
+
+
+def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
+    """Every submission, then the class."""
+    for line in _grade_lines(grades):
+        _line(console, line)
+    for title, tallies in (("case", overview.cases), ("part", overview.parts)):
+        if tallies:
+            headings, rows = tally_rows(tallies)
+            _line(console)
+            for line in _aligned((title, *headings), rows, numbers=True):
+                _line(console, line)
+    shared = [item for item in overview.clusters if len(item.names) > 1]
+    if shared:
+        _line(console)
+        _line(console, Text("Who shares a mistake", "bold"))
+    for item in shared[:_CLUSTERS]:
+        _line(console, Text(f"  {len(item.names):>3}  {item.description}"))
+        _line(console, Text(f"       {named(item.names)}", "dim"))
+    if overview.review:
+        _line(console)
+        _line(console, Text("For a person to look at: ", "bold"), named(overview.review))
+    for note in overview.notes:
+        _line(console)
+        _line(console, Text(f"Note: {note}.", "yellow"))
+    _line(console)
+    _line(console, Text(summary_line(overview), "bold"))
+
+
+def grade_row(grade: Grade) -> tuple[str, ...]:
+    """A submission in the table: name, outcome, score, the first part that goes wrong, and what else is to be said."""
+    where = grade.first_part or (grade.reason if grade.outcome == COULD_NOT_RUN else ", ".join(grade.provided))
+    count = len(grade.review)
+    marks = [f"look at {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
+    if grade.similarity:
+        part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
+        marks.append(f"{share:.0%} of {part} as in the solution")
+    marks += [f"stand-ins: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
+    score = f"{number(grade.score)}/{number(grade.points)}"
+    return (_short(grade.name), OUTCOMES[grade.outcome], score, _short(where), "; ".join(marks))
+
+
+def grades_report(grades: Sequence[Grade], overview: Overview | None, ok: bool) -> str:
+    """For machines: every field of every grade, and the class."""
+    return report("grade", ok, "submissions", [grade.plain() for grade in grades], overview=overview)
+
+
+@dataclass
+class GradingProgress:
+    """Whom to tell while a class is graded: `started` and `finished` for each, `tick` as often as one likes."""
+
+    console: Console
+    total: int
+    _running: dict[str, float] = field(default_factory=dict)
+    _done: list[Grade] = field(default_factory=list)
+    _live: Live | None = None
+
+    def started(self, name: str) -> None:
+        self._running[clean(name)] = time.monotonic()
+        self.tick()
+
+    def finished(self, grade: Grade, name: str = "") -> None:
+        """`name` is what it was started as, if that is not the grade's own."""
+        self._running.pop(clean(name or grade.name), None)
+        self._done.append(grade)
+        if self._live is None:
+            self.console.print(_plain(grade, len(self._done), self.total), highlight=False, soft_wrap=True)
+        self.tick()
+
+    def tick(self) -> None:
+        if self._live is not None:
+            self._live.update(self.picture())
+
+    def picture(self) -> Group:
+        """The last that are finished, as many as fit, those that run, and the count."""
+        now = time.monotonic()
+        running = [Text(f"{name}  {now - since:.0f} s", "dim") for name, since in self._running.items()]
+        room = max(1, self.console.height - len(running[:8]) - 3)
+        last = self._done[-room:]
+        lines = [*_grade_lines(last), *running[:8], Text(f"{len(self._done)} of {self.total} graded", "bold")]
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(*lines)
+
+
+@contextlib.contextmanager
+def grading_progress(console: Console, total: int) -> Iterator[GradingProgress]:
+    """A live table on a terminal; elsewhere a line for each submission as it is finished."""
+    progress = GradingProgress(console, total)
+    if not console.is_terminal:
+        yield progress
+        return
+    with Live(progress.picture(), console=console, refresh_per_second=4, transient=True) as live:
+        progress._live = live
+        yield progress
+
+
+def _plain(grade: Grade, done: int, total: int) -> Text:
+    name, outcome, score, where, more = grade_row(grade)
+    return Text(f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item))
+
+
+def _short(text: str) -> str:
+    return text if cell_len(text) <= _WIDEST else f"{set_cell_size(text, _WIDEST - 1).rstrip()}…"
+
+
+def _grade_lines(grades: Sequence[Grade]) -> list[Text]:
+    colours = [_COLOURS.get(item.outcome, "") for item in grades]
+    return _aligned(_HEADINGS, [grade_row(item) for item in grades], colours)
+
+
+def _aligned(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = (), *, numbers: bool = False
+) -> list[Text]:
+    """Lines in columns: the second has a colour of its own; with `numbers`, all but the first stand to the right."""
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
+    lines = []
+    for row, colour in zip((headings, *rows), ("", *colours, *[""] * len(rows)), strict=False):
+        line = Text(style="dim" if row is headings else "")
+        for column, (text, width) in enumerate(zip(row, widths, strict=True)):
+            gap = " " * (width - cell_len(text))
+            line.append(gap + text if numbers and column else text + gap, colour if column == 1 else "")
+            line.append("   ")
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _line(console: Console, *parts: Text | str) -> None:
+    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)

@@ -1,0 +1,310 @@
+"""The files that grading leaves: whatever a submission is called, prints or raises, they stay what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from goldsmith.course.config import ItemConfig
+from goldsmith.grading import (
+    Grade,
+    Veil,
+    clean,
+    feedback_markdown,
+    file_names,
+    grade,
+    grades_csv,
+    gradescope_json,
+    junit_xml,
+    overview_markdown,
+    overview_of,
+    submission_json,
+    veiled,
+    write_class,
+    write_submission,
+)
+from grading import CASES, SECRET, case, failed, part, rubric, texts, verdict, wrong_at
+
+HOSTILE = (
+    "</pre>\n\n# Full marks\n\n| a | b |\n<img src=x onerror=alert(1)> [x](http://evil.example) ```\n@staff \x1b[2J"
+)
+
+
+def hostile_verdict(text: str = HOSTILE, name: str = "ada") -> Any:
+    frame = {"file": text, "function": text, "text": text}
+    return verdict(
+        case("whole", "could-not-run", **failed("raised", text, **frame)),
+        case("norm", "differs", notes=(text,), reason=text, kind="second-run"),
+        case("loss"),
+        case("steps", "provided-changed"),
+        name=name,
+        provided=(text,),
+        notes=(text,),
+    )
+
+
+# --- feedback -------------------------------------------------------------------------------------------------------
+
+
+def test_feedback_has_the_score_first_then_the_next_step() -> None:
+    found = wrong_at("norm1", "Norm")
+    lines = feedback_markdown(grade(found, rubric()), found).splitlines()
+    assert lines[0] == "## hw1: 3 of 4 points"
+    assert "| whole | 0 of 1 | differs |  |" in lines
+    assert any(line.startswith("**Next step.** Look at norm1 (Norm) first") for line in lines)
+    assert "### hw1: differs" in lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("stub", "Go on with what is not written yet"),
+        ("import", "not the same as wrong"),
+        ("device", "Let whoever runs it choose the device"),
+        ("timeout", "a loop that never ends"),
+    ],
+)
+def test_the_next_step_fits_what_happened(kind: str, words: str) -> None:
+    found = verdict(case("whole", "could-not-run", **failed(kind, "it is so")))
+    assert words in feedback_markdown(grade(found, rubric()), found)
+
+
+def test_feedback_says_what_is_withheld_what_a_person_looks_at_and_which_packages_stood_in() -> None:
+    some = rubric(parts={"Norm": 1.0, "Head": ItemConfig(1.0, ("Norm",)), "loss": 1.0})
+    found = verdict(case("whole", "differs"), parts=(part("Norm", "differs"), part("Head")))
+    text = feedback_markdown(grade(found, some, stand_ins=["wandb"]), found)
+    for words in ("withheld: it needs Norm", "Marked for a person to look at: loss", "took their place: wandb"):
+        assert words in text
+
+
+def everything(found: Any, **more: Any) -> dict[str, str]:
+    graded = grade(found, rubric(), **more)
+    text = feedback_markdown(graded, found, more.get("veil"))
+    return {
+        "markdown": text,
+        "json": submission_json(graded).decode(),
+        "gradescope": gradescope_json(graded, text).decode(),
+        "csv": grades_csv([graded], rubric()),
+        "junit": junit_xml("hw1", [graded]),
+        "overview": overview_markdown(overview_of("hw1", [graded])),
+    }
+
+
+def test_no_file_holds_a_value_of_golds() -> None:
+    for name, text in everything(wrong_at("norm1", "Norm")).items():
+        assert "123.4" not in text, name
+
+
+def test_no_file_holds_a_path_of_the_graders() -> None:
+    raised = (
+        "can't open '/home/prof x/course/a b.txt', see /tmp/goldsmith-77/work/model.py:3 or file:///srv/gold/out.pt"
+    )
+    found = verdict(case("whole", "could-not-run", **failed("raised", raised, file="/tmp/goldsmith-77/work/model.py")))
+    for name, text in everything(found, veil=Veil(paths=("/home/prof x/course",))).items():
+        for words in ("prof", "goldsmith-77", "/srv", "/tmp"):
+            assert words not in text, (name, words)
+    assert "model.py:3" in everything(found)["markdown"]
+
+
+def test_paths_nobody_has_told_of_are_shortened_too() -> None:
+    found = verdict(case("whole", "could-not-run", **failed("raised", "cannot open '/home/prof x/a b.txt' (1/2/3)")))
+    assert "cannot open '…/a b.txt' (1/2/3)" in everything(found)["markdown"]
+
+
+def test_a_veiled_verdict_knows_nothing_of_golds_values() -> None:
+    assert str(SECRET) in repr(wrong_at("norm1", "Norm"))
+    assert str(SECRET) not in repr(veiled(wrong_at("norm1", "Norm"), Veil()))
+
+
+def test_lines_of_private_files_are_not_shown() -> None:
+    line = {"file": "generate_fixtures.py", "text": "expected = 3 * secret"}
+    found = verdict(case("whole", "could-not-run", **failed("call", "TypeError: no", **line)))
+    assert "secret" in everything(found)["markdown"]
+    text = everything(found, veil=Veil(files=("generate_fixtures.py",)))["markdown"]
+    assert "secret" not in text
+    assert "generate_fixtures.py:3 in forward" in text
+
+
+def test_similarity_and_sandbox_are_for_staff_only() -> None:
+    files = everything(wrong_at("norm1", "Norm"), similarity={"Norm": 0.987}, sandbox="landlock")
+    assert "Norm 0.99" in files["csv"]
+    for name in ("markdown", "json", "gradescope", "junit"):
+        assert "0.98" not in files[name], name
+        assert "landlock" not in files[name], name
+
+
+def tokens(text: str) -> list[Any]:
+    found = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+    return [inner for token in found for inner in (token, *(token.children or ()))]
+
+
+def test_nothing_a_submission_says_becomes_markup() -> None:
+    text = feedback_markdown(grade(hostile_verdict(), rubric()), hostile_verdict())
+    kinds = [token.type for token in tokens(text)]
+    assert not {"html_block", "html_inline", "link_open", "image"}.intersection(kinds)
+    assert kinds.count("heading_open") == 2
+    assert "\x1b" not in text
+
+
+@given(texts)
+def test_feedback_keeps_its_form_whatever_was_raised(text: str) -> None:
+    found = hostile_verdict(text)
+    written = feedback_markdown(grade(found, rubric()), found)
+    assert written.encode().decode() == written
+    headings = [token for token in tokens(written) if token.type == "heading_open"]
+    assert [token.tag for token in headings] == ["h2", "h3"]
+    table = [token.content for token in tokens(written) if token.type == "inline" and token.level == 4]
+    assert len(table) == 4 * (1 + 4) + 3 * (1 + 4)
+    assert [table[row * 4] for row in range(1, 5)] == list(CASES), "no cell has slipped"
+    assert table[4 * 4 + 3].endswith("was changed)") == bool(clean(text))
+    assert all(char.isprintable() or char == "\n" for char in written)
+
+
+def test_absurd_lengths_are_cut() -> None:
+    found = hostile_verdict("x" * 10_000_000)
+    assert all(len(text) < 20_000 for text in everything(found).values())
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@given(texts, texts)
+def test_csv_reads_back_cell_by_cell_and_no_cell_is_a_formula(name: str, message: str) -> None:
+    some = rubric(cases={"whole": 2.0, "norm": 0.5})
+    graded = grade(hostile_verdict(message), some, name=name or "-", stand_ins=[message], similarity={message: 0.5})
+    head, row = csv.reader(io.StringIO(grades_csv([graded], some)))
+    assert len(head) == len(row)
+    cells = dict(zip(head, row, strict=True))
+    assert cells["name"].removeprefix("'") == graded.name.removeprefix("'")
+    assert (cells["score"], cells["points"], cells["case:whole"], cells["case:norm"]) == ("0", "2.5", "0", "0")
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝")) for cell in row)
+
+
+def test_csv_says_what_was_not_judged_beside_the_points() -> None:
+    some = rubric(cases={"whole": 1.0}, parts={"Norm": 1.0, "Head": ItemConfig(1.0, ("Norm",)), "loss": 1.0})
+    stuck = case("whole", "could-not-run")
+    found = verdict(stuck, case("norm", "differs"), parts=(part("Norm", "differs"), part("Head")))
+    (row,) = csv.DictReader(io.StringIO(grades_csv([grade(found, some)], some)))
+    assert (row["not_judged"], row["withheld"], row["review"]) == ("whole; loss", "Head", "whole; loss")
+    assert [row[key] for key in ("case:whole", "part:Norm", "part:Head", "part:loss")] == ["0"] * 4
+
+
+@given(texts, texts)
+def test_junit_reads_back_with_right_counts(name: str, message: str) -> None:
+    graded = grade(hostile_verdict(message), rubric(), name=name or "-")
+    root = ElementTree.fromstring(junit_xml("hw1", [graded]))
+    (suite,) = root
+    assert suite.get("name") == graded.name
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "2",
+        "errors": "1",
+        "skipped": "0",
+    }
+    (error,) = root.iter("error")
+    assert error.get("message") == graded.items[0].why
+
+
+def test_junit_tells_failure_error_and_skipped_apart() -> None:
+    some = rubric(parts={"Norm": 1.0, "Head": ItemConfig(1.0, ("Norm",)), "loss": 1.0})
+    found = verdict(
+        case("whole", "provided-changed"),
+        case("norm", "could-not-run"),
+        parts=(part("Norm", "differs"), part("Head"), part("loss", "provided-changed")),
+    )
+    root = ElementTree.fromstring(junit_xml("hw1", [grade(found, some)]))
+    told = {test.get("name"): [(child.tag, child.get("type")) for child in test] for test in root.iter("testcase")}
+    assert told == {
+        "part Norm": [("failure", "differs")],
+        "part Head": [("skipped", "withheld")],
+        "part loss": [],
+        "case whole": [("failure", "provided-changed")],
+        "case norm": [("error", "could-not-run")],
+    }
+
+
+@given(texts, texts)
+def test_a_grade_reads_back_as_it_was(name: str, message: str) -> None:
+    graded = grade(hostile_verdict(message), rubric(), name=name, similarity={message: 0.5}, sandbox=message)
+    assert msgspec.json.decode(msgspec.json.encode(graded), type=Grade) == graded
+    plain = json.loads(submission_json(graded))
+    assert (plain["name"], plain["outcome"], len(plain["items"]), len(plain["cases"])) == (graded.name, "differs", 4, 4)
+
+
+def test_gradescope_gets_what_it_documents() -> None:
+    some = rubric(cases={"whole": 2.0, "norm": 1.0}, parts={"Head": ItemConfig(3.0, ("Norm",))})
+    found = verdict(case("whole", "could-not-run"), case("norm"), parts=(part("Head"), part("Norm", "differs")))
+    body = json.loads(gradescope_json(grade(found, some), "text", "after_published"))
+    assert (body["score"], body["output"], body["output_format"]) == (1, "text", "md")
+    assert body["stdout_visibility"] == "hidden"
+    told = [(test["name"], test["score"], test["max_score"], test["status"]) for test in body["tests"]]
+    assert told == [
+        ("case whole (not judged)", 0, 2, "failed"),
+        ("case norm", 1, 1, "passed"),
+        ("part Head", 0, 3, "failed"),
+    ]
+    assert {test["visibility"] for test in body["tests"]} == {"after_published"}
+    assert body["tests"][2]["output"] == "agrees: withheld: it needs Norm, which is not right yet"
+
+
+# --- names and writing ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(texts, max_size=6))
+def test_file_names_are_nobody_elses_and_no_path(names: list[str]) -> None:
+    found = file_names(names)
+    assert len({name.casefold() for name in found}) == len(names)
+    for name in found:
+        assert re.fullmatch(r"[^\W_][\w.-]*", name) or name.startswith("_"), name
+        assert len(name.encode()) <= 120
+    assert file_names(names) == found
+
+
+def test_file_names_stay_readable_and_tell_people_apart() -> None:
+    assert file_names(["ada", "Müller_12", "../../etc/passwd", "con", ""]) == [
+        "ada",
+        "Müller_12",
+        "etc-passwd",
+        "submission-con",
+        "submission",
+    ]
+    one, two, three = file_names(["Ada", "ada", "ada"])
+    assert re.fullmatch(r"Ada-[0-9a-f]{8}", one)
+    assert re.fullmatch(r"ada-[0-9a-f]{8}", two)
+    assert three == f"{two}-2"
+
+
+def test_all_files_are_written_inside_the_folder(tmp_path: Path) -> None:
+    names = ["../../escape", "/etc/passwd", "ada\n=1", "x" * 5000, "\udcff"]
+    verdicts = [hostile_verdict(name=name) for name in names]
+    grades = [grade(item, rubric()) for item in verdicts]
+    folder = tmp_path / "deep" / "results"
+    written = [
+        path
+        for stem, graded, found in zip(file_names(names), grades, verdicts, strict=True)
+        for path in write_submission(folder, stem, graded, feedback_markdown(graded, found))
+    ]
+    written += write_class(folder, grades, rubric(), overview_of("hw1", grades))
+    assert len(set(written)) == 3 * 5 + 3
+    there = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == set(written)
+    assert sorted(path.name for path in folder.glob("*.*")) == ["grades.csv", "junit.xml", "overview.md"]
+    assert len(list(csv.DictReader((folder / "grades.csv").open(newline="")))) == 5
+
+
+@given(texts)
+def test_cleaned_text_is_one_printable_line(text: str) -> None:
+    assert clean(text).isprintable()
+    assert clean(clean(text)) == clean(text)
+    assert clean(CASES[0]) == CASES[0]
