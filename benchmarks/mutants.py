@@ -65,7 +65,7 @@ def scores(measured: list[Rigor]) -> Iterator[str]:
     yield "|---|---:|---:|---:|"
     for item in measured:
         counted = [found for found in item.findings if found.counts]
-        shares = [
+        shares: list[list[bool | None]] = [
             [found.caught for found in counted],
             [found.beside.tests for found in counted],
             [found.beside.plain for found in counted],

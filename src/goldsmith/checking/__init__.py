@@ -5,7 +5,7 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 
 from goldsmith.checking.check import Checking, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import shown_path
-from goldsmith.checking.running import GIVEN, RUNS, Replayed, Stage
+from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -27,6 +27,7 @@ __all__ = [
     "RUNS",
     "CaseVerdict",
     "Checking",
+    "Confined",
     "ModuleVerdict",
     "PartVerdict",
     "Replayed",

@@ -15,7 +15,7 @@ from goldsmith.checking.blame import localise
 from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import Provided
-from goldsmith.checking.running import RUNS, Replayed, Stage, recipe_placements
+from goldsmith.checking.running import RUNS, Confined, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -38,7 +38,7 @@ from goldsmith.workspace import make_workspaces
 @dataclass(frozen=True)
 class Request:
     """What to check and how. `each` is how long one case may take; `adapter` another file than the course's own; a
-    `warm` process may be shared by many checks."""
+    `warm` process may be shared by many checks. What is `confined` cannot reach anything but what it is given."""
 
     options: Options
     each: float
@@ -47,6 +47,7 @@ class Request:
     allow_stale: bool = False
     watcher: Watcher = field(default_factory=Watcher)
     warm: Warm | None = None
+    confined: Confined | None = None
 
 
 def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bool) -> Gold:
@@ -94,6 +95,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(names),
         layout=layout,
+        stand_ins=tuple(sorted(stage.stood_in)),
         notes=submission.notes,
         seconds=time.monotonic() - started,
     )
@@ -148,6 +150,8 @@ class Checking:
                 self.request.each,
                 self.request.watcher,
                 self.warm,
+                confined=self.request.confined,
+                stand_ins=self.assignment.course.config.stand_ins,
             )
 
     def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:

@@ -21,6 +21,7 @@ from goldsmith.generation import Options, make_job
 from goldsmith.gold import GoldCase, mapped, write_payload
 from goldsmith.recording import (
     ATTEMPT_SUFFIX,
+    NOT_CONFINED,
     TRACE,
     Attempt,
     Ending,
@@ -37,6 +38,7 @@ from goldsmith.recording import (
     read_leaving,
     run_side_by_side,
 )
+from goldsmith.sandbox import Confinement, Level
 from goldsmith.workspace import Workspace
 
 RUNS: tuple[RunName, ...] = ("once", "again", "float64")
@@ -68,6 +70,14 @@ class Replayed:
         return {path: found[path] for path in dict.fromkeys([*attempt.paths, *found]) if path in found}
 
 
+@dataclass(frozen=True)
+class Confined:
+    """How submissions are locked in: what this machine can do, and what every one of them is left with."""
+
+    level: Level
+    confinement: Confinement
+
+
 @dataclass
 class Stage:
     """A workspace with a submission in it, in which its cases can be run as often as need be."""
@@ -81,6 +91,9 @@ class Stage:
     watcher: Watcher
     warm: Warm
     limits: Limits = field(default_factory=Limits)
+    confined: Confined | None = None
+    stand_ins: tuple[str, ...] = ()
+    stood_in: set[str] = field(default_factory=set)
     given: Path | None = None
     peak: int = 0
     packages: set[str] = field(default_factory=set)
@@ -120,12 +133,14 @@ class Stage:
             if ending.result is not None:
                 self.peak = max(self.peak, ending.result.peak)
                 self.packages |= set(ending.result.packages)
+                self.stood_in |= set(ending.result.stand_ins) & set(self.stand_ins)
         return {name: found[name] for name in cases}
 
     def isolate(self, items: Sequence[Isolated], layout: str = "") -> dict[int, Replayed]:
         """Modules run alone on gold's inputs, by number."""
         kept = self._kept(list(dict.fromkeys(item.case for item in items)))
-        together = [tuple(items)] if self.options.device == "cpu" else [(item,) for item in items]
+        alone = self.options.device != "cpu" or self.confined is not None
+        together = [(item,) for item in items] if alone else [tuple(items)]
         found = {}
         for some in together:
             job = self._job("isolate", kept=kept, isolated=some, layout=layout)
@@ -167,8 +182,22 @@ class Stage:
             scratch=str(scratch),
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,
+            stand_ins=self.stand_ins,
+            **(self._walls(scratch, fields) if self.confined else {}),
             **fields,
         )
+
+    def _walls(self, scratch: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """One launch may read its own workspace and what it is given, and write into the workspace and its scratch."""
+        assert self.confined is not None
+        given = [*(item.file for item in fields["kept"].values()), *(item.file for item in fields.get("isolated", ()))]
+        confinement = msgspec.structs.replace(
+            self.confined.confinement,
+            home=str(scratch / "home"),
+            readable=(*self.confined.confinement.readable, *given),
+            writable=(str(self.workspace.root), str(scratch)),
+        )
+        return {"confinement": confinement, "level": self.confined.level}
 
     def _kept(self, cases: Sequence[str]) -> dict[str, KeptCase]:
         """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
@@ -299,6 +328,8 @@ def _failure(ending: Ending, each: float) -> Failure | None:
         return Failure(kind="timeout", message=f"took longer than {each:g} s", case=ending.last_case)
     if ending.signal:
         return Failure(kind="killed", message=f"was killed by {ending.signal}", case=ending.last_case)
+    if ending.result is None and ending.code == NOT_CONFINED:
+        return Failure(kind="exit", message="its process could not be locked in, so nothing was run in it")
     if ending.result is None:
         message = f"ended its process early, with exit code {ending.code}"
         return Failure(kind="exit", message=message, case=ending.last_case)

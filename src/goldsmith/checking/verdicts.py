@@ -77,7 +77,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One implementation beside the gold of one assignment. `unjudged` are parts that students write and that nothing
-    is known about, `not_run` is the number of cases that were not asked for."""
+    is known about, `not_run` is the number of cases that were not asked for, `stand_ins` are packages that it imports
+    and that inert modules took the place of."""
 
     name: str
     assignment: str
@@ -90,6 +91,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     unjudged: tuple[str, ...] = ()
     not_run: int = 0
     layout: str = ""
+    stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import check, diff, doctor, generate, guard, init, inject, reset, rigor, status, test, verify
+from goldsmith.cli import check, diff, doctor, generate, grade, guard, init, inject, reset, rigor, status, test, verify
 
 app = typer.Typer(
     name="goldsmith",
@@ -27,6 +27,7 @@ app.command("diff")(diff.diff)
 app.command("check")(check.check)
 app.command("test")(test.try_tests)
 app.command("rigor")(rigor.rigor)
+app.command("grade")(grade.grade)
 app.command("inject")(inject.inject)
 app.command("reset")(reset.reset)
 app.command("guard")(guard.guard)

@@ -17,18 +17,31 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.errors import CannotConfine
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
-from goldsmith.recording import entry, imports, registry
+from goldsmith.recording import entry, imports, registry, stand_ins
 from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
 from goldsmith.recording.isolation import IsolatingSession
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.protocol import EVENTS, NO_RESULT, RESULT, Event, Failure, FailureKind, Job, Limits, Result
+from goldsmith.recording.protocol import (
+    EVENTS,
+    NO_RESULT,
+    NOT_CONFINED,
+    RESULT,
+    Event,
+    Failure,
+    FailureKind,
+    Job,
+    Limits,
+    Result,
+)
 from goldsmith.recording.reads import Reads
 from goldsmith.recording.replaying import ReplaySession
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 from goldsmith.recording.trials import TrialSession
+from goldsmith.sandbox import confine
 
 
 def run(job: Job) -> Result:
@@ -44,6 +57,7 @@ def _run(job: Job) -> Result:
     imports.install(Path(job.root), Path(job.folder), tolerant=Path(job.recipe) if replays else None)
     imports.announce_distribution(Path(job.folder), Path(job.scratch))
     imports.announce(Path(job.root), Path(job.folder))
+    stand_ins.install(job.stand_ins)
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
     session = _session(job)
@@ -173,6 +187,17 @@ def _announce(job: Job, event: Event) -> None:
         file.write(msgspec.json.encode(event) + b"\n")
 
 
+def _lock_in(job: Job) -> None:
+    """Before anything else: a thread would not be bound."""
+    if job.confinement is None:
+        return
+    try:
+        confine(job.confinement, job.level)
+    except CannotConfine as problem:
+        print(problem, file=sys.stderr, flush=True)
+        os._exit(NOT_CONFINED)
+
+
 def _run_tests(job: Job) -> int:
     """pytest in this process, as `python -m pytest` would run it in a fresh one."""
     import pytest
@@ -217,6 +242,7 @@ def _watch_parent(parent: int) -> None:
 def main(job_file: str, parent: int | None = None) -> None:
     """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+    _lock_in(job)
     _watch_parent(job.parent if parent is None else parent)
     _limit(job.limits)
     if job.task == "tests":
@@ -224,7 +250,9 @@ def main(job_file: str, parent: int | None = None) -> None:
     known = set(sys.modules)
     result = run(job)
     packages = _packages(set(sys.modules) - known, job.root)
-    result = msgspec.structs.replace(result, process=os.getpid(), peak=_peak(), packages=packages)
+    result = msgspec.structs.replace(
+        result, process=os.getpid(), peak=_peak(), packages=packages, stand_ins=tuple(stand_ins.used)
+    )
     partial = Path(job.scratch, RESULT + ".partial")
     try:
         partial.write_bytes(msgspec.json.encode(result))

@@ -1,4 +1,5 @@
-"""What on this machine bears on the bits a recipe produces: each fact with what it means."""
+"""What on this machine bears on the bits a recipe produces, and on locking in code that nobody trusts: each fact with
+what it means."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 def examine() -> list[Fact]:
     """Everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
-    return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk()]
+    return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk(), *_sandbox()]
 
 
 def _versions() -> Iterator[Fact]:
@@ -87,3 +88,43 @@ def _disk() -> Iterator[Fact]:
     yield Fact(
         "temporary-folder", outcome, f"{folder}, {free / 1e9:.1f} GB free", "private copies of the course go there"
     )
+
+
+def _sandbox() -> Iterator[Fact]:
+    """How well submissions can be locked in here. None of it bears on gold, so none is a warning."""
+    from goldsmith.sandbox import probe, user_namespaces, why_no_bubblewrap
+
+    level = probe()
+    refused = "; submissions are not graded here unless --allow-unsandboxed"
+    why = "; ".join(level.missing)
+    yield Fact(
+        "landlock",
+        "ok" if level.landlock else "note",
+        f"ABI {level.landlock}" if level.landlock else "none",
+        "a submission reaches no file but its own" if level.landlock else why + refused,
+    )
+    yield Fact(
+        "seccomp",
+        "ok" if level.seccomp else "note",
+        "works" if level.seccomp else "none",
+        "a submission has no network and no way to other processes" if level.seccomp else why + refused,
+    )
+    reason = why_no_bubblewrap()
+    yield Fact(
+        "bubblewrap",
+        "note" if reason else "ok",
+        reason or "works",
+        "an extra: without it, a submission sees names and sizes of files that it cannot read"
+        if reason
+        else "on top, where a process is started afresh: names and sizes of files are hidden, too",
+    )
+    possible = user_namespaces()
+    yield Fact(
+        "user-namespaces",
+        "ok" if possible else "note",
+        "allowed" if possible else "not allowed",
+        "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
+    )
+    if hasattr(os, "getuid") and not os.getuid():
+        meaning = "the kernel limits nobody's processes who is root: fork bombs are ended only once they are seen"
+        yield Fact("user", "note", "root", meaning)

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from goldsmith.gold import CaseFacts, Environment, WeightFacts
+from goldsmith.sandbox import Confinement, Level
 
 JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
 
@@ -29,8 +30,8 @@ FailureKind = Literal[
 GOLD = "gold"
 """Among the files a calibration leaves: what the trials are compared with."""
 NOTHING = "NothingToDisturb"
-NO_RESULT = 74
-"""The exit code of a child that finished but could not write its result."""
+NO_RESULT, NOT_CONFINED = 74, 75
+"""The exit codes of a child that finished but could not write its result, and of one that could not be locked in."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +89,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's."""
+    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
+    `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "isolate", "tests"] = "record"
     root: str
@@ -112,6 +114,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     limits: Limits = Limits()
+    confinement: Confinement | None = None
+    level: Level | None = None
+    stand_ins: tuple[str, ...] = ()
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -173,6 +178,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     failed_trials: tuple[TrialFailure, ...] = ()
     peak: int = 0
     packages: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -32,10 +32,10 @@ class Process(Protocol):
 
 class Warm:
     """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
-    may."""
+    may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's."""
 
-    def __init__(self, *, torch: bool) -> None:
-        self._torch = torch
+    def __init__(self, *, torch: bool, environment: dict[str, str] | None = None) -> None:
+        self._torch, self._environment = torch, environment
         self._server: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
 
@@ -84,7 +84,7 @@ class Warm:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=environment,
+                env=environment if self._environment is None else self._environment,
                 cwd="/",
                 start_new_session=True,
             )
@@ -108,8 +108,8 @@ class Warm:
 
 
 @contextlib.contextmanager
-def warm_process(*, torch: bool) -> Iterator[Warm]:
-    warm = Warm(torch=torch)
+def warm_process(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[Warm]:
+    warm = Warm(torch=torch, environment=environment)
     try:
         yield warm
     finally:

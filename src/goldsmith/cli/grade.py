@@ -1,0 +1,134 @@
+"""`goldsmith grade`: a whole class, locked in, in parallel, resumable."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    open_course,
+    shown_errors,
+)
+
+if TYPE_CHECKING:
+    from goldsmith.grading import Engine, Grade
+
+
+def grade(
+    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    submissions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SUBMISSION…", help="Folders, .zip, .tar or .py files, git revisions, folders of such."),
+    ] = None,
+    refs: Annotated[
+        list[str] | None, typer.Option("--refs", metavar="PATTERN", help="Every branch and tag that matches.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where to write; else private/grades/A."),
+    ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="New inputs and weights from a secret seed, so that leaked gold is worthless."),
+    ] = False,
+    engine: Annotated[str, typer.Option("--engine", metavar="local|dask", help="Where submissions run.")] = "local",
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; else one is started here.")
+    ] = "",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds for each case.")] = None,
+    memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For each process of a submission.")] = 6.0,
+    again: Annotated[bool, typer.Option("--again", help="Run all, also those known from an earlier run.")] = False,
+    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,
+    allow_unsandboxed: Annotated[
+        bool, typer.Option("--allow-unsandboxed", help="Run submissions although nothing keeps them in.")
+    ] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Check every submission, each locked in and in a private copy, score them by the assignment's rubric, and write
+    what people use: `grades.csv`, feedback for each student, Gradescope's `results.json`, JUnit XML, and an overview of
+    the class.
+
+    A submission sees its inputs and weights, never gold's outputs, solutions, other submissions, your environment or
+    the network. What is finished is kept: a second run, or one after Ctrl-C, only runs what is new.
+
+    - `goldsmith grade scratch-1 submissions/` everything in a folder
+
+    - `goldsmith grade scratch-1 --refs 'scratch-1-*'` every branch of that name
+
+    - `goldsmith grade scratch-1 ada.zip --fresh --json` one, on inputs that nobody has seen
+
+    Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade.
+    """
+    finished: list[Grade] = []
+    with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
+        from rich.console import Console
+
+        from goldsmith.generation import Options
+        from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, rubric_for
+        from goldsmith.report.grades import grades_report, grading_progress, show_grades
+        from goldsmith.sandbox import probe
+
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
+        if not 0.5 <= memory < 1e6:
+            raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
+        chosen = open_course(course).assignment(assignment)
+        config = chosen.course.config
+        count = jobs or len(os.sched_getaffinity(0))
+        items = collect(chosen, submissions or (), refs or ())
+        if not allow_unsandboxed:
+            probe().require()
+        told = Console(stderr=True, no_color=no_color or None)
+        with contextlib.ExitStack() as stack:
+            against = stack.enter_context(fresh_assignment(chosen, told.print)) if fresh else chosen
+            grader = Grader(
+                assignment=against,
+                rubric=rubric_for(against, allow_stale=allow_stale),
+                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+                each=timeout or config.case_timeout,
+                memory=memory,
+                keep=not again and not fresh,
+                sandboxed=not allow_unsandboxed,
+                allow_stale=allow_stale,
+            )
+            progress = stack.enter_context(grading_progress(told, len(items)))
+
+            def on_grade(made: Grade, kept: bool) -> None:
+                finished.append(made)
+                progress.finished(made)
+
+            folder = output or chosen.course.root / "private" / "grades" / chosen.name
+            result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count), on_grade))
+        if json:
+            print(grades_report(result.grades, result.overview, True))
+        else:
+            show_grades(Console(no_color=no_color or None), result.grades, result.overview)
+            where = chosen.course.relative(folder)
+            walls = next((item.sandbox for item in result.grades if item.sandbox), "nothing, for nothing ran")
+            print(f"Locked in by {walls}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/")
+    could_not = any(item.outcome == "could-not-run" for item in result.grades)
+    raise typer.Exit(1 if could_not else 0)
+
+
+def _engine(name: str, scheduler: str, jobs: int) -> Engine:
+    from goldsmith.grading import Dask, Local
+
+    if name == "local" and not scheduler:
+        return Local(jobs)
+    if name == "dask" or (name == "local" and scheduler):
+        return Dask(scheduler, jobs)
+    raise typer.BadParameter(f"--engine is {name!r}; there are local and dask")

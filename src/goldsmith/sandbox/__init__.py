@@ -1,0 +1,24 @@
+"""A process locks itself in before it runs code that nobody trusts: Landlock, seccomp, limits, bubblewrap if it works.
+
+At the bottom of the arrows: what runs inside is not known here, nor what gold is. Imports nothing heavy.
+"""
+
+from goldsmith.sandbox.bubblewrap import command as bubblewrap_command
+from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
+from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.levels import Level, probe, user_namespaces
+from goldsmith.sandbox.limits import clean_environment
+from goldsmith.sandbox.reach import accelerators, inherited_readable
+
+__all__ = [
+    "Confinement",
+    "Level",
+    "accelerators",
+    "bubblewrap_command",
+    "clean_environment",
+    "confine",
+    "inherited_readable",
+    "probe",
+    "user_namespaces",
+    "why_no_bubblewrap",
+]

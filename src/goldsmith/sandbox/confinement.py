@@ -1,0 +1,106 @@
+"""Locking this process in: all layers, in the order in which each still lets the next be put up."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator
+
+import msgspec
+
+from goldsmith.errors import CannotConfine
+from goldsmith.sandbox import landlock, limits, privileges, seccomp, workers
+from goldsmith.sandbox.kernel import machine
+from goldsmith.sandbox.levels import Level, probe
+from goldsmith.sandbox.reach import HARMLESS_DEVICES
+from goldsmith.sandbox.rules import rules
+
+
+class Confinement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is left with. `None` is no limit.
+
+    memory:       bytes of address space, for each process
+    file_size:    bytes, for each file
+    processes:    this many more, threads included, than the user has at that moment; no limit for root
+    cpu_seconds:  for each process
+    devices:      may be opened, written to and controlled, as a GPU must be; none by default
+    descriptors:  stay open, beside the standard streams
+    variables:    of the environment, stay, beside `limits.KEPT_VARIABLES`
+    """
+
+    home: str
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
+    variables: tuple[str, ...] = ()
+    memory: int | None = None
+    file_size: int | None = None
+    processes: int | None = None
+    open_files: int | None = None
+    cpu_seconds: int | None = None
+
+
+def confine(confinement: Confinement, level: Level | None = None) -> Level:
+    """Lock this process in, for good, with every wall that `level` (else: the probe) promises; answer which ones.
+
+    Raises `CannotConfine` if one of them cannot be put up: this process must then end. It gets a session of its own,
+    ends with its parent, and must not have started a thread. Its home is writable.
+    """
+    promised = probe() if level is None else level
+    with _layer("its home"):
+        limits.settle_in(confinement.home, confinement.variables)
+        with contextlib.suppress(ImportError):  # a Python without multiprocessing has none to keep working
+            workers.do_without_sockets()
+    with _layer("closing descriptors"):
+        limits.close_descriptors(confinement.descriptors)
+    if sys.platform == "linux" and machine():
+        _give_up_privileges()
+    with _layer("limits"):
+        limits.limit(
+            memory=confinement.memory,
+            file_size=confinement.file_size,
+            processes=confinement.processes,
+            open_files=confinement.open_files,
+            cpu_seconds=confinement.cpu_seconds,
+        )
+    if promised.landlock:
+        _landlock(confinement, promised.landlock)
+    if promised.seccomp:
+        with _layer("seccomp"):
+            seccomp.install(rules(os.getpid(), promised.landlock))
+    return Level(landlock=promised.landlock, seccomp=promised.seccomp, missing=promised.missing)
+
+
+def _give_up_privileges() -> None:
+    with _layer("a session of its own"):
+        privileges.own_session()
+    with _layer("ending with its parent"):
+        privileges.end_with_parent()
+    with _layer("no_new_privs"):
+        privileges.no_new_privileges()
+    with _layer("dropping capabilities"):
+        privileges.drop_capabilities()
+
+
+def _landlock(confinement: Confinement, abi: int) -> None:
+    with _layer("Landlock"):
+        threads = landlock.threads()
+        if threads != 1:
+            raise OSError(errno.EBUSY, f"it has {threads} threads, and only one of them would be bound")
+        landlock.restrict(
+            abi,
+            readable=confinement.readable,
+            writable=(confinement.home, *confinement.writable, *HARMLESS_DEVICES),
+            devices=confinement.devices,
+        )
+
+
+@contextlib.contextmanager
+def _layer(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise CannotConfine(name, getattr(error, "strerror", None) or str(error)) from error

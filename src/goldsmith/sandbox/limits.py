@@ -1,0 +1,130 @@
+"""What a process may use up: memory, files, processes, time; and what it is left of its parent's things."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+_STANDARD_STREAMS = 3
+_PRIVATE = 0o077
+_CPU_GRACE = 1
+"""Seconds between the signal that says that time is up and the one that cannot be caught."""
+_USER = "submission"
+
+KEPT_VARIABLES = (
+    "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8",
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "KMP_DUPLICATE_LIB_OK", "MKL_CBWR",
+    "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+)  # fmt: skip
+"""Variables that bear on how numbers come out or on how programs are found. All others may be secrets."""
+
+_FOLDERS = {
+    "HOME": "", "TMPDIR": "tmp", "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_RUNTIME_DIR": ".run",
+    "TORCH_HOME": ".cache/torch", "HF_HOME": ".cache/huggingface", "MPLCONFIGDIR": ".config/matplotlib",
+    "TORCHINDUCTOR_CACHE_DIR": ".cache/inductor", "TRITON_CACHE_DIR": ".cache/triton",
+}  # fmt: skip
+
+
+def clean_environment(
+    home: str, keep: Collection[str] = (), environment: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What is left of an environment, this process's own unless told: nothing private, every folder in `home`."""
+    before = os.environ if environment is None else environment
+    kept = {name: before[name] for name in (*KEPT_VARIABLES, *keep) if name in before}
+    folders = {name: str(Path(home, below)) for name, below in _FOLDERS.items()}
+    return {**kept, **folders, "USER": _USER, "LOGNAME": _USER}
+
+
+def settle_in(home: str, keep: Collection[str] = ()) -> None:
+    """Make `home` this process's home: its folders, its environment, where temporary files go."""
+    environment = clean_environment(home, keep)
+    for name in _FOLDERS:
+        Path(environment[name]).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    tempfile.tempdir = environment["TMPDIR"]
+    os.umask(_PRIVATE)
+
+
+def close_descriptors(keep: Collection[int] = ()) -> None:
+    """Close whatever this process has inherited, but for the standard streams and those to keep."""
+    for descriptor in _open_descriptors():
+        if descriptor >= _STANDARD_STREAMS and descriptor not in keep:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _open_descriptors() -> Iterable[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")]
+    except OSError:
+        return range(_STANDARD_STREAMS, os.sysconf("SC_OPEN_MAX"))
+
+
+def limit(
+    *,
+    memory: int | None = None,
+    file_size: int | None = None,
+    processes: int | None = None,
+    open_files: int | None = None,
+    cpu_seconds: int | None = None,
+) -> None:
+    """Limit this process for good, and each that it starts; `None` is no limit of its own.
+
+    `processes` are as many more as this user has now, threads included: the kernel counts by user, not by sandbox. It
+    does not count root's. No cores are written, no memory is locked, nothing gets priority.
+    """
+    import resource
+
+    wanted: dict[str, int | None] = {
+        "RLIMIT_CORE": 0,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_NICE": 0,
+        "RLIMIT_RTPRIO": 0,
+        "RLIMIT_FSIZE": file_size,
+        "RLIMIT_NOFILE": open_files,
+        "RLIMIT_CPU": cpu_seconds,
+        "RLIMIT_NPROC": None if processes is None else processes + _processes_of_this_user(),
+        "RLIMIT_AS": memory,
+    }
+    for name, most in wanted.items():
+        kind = getattr(resource, name, None)  # other systems have fewer of them
+        if kind is None or most is None:
+            continue
+        _, ceiling = resource.getrlimit(kind)
+        hard = most + _CPU_GRACE if name == "RLIMIT_CPU" else most
+        if ceiling != resource.RLIM_INFINITY:
+            hard = min(hard, ceiling)
+        resource.setrlimit(kind, (min(most, hard), hard))
+
+
+def _processes_of_this_user() -> int:
+    """How many processes and threads the kernel counts against this user's limit."""
+    user = os.getuid()
+    if not user:
+        return 0
+    count = 0
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdecimal():
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    if os.stat(f"/proc/{name}").st_uid == user:
+                        count += int(_read(f"/proc/{name}/stat").rpartition(b")")[2].split()[17])
+    return count
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,156 @@
+"""seccomp: which system calls a process may still make, compiled to the kernel's small filter language.
+
+What is forbidden is answered with an error, so that a library can do without; only calls in a foreign numbering, which
+no library makes, end the process. The rules themselves are in `rules.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from goldsmith.sandbox.kernel import machine, system_call
+from goldsmith.sandbox.syscalls import AUDIT_ARCHITECTURE, NEWEST, NUMBERS, X32, X86_64
+
+_SET_MODE_FILTER = 1
+_ALL_THREADS = 1  # SECCOMP_FILTER_FLAG_TSYNC
+
+_KILL_PROCESS = 0x80000000
+_ERRNO = 0x00050000
+_ALLOW = 0x7FFF0000
+
+_LOAD, _AND = 0x20, 0x54
+_EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45
+_RETURN = 0x06
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_ENOSYS = 38
+_WORD = 0xFFFFFFFF
+
+
+class Among(NamedTuple):
+    """Forbidden where an argument, as far as `mask` goes, is one of these."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = _WORD
+
+
+class NotAmong(NamedTuple):
+    """Forbidden where an argument, as far as `mask` goes, is none of these."""
+
+    argument: int
+    values: tuple[int, ...]
+    mask: int = _WORD
+
+
+class AnyBit(NamedTuple):
+    """Forbidden where an argument has any of these bits."""
+
+    argument: int
+    bits: int
+
+
+class Given(NamedTuple):
+    """Forbidden where an argument, a pointer, is not null."""
+
+    argument: int
+
+
+Condition = Among | NotAmong | AnyBit | Given
+
+
+class Rule(NamedTuple):
+    """One system call and the error it is answered with (0: it does nothing and says that all went well).
+
+    With conditions, only where one of them holds. Several rules for one call are tried in their order.
+    """
+
+    call: str
+    error: int
+    conditions: tuple[Condition, ...] = ()
+
+
+class _Step(NamedTuple):
+    """One instruction; jumps are relative: how many are skipped if so, and if not."""
+
+    code: int
+    value: int
+    if_so: int = 0
+    if_not: int = 0
+
+
+def install(rules: Sequence[Rule]) -> None:
+    """From here on, these rules hold for every thread of this process and for whatever it starts."""
+    name = machine()
+    content = compiled(rules, name)
+    program = ctypes.create_string_buffer(content, len(content))
+    header = struct.pack("=HxxxxxxQ", len(content) // 8, ctypes.addressof(program))
+    call = NUMBERS[name]["seccomp"]
+    failed_at = system_call(call, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(header, len(header)))
+    if failed_at:
+        raise OSError(0, f"thread {failed_at} could not be included")
+
+
+def compiled(rules: Sequence[Rule], name: str) -> bytes:
+    """The rules as a program for the kernel, on this kind of processor. Calls that it lacks are left out."""
+    return b"".join(struct.pack("=HBBI", code, so, no, value) for code, value, so, no in _program(rules, name))
+
+
+def _program(rules: Sequence[Rule], name: str) -> list[_Step]:
+    steps = [
+        _Step(_LOAD, _ARCHITECTURE_AT),
+        _Step(_EQUAL, AUDIT_ARCHITECTURE[name], if_so=1),
+        _Step(_RETURN, _KILL_PROCESS),
+        _Step(_LOAD, _NUMBER_AT),
+    ]
+    if name == X86_64:
+        steps += [_Step(_AT_LEAST, X32, if_not=1), _Step(_RETURN, _KILL_PROCESS)]
+    steps += [_Step(_AT_LEAST, NEWEST + 1, if_not=1), _Step(_RETURN, _ERRNO | _ENOSYS)]
+    for call, group in _by_call(rules).items():
+        number = NUMBERS[name].get(call)
+        if number is not None:
+            block = list(_block(group))
+            steps += [_Step(_EQUAL, number, if_not=len(block)), *block]
+    return [*steps, _Step(_RETURN, _ALLOW)]
+
+
+def _by_call(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    groups: dict[str, list[Rule]] = {}
+    for rule in rules:
+        groups.setdefault(rule.call, []).append(rule)
+    return groups
+
+
+def _block(rules: Iterable[Rule]) -> Iterator[_Step]:
+    """What happens once the call is known. It always ends with a return, so nothing after it sees what it loaded."""
+    for rule in rules:
+        forbidden = _Step(_RETURN, _ERRNO | rule.error)
+        for condition in rule.conditions:
+            yield from _tested(condition, forbidden)
+        if not rule.conditions:
+            yield forbidden
+            return
+    yield _Step(_RETURN, _ALLOW)
+
+
+def _tested(condition: Condition, forbidden: _Step) -> Iterator[_Step]:
+    low = _ARGUMENTS_AT + 8 * condition.argument
+    yield _Step(_LOAD, low)
+    match condition:
+        case Given():
+            yield _Step(_EQUAL, 0, if_not=2)
+            yield _Step(_LOAD, low + 4)
+            yield _Step(_EQUAL, 0, if_so=1)
+        case AnyBit(bits=bits):
+            yield _Step(_ANY_BIT, bits, if_not=1)
+        case Among(values=values, mask=mask):
+            yield _Step(_AND, mask)
+            for left, value in zip(reversed(range(len(values))), values, strict=True):
+                yield _Step(_EQUAL, value & _WORD, if_so=left, if_not=0 if left else 1)
+        case NotAmong(values=values, mask=mask):
+            yield _Step(_AND, mask)
+            for left, value in zip(reversed(range(len(values))), values, strict=True):
+                yield _Step(_EQUAL, value & _WORD, if_so=left + 1)
+    yield forbidden
