@@ -3,9 +3,9 @@
 Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
 """
 
-from goldsmith.checking.check import Checking, Request, check, open_adapter, open_gold
+from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import shown_path
-from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage
+from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage, given_file
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -29,6 +29,7 @@ __all__ = [
     "Checking",
     "Confined",
     "ModuleVerdict",
+    "Opened",
     "PartVerdict",
     "Replayed",
     "Request",
@@ -36,6 +37,7 @@ __all__ = [
     "Submission",
     "Verdict",
     "check",
+    "given_file",
     "open_adapter",
     "open_gold",
     "open_submission",

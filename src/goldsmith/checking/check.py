@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.checking.blame import localise
-from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
+from goldsmith.checking.judging import Excused, is_settled, judge_case, same_bits, weights_by_model
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import Provided
-from goldsmith.checking.running import RUNS, Confined, Replayed, Stage, recipe_placements
+from goldsmith.checking.running import Confined, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -34,6 +34,9 @@ from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
 from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_workspaces
 
+QUICK = 0.2
+"""Seconds a case may take that is run once more to see whether that changes anything."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -48,6 +51,24 @@ class Request:
     watcher: Watcher = field(default_factory=Watcher)
     warm: Warm | None = None
     confined: Confined | None = None
+    opened: Opened | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Gold and adapter, read once for many checks; `given` is where its inputs and weights have been written."""
+
+    gold: Gold
+    golds: Mapping[str, GoldCase]
+    adapter: Adapter
+    adapter_file: Path | None
+    given: Path | None = None
+
+    @classmethod
+    def of(cls, assignment: Assignment, submission: Submission, request: Request) -> Opened:
+        gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
+        golds = {name: gold[name] for name in _chosen(gold, request.cases)}
+        return cls(gold, golds, *open_adapter(assignment, request.adapter))
 
 
 def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bool) -> Gold:
@@ -66,13 +87,12 @@ def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bo
 def check(assignment: Assignment, submission: Submission, request: Request) -> Verdict:
     """The verdict on `submission`."""
     started = time.monotonic()
-    gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
-    names = _chosen(gold, request.cases)
-    adapter, file = open_adapter(assignment, request.adapter)
+    opened = request.opened or Opened.of(assignment, submission, request)
+    gold = opened.gold
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
-        checking = Checking(assignment, {name: gold[name] for name in names}, adapter, file, request, warm)
+        checking = Checking(assignment, opened, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
             provided = Provided.of(assignment, submission, gold.manifest)
@@ -93,7 +113,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         parts=parts,
         provided=provided.parts,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
-        not_run=len(gold) - len(names),
+        not_run=len(gold) - len(opened.golds),
         layout=layout,
         stand_ins=tuple(sorted(stage.stood_in)),
         notes=submission.notes,
@@ -129,43 +149,53 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
 
 @dataclass
 class Checking:
+    """Submissions to one assignment, put on a stage and judged."""
+
     assignment: Assignment
-    golds: Mapping[str, GoldCase]
-    adapter: Adapter
-    adapter_file: Path | None
+    opened: Opened
     request: Request
     warm: Warm
+
+    @property
+    def golds(self) -> Mapping[str, GoldCase]:
+        return self.opened.golds
+
+    @property
+    def adapter(self) -> Adapter:
+        return self.opened.adapter
 
     @contextlib.contextmanager
     def stage(self, placed: Sequence[Placement]) -> Iterator[Stage]:
         """A workspace with `placed` and the course's own recipe and adapter in it."""
-        everything = [*placed, *recipe_placements(self.assignment, self.adapter_file)]
+        everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
         with make_workspaces(self.assignment, everything, 1, public=True) as (workspace,):
             yield Stage(
                 self.assignment,
                 workspace,
                 self.request.options,
                 self.golds,
-                self.adapter_file is not None,
+                self.opened.adapter_file is not None,
                 self.request.each,
                 self.request.watcher,
                 self.warm,
                 confined=self.request.confined,
                 stand_ins=self.assignment.course.config.stand_ins,
+                given=self.opened.given,
             )
 
     def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:
         """Every case, in the layout of weights in which most of them agree."""
-        replays = stage.replay(list(self.golds))
+        replays = self.replays(stage, list(self.golds))
         verdicts = self.verdicts(stage, replays)
         layout = ""
         for other in self.adapter.layouts:
             bad = [name for name, item in verdicts.items() if item.outcome != AGREES and other in self.layouts_of(name)]
             if not bad:
                 continue
-            tried = self.verdicts(stage, stage.replay(bad, ("once",), other))
-            bad = [name for name, item in tried.items() if item.outcome == AGREES]
-            again = stage.replay(bad, layout=other) if bad else {}
+            quick = [name for name in bad if replays[name].once.seconds < QUICK] or bad[:1]
+            tried = self.verdicts(stage, stage.replay(quick, ("once",), other))
+            helps = any(item.outcome == AGREES for item in tried.values())
+            again = self.replays(stage, bad, other) if helps else {}
             better = {name: item for name, item in self.verdicts(stage, again, other).items() if item.outcome == AGREES}
             if better:
                 layout = other
@@ -174,6 +204,13 @@ class Checking:
                     verdicts[name] = msgspec.structs.replace(item, notes=(*item.notes, note))
                     replays[name] = again[name]
         return verdicts, replays, layout
+
+    def replays(self, stage: Stage, cases: Sequence[str], layout: str = "") -> dict[str, Replayed]:
+        """Every case twice as it comes; in float64 only where that could still say anything."""
+        found = stage.replay(cases, ("once", "again"), layout)
+        open_cases = [name for name in cases if not is_settled(self.verdict(name, found[name]))]
+        wide = stage.replay(open_cases, ("float64",), layout) if open_cases else {}
+        return found | {name: found[name].joined(item) for name, item in wide.items()}
 
     def layouts_of(self, case: str) -> list[str]:
         """The adapter's layouts that make a difference to a case."""
@@ -184,7 +221,11 @@ class Checking:
     def verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
         """Every case judged; where float64 alone speaks against one, once it is certain that nothing rounded in it."""
         found = {name: self.verdict(name, replay) for name, replay in replays.items()}
-        doubtful = [name for name, item in found.items() if item.outcome == DIFFERS and item.judged_in == "float64"]
+        doubtful = [
+            name
+            for name, item in found.items()
+            if item.outcome == DIFFERS and item.judged_in == "float64" and "float64" in replays[name].attempts
+        ]
         watched = stage.replay(doubtful, ("watched",), layout) if doubtful else {}
         for name, replay in watched.items():
             if not replay.attempts["watched"].pure:
@@ -224,7 +265,7 @@ class Checking:
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
             stage = stack.enter_context(self.stage(provided.restored(submission, Path(folder))))
-            mended = self.verdicts(stage, stage.replay(bad, RUNS))
+            mended = self.verdicts(stage, self.replays(stage, bad))
         parts = ", ".join(provided.parts)
         return {
             name: msgspec.structs.replace(

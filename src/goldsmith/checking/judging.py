@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.checking.running import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.comparison import Comparison, compare, compare_case, tolerances_of
+from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
 from goldsmith.recording import Failure
 
@@ -43,6 +43,16 @@ def judge_case(
     return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
 
 
+def is_settled(verdict: CaseVerdict) -> bool:
+    """Whether a run in float64 could change nothing any more: it could not run, gave gold's very bits, or is off by
+    more than rounding ever is."""
+    if verdict.outcome == COULD_NOT_RUN or verdict.kind in ("second-run", "uninitialised", "overwrites"):
+        return True
+    if verdict.outcome == AGREES:
+        return bool(verdict.natural) and all(leaf.identical for leaf in verdict.natural)
+    return not _is_rounding(verdict.natural)
+
+
 def _only_raised_in_float64(replayed: Replayed) -> bool:
     """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
@@ -72,7 +82,7 @@ def _judge(verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, e
     if wide is None:
         verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
         return _decided(verdict, natural.agrees, natural)
-    if wide.agrees and not natural.agrees and _is_rounding(natural):
+    if wide.agrees and not natural.agrees and _is_rounding(natural.leaves):
         note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
         return msgspec.structs.replace(
             verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
@@ -145,8 +155,8 @@ def _sharper(tolerance: Tolerance) -> Tolerance:
     )
 
 
-def _is_rounding(natural: Comparison) -> bool:
-    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural.leaves)
+def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
+    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural)
 
 
 def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

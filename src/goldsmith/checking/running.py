@@ -58,6 +58,11 @@ class Replayed:
     def once(self) -> Attempt:
         return self.attempts["once"]
 
+    def joined(self, other: Replayed) -> Replayed:
+        """With what the case did in other runs."""
+        arrays = {**self.arrays, **other.arrays}
+        return dataclasses.replace(self, attempts={**self.attempts, **other.attempts}, arrays=arrays)
+
     def rounded_inside(self) -> Replayed:
         """The same, with what is known about its run in float64: that it was none."""
         wide = msgspec.structs.replace(self.attempts["float64"], pure=False)
@@ -201,23 +206,32 @@ class Stage:
 
     def _kept(self, cases: Sequence[str]) -> dict[str, KeptCase]:
         """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
-        been written before, they are copied."""
+        been written before they are copied, or, where nobody could change them, shared."""
         folder = self.workspace.scratch / GIVEN
-        if not folder.exists():
+        if self.confined is not None and self.given is not None:
+            folder = self.given
+        elif not folder.exists():
             folder.mkdir()
             for file in sorted(self.given.iterdir()) if self.given else ():
                 shutil.copyfile(file, folder / file.name)
-        found = {}
-        for name in cases:
-            case = self.golds[name]
-            stem = folder / name
-            path = next((item for item in (stem.with_suffix(".pt"), stem.with_suffix(".npz")) if item.exists()), None)
-            if path is None:
-                given = {key: case.data[key] for key in _GIVEN if key in case.data}
-                path = write_payload(given, stem, case.path.suffix)
-            entry = case.entry
-            found[name] = KeptCase(file=str(path), inputs=entry.inputs, models=entry.models, weights=entry.weights)
-        return found
+        entries = {name: self.golds[name].entry for name in cases}
+        return {
+            name: KeptCase(
+                file=str(given_file(self.golds[name], folder)),
+                inputs=entry.inputs,
+                models=entry.models,
+                weights=entry.weights,
+            )
+            for name, entry in entries.items()
+        }
+
+
+def given_file(case: GoldCase, folder: Path) -> Path:
+    """What a case gives away of its gold, in `folder`, written there unless it is."""
+    path = folder / f"{case.name}{case.path.suffix}"
+    if not path.exists():
+        write_payload({key: case.data[key] for key in _GIVEN if key in case.data}, folder / case.name, path.suffix)
+    return path
 
 
 Until = Callable[[str, Replayed], bool]

@@ -7,6 +7,7 @@ done twice gives the same file, so that nothing is lost when a worker is, or the
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import importlib.metadata
@@ -20,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.checking import Confined, Request, Submission, Verdict, check, open_gold
+from goldsmith.checking import Confined, Opened, Request, Submission, Verdict, check, given_file, open_gold
 from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
 from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
@@ -81,11 +82,11 @@ class Grader:
             return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
 
     def _judged(self, submission: Submission, level: Level | None) -> Verdict:
-        bench = _bench(self.assignment, self.options.threads)
+        bench = _bench(self)
         request = Request(
             options=self.options,
             each=self.each,
-            allow_stale=self.allow_stale,
+            opened=bench.opened,
             warm=bench.warm,
             watcher=Watcher(on_tick=bench.go_on),
             confined=None if level is None else Confined(level, self._left_with()),
@@ -156,29 +157,46 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
 
 @dataclass
 class _Bench:
-    """What one process needs to judge: a warm process that has never seen gold, nor this process's environment."""
+    """What one process needs to judge: gold, what of it is given away, and a warm process that has never seen either,
+    nor this process's environment."""
 
+    opened: Opened
     warm: Warm
+    given: tempfile.TemporaryDirectory[str]
     stopped: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def of(cls, grader: Grader) -> _Bench:
+        environment = clean_environment(tempfile.gettempdir(), environment=settled_environment(grader.options.threads))
+        request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
+        gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
+        warm = Warm(torch=gold.manifest.provenance.environment.torch is not None, environment=environment)
+        warm.begin(environment)
+        opened = Opened.of(grader.assignment, Submission(""), request)
+        given = tempfile.TemporaryDirectory(prefix="given-")
+        for case in opened.golds.values():
+            given_file(case, Path(given.name))
+        return cls(dataclasses.replace(opened, given=Path(given.name)), warm, given)
 
     def go_on(self) -> None:
         if self.stopped.is_set():
             raise Stopped
+
+    def close(self) -> None:
+        self.warm.close()
+        self.given.cleanup()
 
 
 _benches: dict[Path, _Bench] = {}
 _opening = threading.Lock()
 
 
-def _bench(assignment: Assignment, threads: int) -> _Bench:
+def _bench(grader: Grader) -> _Bench:
     with _opening:
-        if assignment.gold not in _benches:
-            gold = open_gold(assignment, Submission(""), allow_stale=True)
-            environment = clean_environment(tempfile.gettempdir(), environment=settled_environment(threads))
-            warm = Warm(torch=gold.manifest.provenance.environment.torch is not None, environment=environment)
-            warm.begin(environment)
-            _benches[assignment.gold] = _Bench(warm)
-        return _benches[assignment.gold]
+        place = grader.assignment.gold
+        if place not in _benches:
+            _benches[place] = _Bench.of(grader)
+        return _benches[place]
 
 
 @contextlib.contextmanager
@@ -199,7 +217,7 @@ def stop() -> None:
 def close_benches() -> None:
     with _opening:
         for bench in _benches.values():
-            bench.warm.close()
+            bench.close()
         _benches.clear()
 
 

@@ -61,7 +61,7 @@ class ReplaySession(Session):
             self._on_case(definition.name, number, len(chosen))
             for run in self.job.runs:
                 attempt = self._attempt(definition, run)
-                if attempt.failure is not None and run == "once":
+                if run == "once" and attempt.failure is not None:
                     break
         self.current = None
         self.ran = len(definitions)

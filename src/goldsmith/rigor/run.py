@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.checking import Checking, Request, Submission, open_adapter, open_gold
+from goldsmith.checking import Checking, Opened, Request, Submission, open_adapter, open_gold
 from goldsmith.course import Assignment, placements
 from goldsmith.errors import IsInjected, NoSuchMutant, NothingToMutate
 from goldsmith.generation import Options
@@ -140,7 +140,8 @@ def _tried(
         warm.begin(settled_environment(wanted.options.threads))
         adapter, file = open_adapter(assignment)
         request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
-        checking = Checking(assignment, {name: gold[name] for name in gold}, adapter, file, request, warm)
+        opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
+        checking = Checking(assignment, opened, request, warm)
         with rehearse(checking, placed) as rehearsal:
             if wanted.baselines:
                 warm.import_also(["pytest"])

@@ -116,7 +116,8 @@ class Trial:
             return _Screened(against, replays, f"it is what its variant {met} does" if met else "")
         verdict = self.checking.verdicts(stage, {name: replays[name]})[name]
         if verdict.outcome == AGREES or self._agrees_in_another_layout(stage, name):
-            every = dataclasses.replace(self.checking, golds=self._golds(cases))
+            opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
+            every = dataclasses.replace(self.checking, opened=opened)
             verdicts, replays, layout = every.judge(stage)
             return _Screened(_against(verdicts), replays, f"right, its weights lying as layout {layout!r} says")
         return _Screened(verdict, replays)

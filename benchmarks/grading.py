@@ -1,0 +1,113 @@
+"""Submissions a minute: `goldsmith grade` beside one fresh pytest process for each, the same cases, on the same machine
+in one run; and how it grows.
+
+python benchmarks/grading.py [COUNT…]      how it grows: 10 and 40 unless told
+
+Each submission is one of tests/submissions with a remark of its own, so that no two are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from goldsmith.course import Course, copy_example
+from goldsmith.generation import Options
+from goldsmith.grading import Class, Grader, HandedIn, Local, Wanted, grade_all, rubric_for
+from submissions import CORPUS, known
+
+ASSIGNMENT = "scratch-1"
+JOBS = len(os.sched_getaffinity(0))
+SAMPLE = 8
+TEST = """
+import pytest
+
+
+@pytest.mark.gold("scratch-1")
+def test_case(gold_case):
+    gold_case.assert_agrees()
+"""
+
+
+def handed_in(folder: Path, count: int) -> tuple[list[HandedIn], dict[str, str]]:
+    """`count` variations of the corpus, the kinds well mixed, and what each is known to be."""
+    corpus = known(ASSIGNMENT)
+    mixed = [corpus[(index * 41) % len(corpus)] for index in range(len(corpus))]
+    items, truth = [], {}
+    for number in range(count):
+        source = mixed[number % len(mixed)]
+        name = f"{number:03d}-{source.name}"
+        shutil.copytree(
+            CORPUS / ASSIGNMENT / source.name, folder / name, ignore=shutil.ignore_patterns("expected.toml")
+        )
+        with (folder / name / "backbone.py").open("a", encoding="utf-8") as file:
+            file.write(f"\n# handed in as number {number}\n")
+        items.append(HandedIn(name, str(folder / name)))
+        truth[name] = source.outcome
+    return items, truth
+
+
+def graded(course: Course, items: Sequence[HandedIn], output: Path) -> tuple[Class, float]:
+    assignment = course.assignment(ASSIGNMENT)
+    grader = Grader(
+        assignment=assignment,
+        rubric=rubric_for(assignment, allow_stale=False),
+        options=Options(seed=42, threads=1, timeout=300),
+        each=20.0,
+        memory=6.0,
+    )
+    started = time.monotonic()
+    result = grade_all(Wanted(grader, items, output, Local(JOBS)))
+    return result, time.monotonic() - started
+
+
+def fresh_pytest(course: Course, item: HandedIn) -> None:
+    """The usual way: pytest started anew for each submission. The plugin judges the same cases in the same way."""
+    tests = course.root / "tests/internal/test_every_case.py"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(tests),
+        "--gold-submission",
+        item.what,
+    ]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    subprocess.run(command, cwd=course.root, env=environment, capture_output=True, check=False)
+
+
+def main(counts: Sequence[int]) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        course = copy_example(folder / "course")
+        (course.root / "tests/internal/test_every_case.py").write_text(TEST)
+        print(f"submissions to {ASSIGNMENT}, {JOBS} at once")
+        for count in counts:
+            items, truth = handed_in(folder / f"handed-in-{count}", count)
+            result, seconds = graded(course, items, folder / f"grades-{count}")
+            right = sum(item.outcome == truth[item.name] for item in result.grades)
+            rate = count / seconds * 60
+            print(
+                f"  goldsmith grade, {count:4}     {rate:7.1f} a minute   {right} of {count} judged right", flush=True
+            )
+        sample = items[:SAMPLE]
+        started = time.monotonic()
+        with ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(lambda item: fresh_pytest(course, item), sample))
+        theirs = len(sample) / (time.monotonic() - started) * 60
+        print(f"  a fresh pytest for each   {theirs:7.1f} a minute   {len(sample)} of them")
+        print(f"  ratio                     {rate / theirs:7.1f}")
+
+
+if __name__ == "__main__":
+    main([int(count) for count in sys.argv[1:]] or [10, 40])
