@@ -63,8 +63,8 @@ def test_what_was_advised_kills_the_survivor(tmp_path: Path) -> None:
 
 def test_what_no_case_runs_survives_and_is_never_called_equivalent(found: dict[str, Finding]) -> None:
     item = found["unused/never-runs"]
-    assert (item.outcome, item.reason) == ("survived", "no case runs this line")
-    assert item.advice == "add a case that runs unused"
+    assert (item.outcome, item.reason) == ("survived", "no case runs it")
+    assert item.advice == "add a case that reaches ops.py:17, in unused"
 
 
 def test_equivalent_is_what_stays_below_1e_9_in_float64_under_every_condition(found: dict[str, Finding]) -> None:

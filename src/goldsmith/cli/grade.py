@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,6 +78,7 @@ def grade(
 
         from goldsmith.generation import Options
         from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, rubric_for
+        from goldsmith.recording import processors
         from goldsmith.report.grades import grades_report, grading_progress, show_grades
         from goldsmith.sandbox import probe
 
@@ -88,7 +88,7 @@ def grade(
             raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
         chosen = open_course(course).assignment(assignment)
         config = chosen.course.config
-        count = jobs or len(os.sched_getaffinity(0))
+        count = jobs or processors()
         items = collect(chosen, submissions or (), refs or ())
         if not allow_unsandboxed:
             probe().require()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,6 +76,7 @@ def rigor(
         from rich.console import Console
 
         from goldsmith.generation import Options
+        from goldsmith.recording import processors
         from goldsmith.rigor import Wanted
 
         if least is not None and not 0 < least <= 1:
@@ -88,15 +89,16 @@ def rigor(
             each=config.case_timeout,
             names=tuple(only or ()),
             most=most,
-            jobs=jobs or len(os.sched_getaffinity(0)),
+            jobs=jobs or processors(),
             keep=not again,
             baselines=baselines,
             allow_stale=allow_stale,
         )
-        for assignment in choose(opened, assignments):
-            if listed:
-                _list(console, assignment, wanted.names, json)
-                continue
+        chosen = _having(choose(opened, assignments), wanted.names)
+        if listed:
+            _list(console, chosen, wanted.names, json)
+            raise typer.Exit(0)
+        for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
             findings += result.findings
@@ -106,7 +108,7 @@ def rigor(
                 show_rigor(console, result, everything=everything)
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
-        if json and not listed:
+        if json:
             from goldsmith.report import rigor_report
 
             print(rigor_report(measured, not below and not untried))
@@ -129,12 +131,28 @@ def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
         return measure(assignment, told)
 
 
-def _list(console: Console, assignment: Assignment, only: Sequence[str], json: bool) -> None:
+def _having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
+    """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
+    from goldsmith.errors import NoSuchMutant
+    from goldsmith.rigor import mutants_for
+
+    if not names or len(assignments) == 1:
+        return assignments
+    found = []
+    for assignment in assignments:
+        with contextlib.suppress(NoSuchMutant):
+            mutants_for(assignment, names)
+            found.append(assignment)
+    return found or assignments[:1]
+
+
+def _list(console: Console, assignments: Sequence[Assignment], only: Sequence[str], json: bool) -> None:
     from goldsmith.report import mutants_report, show_mutants
     from goldsmith.rigor import mutants_for
 
-    mutants = mutants_for(assignment, only)
+    mutants = {item.name: mutants_for(item, only) for item in assignments}
     if json:
         print(mutants_report(mutants))
-    else:
-        show_mutants(console, mutants)
+        return
+    for some in mutants.values():
+        show_mutants(console, some)

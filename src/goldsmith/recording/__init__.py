@@ -7,7 +7,7 @@ from goldsmith.recording.cases import Case
 from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side, settled_environment
 from goldsmith.recording.leavings import is_leaving, read_leaving
-from goldsmith.recording.machine import Fact, examine
+from goldsmith.recording.machine import Fact, examine, processors
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
     ATTEMPT_SUFFIX,
@@ -74,6 +74,7 @@ __all__ = [
     "examine",
     "is_leaving",
     "main",
+    "processors",
     "read_adapter",
     "read_leaving",
     "run_side_by_side",

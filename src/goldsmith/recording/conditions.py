@@ -1,7 +1,9 @@
 """Cases run under conditions that their recipe does not have, to find out what would show a difference.
 
-Gold's inputs made small or large or drawn anew, weights off their identity, gradients of everything that is recorded,
-the other mode with dropout that drops all, more batches: each run is in float64, so that a difference is a difference.
+Gold's inputs made small or large, moved, drawn anew, with a row more, plain numbers changed; weights off their
+identity; gradients of everything that is recorded; the other mode with dropout that drops all; more batches. Each run
+is in float64, so that a difference is a difference. A condition says whether it `acted`: one that found nothing to
+change has shown nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ import contextlib
 import dataclasses
 import math
 import sys
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from goldsmith.gold import is_tensor, walk
+from goldsmith.gold import is_array, is_tensor, leaf_facts, walk
 from goldsmith.recording.given import Given
 from goldsmith.recording.models import is_module
 from goldsmith.recording.protocol import Condition
@@ -20,6 +24,7 @@ from goldsmith.recording.stress import apply_stress
 
 T = TypeVar("T")
 _SMALL, _LARGE = 1e-3, 30.0
+_DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +34,21 @@ class GivenUnder(Given):
     condition: Condition = "stress"
 
     def input(self, name: str, made: Any) -> Any:
+        kept = self.inputs[name]
+        if self.condition == "draws":
+            return self._pour(made, made)
         if self.condition in ("small", "large"):
-            resized = dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))
-            return resized._pour(made, self.inputs[name])
-        value = self._pour(made, made) if self.condition == "draws" else super().input(name, made)
-        return [*value, *reversed(value)] if self.condition == "longer" and isinstance(value, list) else value
+            return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._pour(made, kept)
+        value = super().input(name, made)
+        if self.condition == "longer":
+            return [*value, *reversed(value)] if isinstance(value, list) else value
+        if self.condition == "moved":
+            return _each(value, _moved)
+        if self.condition == "rows":
+            sizes = Counter(len(leaf) for item in self.inputs.values() for leaf in _arrays(item) if leaf.ndim)
+            usual = sizes.most_common(1)[0][0] if sizes else -1
+            return _each(value, lambda leaf: _with_a_row(leaf, usual))
+        return _each(value, _another_number) if self.condition == "numbers" else value
 
     def _resized(self, array: Any) -> Any:
         """Thirty times as large; or a thousandth, and of size 1e-3 at most."""
@@ -44,29 +59,32 @@ class GivenUnder(Given):
 
 
 class Changes:
-    """What a condition does to the models and outputs of one case."""
+    """What a condition does to the models and outputs of one case, and whether it did anything."""
 
-    def __init__(self, condition: Condition, seed: int) -> None:
+    def __init__(self, condition: Condition, seed: int, kept: dict[str, Any]) -> None:
         self.condition = condition
+        self.acted = False
         self._seed = seed
+        self._kept = kept
         self._sources: dict[str, Any] = {}
         self._recorded: list[Any] = []
 
     def model(self, name: str, model: Any) -> None:
         if not is_module(model):
+            if self.condition == "stress":
+                self._stress_object(model)
             return
         if self.condition == "stress":
             apply_stress(model, self._seed)
+            self.acted = True
         elif self.condition == "mode":
-            model.train(not model.training)
-            dropout = sys.modules["torch"].nn.modules.dropout._DropoutNd
-            for part in model.modules():
-                if isinstance(part, dropout):
-                    part.p = 1.0
+            self._other_mode(model)
         self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
 
     def input(self, name: str, value: T) -> T:
         """Where there is no model, gradients go to what a function is given."""
+        if self.condition in _OF_INPUTS:
+            self.acted = self.acted or _digest(value) != _digest(self._kept.get(name))
         if self.condition != "gradients" or self._sources or not is_tensor(value):
             return value
         tensor: Any = value
@@ -95,4 +113,83 @@ class Changes:
                 for name, gradient in zip(self._sources, gradients, strict=True):
                     if gradient is not None:
                         found[name] = found.get(name, 0) + gradient.detach()
+        self.acted = bool(found)
         return {f"gradients.{name}": gradient for name, gradient in found.items()}
+
+    def _stress_object(self, model: Any) -> None:
+        for name, value in list(getattr(model, "__dict__", {}).items()):
+            if is_array(value) and not is_tensor(value) and value.dtype.kind == "f" and value.size:
+                setattr(model, name, _moved(value))
+                self.acted = True
+
+    def _other_mode(self, model: Any) -> None:
+        """Train for eval and the other way round, with all dropout at 1, which draws nothing."""
+        model.train(not model.training)
+        self.acted = True
+        for part in model.modules():
+            for name in _DROPOUT_RATES:
+                rate = part.__dict__.get(name)
+                if isinstance(rate, float) and 0 <= rate < 1:
+                    setattr(part, name, 1.0)
+
+
+_OF_INPUTS = ("small", "large", "moved", "rows", "numbers", "draws", "longer")
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with every leaf changed; forms that are not plain stay as they are."""
+    if isinstance(value, dict):
+        return {key: _each(item, change) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_each(item, change) for item in value)
+    return change(value)
+
+
+def _arrays(value: Any) -> list[Any]:
+    return [leaf for _, leaf in walk(value, "") if is_array(leaf)]
+
+
+def _moved(leaf: Any) -> Any:
+    """Numbers moved each by another amount, of their own size; of true and false, every third turned round."""
+    if not is_array(leaf) or not math.prod(leaf.shape):
+        return leaf
+    import numpy as np
+
+    kind = str(leaf.dtype)
+    steps = np.arange(math.prod(leaf.shape)).reshape(tuple(leaf.shape))
+    if "bool" in kind:
+        turned: Any = steps % 3 == 0
+        return leaf ^ (sys.modules["torch"].from_numpy(turned) if is_tensor(leaf) else turned)
+    if "float" not in kind:
+        return leaf
+    size = float(abs(leaf).max()) or 1.0
+    moves: Any = np.cos(steps * 1.7) * 0.3 * (size if math.isfinite(size) else 1.0)
+    if not is_tensor(leaf):
+        return (leaf + moves).astype(leaf.dtype)
+    moved = leaf.detach() + sys.modules["torch"].from_numpy(moves).to(leaf.dtype)
+    return moved.requires_grad_(leaf.requires_grad)
+
+
+def _with_a_row(leaf: Any, usual: int) -> Any:
+    """The first row once more at the end, where arrays have as many rows as most of them have."""
+    if not is_array(leaf) or not leaf.ndim or len(leaf) != usual:
+        return leaf
+    if is_tensor(leaf):
+        return sys.modules["torch"].cat([leaf.detach(), leaf.detach()[:1]]).requires_grad_(leaf.requires_grad)
+    import numpy as np
+
+    return np.concatenate([leaf, leaf[:1]])
+
+
+def _another_number(leaf: Any) -> Any:
+    if type(leaf) is int:
+        return leaf + 1
+    return leaf * 1.3 + 0.1 if type(leaf) is float else leaf
+
+
+def _digest(value: Any) -> list[Any]:
+    return [
+        leaf_facts("", leaf).sha256 if is_array(leaf) else leaf
+        for _, leaf in walk(value, "")
+        if is_array(leaf) or type(leaf) in (int, float)
+    ]

@@ -9,6 +9,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -128,3 +129,13 @@ def _sandbox() -> Iterator[Fact]:
     if hasattr(os, "getuid") and not os.getuid():
         meaning = "the kernel limits nobody's processes who is root: fork bombs are ended only once they are seen"
         yield Fact("user", "note", "root", meaning)
+
+
+def processors() -> int:
+    """How many may be used: of this machine's, as many as this process, or the container it is in, is given."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(count, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        return count

@@ -60,7 +60,7 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
 ATTEMPT_SUFFIX = ".json"
 TRACE = "trace.safetensors"
-Condition = Literal["stress", "gradients", "small", "longer", "mode", "draws", "large"]
+Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 RunName = Literal["once", "again", "float64", "watched", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, there with every
@@ -197,7 +197,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     `paths` is the order in which it all was recorded.
 
     `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of;
-    `lines` are those that ran, by file, where that was asked for.
+    `places` are those that ran and those that did not, by file, where that was asked for and could be seen; `acted`
+    says whether the condition it ran under has changed anything.
     """
 
     failure: Failure | None = None
@@ -208,6 +209,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     overwrote: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
     uses: tuple[str, ...] = ()
-    lines: dict[str, tuple[int, ...]] = {}
+    places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None
+    acted: bool = True
     pure: bool = True
     seconds: float = 0.0

@@ -25,7 +25,7 @@ from goldsmith.recording.cases import Case
 from goldsmith.recording.causes import cause_of, in_words
 from goldsmith.recording.conditions import Changes, GivenUnder
 from goldsmith.recording.given import Given
-from goldsmith.recording.lines import Lines
+from goldsmith.recording.lines import Places
 from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.models import is_module
 from goldsmith.recording.precision import Purity, in_float64, widened
@@ -48,9 +48,9 @@ class ReplaySession(Session):
         super().__init__(Path(job.output), kept=job.kept, **options)
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
-        self._lines = Lines(job.folder)
+        self._places = Places(job.folder)
         if "lines" in job.runs:
-            self._lines.start()
+            self._places.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         _adapt_recipe(self.adapter)
@@ -70,7 +70,7 @@ class ReplaySession(Session):
         """One run of one case, written down whatever becomes of it."""
         folder = self.output / definition.name
         folder.mkdir(parents=True, exist_ok=True)
-        self._lines.begin_case()
+        self._places.begin_case()
         purity, started = Purity(), time.monotonic()
         case = self.case_for(definition, run)
         arrays: dict[str, Any] = {}
@@ -96,7 +96,8 @@ class ReplaySession(Session):
             attempt,
             **case.observations(),
             uses=_uses(definition.function, self.job.folder),
-            lines=self._lines.by_file() if run == "lines" else {},
+            places=self._places.by_file() if run == "lines" and not self._places.forked else None,
+            acted=case.changes is None or case.changes.acted,
             pure=purity.pure,
             seconds=time.monotonic() - started,
         )
@@ -127,7 +128,7 @@ class ReplaySession(Session):
         payload, changes = read_payload(Path(kept.file)), None
         if run in CONDITIONS:
             given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
-            changes = Changes(run, self.seed)
+            changes = Changes(run, self.seed, dict(given.inputs))
         else:
             given = Given.from_payload(payload, kept, **options)
         return ReplayCase(definition, self.seed, self.device, given, tracing=run == "once", changes=changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -55,7 +55,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
         _line(console)
         _line(console, Text(f"Note: {note}.", "yellow"))
     _line(console)
-    _line(console, Text(score_line(rigor), f"bold {'red' if rigor.of(SURVIVED) else 'green'}"))
+    _line(console, Text(score_line(rigor), f"bold {'green' if rigor.score == 1 else 'red'}"))
 
 
 def score_line(rigor: Rigor) -> str:
@@ -105,10 +105,11 @@ def rigor_report(measured: Sequence[Rigor], ok: bool) -> str:
     return report("rigor", ok, "mutants", mutants, assignments=assignments)
 
 
-def mutants_report(mutants: Sequence[Mutant]) -> str:
-    """For machines, before anything was tried."""
+def mutants_report(mutants: Mapping[str, Sequence[Mutant]]) -> str:
+    """For machines, before anything was tried; by assignment."""
     items = [
         {
+            "assignment": assignment,
             "name": item.name,
             "outcome": "untried",
             "operator": item.operator,
@@ -118,7 +119,8 @@ def mutants_report(mutants: Sequence[Mutant]) -> str:
             "before": item.before,
             "after": item.after,
         }
-        for item in mutants
+        for assignment, some in mutants.items()
+        for item in some
     ]
     return report("rigor", True, "mutants", items)
 
@@ -196,7 +198,7 @@ def _beside(console: Console, rigor: Rigor) -> None:
     if not counted:
         return
     rows = [("this gold", *_share(sum(item.caught for item in counted), len(counted)))]
-    for title, name in (("the internal tests", "tests"), ("gold_output alone, rtol 1e-4, atol 1e-5", "plain")):
+    for title, name in (("the internal tests", "tests"), (f"{rigor.customary} alone, rtol 1e-4, atol 1e-5", "plain")):
         known = [getattr(item.beside, name) for item in counted if getattr(item.beside, name) is not None]
         if len(known) == len(counted):
             rows.append((title, *_share(sum(known), len(known))))

@@ -45,9 +45,16 @@ def show_internal(console: Console, verdict: InternalVerdict, *, most: int | Non
         _line(console)
     ended = "" if verdict.headline.endswith(".") else "."
     took = f" ({verdict.seconds:.1f} s)" if verdict.error is None and verdict.seconds else ""
-    said = verdict.headline.removeprefix("could not run: ").removeprefix("could not run ")
-    said = f"{_OUTCOMES[verdict.outcome]}{' ' if said.startswith('on ') else ': '}{said}{took}{ended}"
-    _line(console, Text(f"{verdict.name}: {said}", f"bold {_COLOURS[verdict.outcome]}"), keep=True)
+    word = _OUTCOMES[verdict.outcome]
+    said = verdict.headline if verdict.headline.startswith((f"{word} ", f"{word}, ", f"{word}: ")) else ""
+    said = f"{said or f'{word}: {verdict.headline}'}{took}{ended}"
+    colour = "yellow" if _is_stale(verdict) else _COLOURS[verdict.outcome]
+    _line(console, Text(f"{verdict.name}: {said}", f"bold {colour}"), keep=True)
+
+
+def _is_stale(verdict: InternalVerdict) -> bool:
+    """Passed, but against gold that is not that of the sources."""
+    return verdict.outcome == PASSED and verdict.headline.startswith("passed, but ")
 
 
 def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> None:
@@ -68,10 +75,14 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
     good = sum(item.outcome == PASSED for item in verdicts)
     bad = [item.name for item in verdicts if item.outcome != PASSED]
     but = f"; not {', '.join(bad)}" if bad else ""
+    stale = [item.name for item in verdicts if _is_stale(item)]
+    if stale:
+        but += f"; but the gold is stale: {', '.join(stale)}"
     which = f"{good} of {len(verdicts)} assignments"
     text = f"The internal tests of {which} pass on the solution and fail on the starter{but}."
     _line(console)
-    _line(console, Text(text, "bold red" if bad else "bold green"), keep=True)
+    colour = "red" if bad else "yellow" if stale else "green"
+    _line(console, Text(text, f"bold {colour}"), keep=True)
 
 
 def internal_text(tried: Tried) -> str:
@@ -164,9 +175,11 @@ def _rows(
 
 def _tests(console: Console, verdict: InternalVerdict, most: int | None) -> None:
     _noticed(console, "Failed on the solution:", verdict.failures, most)
-    for on, means in (("solution", "a skip is not a pass"), ("starter", "a skip is not a failure")):
+    for on, means in (("solution", "a pass"), ("starter", "a failure")):
         found = [item for item in verdict.skipped if item.on == on]
-        _noticed(console, f"Skipped on the {on}; {means}:", found, most)
+        skipped, gone = [item for item in found if not item.deselected], [item for item in found if item.deselected]
+        _noticed(console, f"Skipped on the {on}; a skip is not {means}:", skipped, most)
+        _noticed(console, f"Deselected on the {on}; what does not run is not {means}:", gone, most)
     if not verdict.blind:
         return
     says = "it says nothing" if len(verdict.blind) == 1 else "they say nothing"

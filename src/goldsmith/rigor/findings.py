@@ -30,7 +30,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     `case` and `tensor` saw it first. `reason` is how, or why none did; `advice` is what to add to the recipe, found by
     trying it. `deviation` is how far off it was in float64, over the size of the solution's, where that was measured.
-    `explained` is the course's own word on why a survivor is no mistake.
+    `explained` is the course's own word on why a survivor is no mistake; `cut_off` says that it was ended from outside,
+    by its time limit or a signal.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     beside: Beside = Beside()
     explained: str = ""
+    cut_off: bool = False
 
     @property
     def counts(self) -> bool:
@@ -80,7 +82,8 @@ def finding(mutant: Mutant, outcome: Outcome, **facts: Any) -> Finding:
 
 class Rigor(msgspec.Struct, frozen=True, kw_only=True):
     """How sharp the gold of one assignment is. `made` is how many mutants there are, of which some may have been asked
-    for; `kept` is how many findings come from an earlier run."""
+    for; `kept` is how many findings come from an earlier run; `customary` is the case that the plain comparison looks
+    at."""
 
     assignment: str
     findings: tuple[Finding, ...]
@@ -88,6 +91,7 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
     kept: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    customary: str = ""
 
     @property
     def counts(self) -> dict[Outcome, int]:

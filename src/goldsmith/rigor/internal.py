@@ -47,17 +47,18 @@ class SideCounts(msgspec.Struct, frozen=True):
 
 
 class Noticed(msgspec.Struct, frozen=True):
-    """A test that failed on the solution, or was skipped `on` the solution or the starter."""
+    """A test that failed on the solution, or was skipped or deselected `on` the solution or the starter."""
 
     test: str
     reason: str
     where: str
     category: str
     on: str = "solution"
+    deselected: bool = False
 
     @classmethod
     def of(cls, test: TestOutcome, on: str = "solution") -> Noticed:
-        return cls(test.test, test.reason, test.where, test.category, on)
+        return cls(test.test, test.reason, test.where, test.category, on, test.deselected)
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -133,7 +134,10 @@ def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = 
 def judge(name: str, solution: SuiteReport, starter: SuiteReport, gold: Freshness, select: str = "") -> InternalVerdict:
     """The verdict from what came out on both sides."""
     outcome, headline = _outcome(solution, starter)
+    if outcome == PASSED and gold.outcome == "stale":
+        headline = f"passed, but {_gold(gold, 'the')}; {headline}"
     passes = {test.test for test in solution.tests if test.passed}
+    away = {test.test for test in solution.tests if test.skipped}
     verdict = InternalVerdict(
         name=name,
         outcome=outcome,
@@ -143,10 +147,14 @@ def judge(name: str, solution: SuiteReport, starter: SuiteReport, gold: Freshnes
         failures=tuple(Noticed.of(test) for test in solution.tests if test.failed),
         skipped=(
             *(Noticed.of(test) for test in solution.tests if test.skipped),
-            *(Noticed.of(test, "starter") for test in starter.tests if test.skipped and test.test in passes),
+            *(
+                Noticed.of(test, "starter")
+                for test in starter.tests
+                if test.skipped and (test.test in passes or (test.file and test.test not in away))
+            ),
         ),
         blind=tuple(test.test for test in starter.tests if test.passed and test.test in passes),
-        gold=_gold(gold),
+        gold=f"{_gold(gold)}." if _gold(gold) else "",
         notes=tuple(_notes(solution, starter)),
         selection=select,
         exit_code=_EXIT_CODES[outcome],
@@ -166,29 +174,47 @@ def _outcome(solution: SuiteReport, starter: SuiteReport) -> tuple[str, str]:
         files = sum(test.file for test in hidden)
         what = _tests(len(hidden), "fidelity ") if not files else f"{files} whole test file{'' if files == 1 else 's'}"
         was = _verb(files or len(hidden), "were", "was")
-        return FAILED, f"{what} {was} skipped on the solution, and a skip is not a pass"
+        away = _away(hidden)
+        this = "a skip" if away == "skipped" else "what does not run"
+        return FAILED, f"{what} {was} {away} on the solution, and {this} is not a pass"
     if not right.passed:
-        return FAILED, f"no internal test passes on the solution: all {right.total} were skipped"
+        were = "it was" if right.total == 1 else f"{_all(right.total)} were"
+        return FAILED, f"no internal test passes on the solution: {were} {_away(solution.tests)}"
     if starter.problem:
         return NOT_RUN, f"could not run on the starter: {starter.problem}"
     if not wrong.failed:
-        skipped = f" ({wrong.skipped} skipped)" if wrong.skipped else ""
-        return FAILED, f"no internal test fails on the starter{skipped}: empty work would get full marks"
-    skipped = f" ({right.skipped} skipped)" if right.skipped else ""
-    passes = f"{_share(right.passed, right.total, 'pass', 'passes')} on the solution{skipped}"
+        return FAILED, f"no internal test fails on the starter{_numbers_away(starter)}: empty work would get full marks"
+    passes = f"{_share(right.passed, right.total, 'pass', 'passes')} on the solution{_numbers_away(solution)}"
     if _whole_files(starter) == wrong.total:
         return PASSED, f"{passes}, and the starter cannot even be imported"
     if right.total == wrong.total == 1:
         return PASSED, f"{passes} and fails on the starter"
-    fails = f"all {wrong.total}" if wrong.failed == wrong.total else f"{wrong.failed} of {wrong.total}"
+    fails = _all(wrong.total) if wrong.failed == wrong.total else f"{wrong.failed} of {wrong.total}"
     return PASSED, f"{passes}, {fails} {_verb(wrong.failed, 'fail', 'fails')} on the starter"
 
 
 def _share(count: int, total: int, many: str, one: str) -> str:
     if total == 1:
         return f"the only internal test {one}"
-    of = f"all {total}" if count == total else f"{count} of {total}"
+    of = _all(total) if count == total else f"{count} of {total}"
     return f"{of} internal tests {_verb(count, many, one)}"
+
+
+def _all(count: int) -> str:
+    return "both" if count == 2 else f"all {count}"
+
+
+def _numbers_away(suite: SuiteReport) -> str:
+    deselected = sum(test.deselected for test in suite.tests)
+    numbers = {"skipped": suite.counts.skipped - deselected, "deselected": deselected}
+    told = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    return f" ({told})" if told else ""
+
+
+def _away(tests: Sequence[TestOutcome]) -> str:
+    """How tests that did not run went missing."""
+    words = {"deselected" if test.deselected else "skipped" for test in tests if test.skipped}
+    return " or ".join(sorted(words, reverse=True))
 
 
 def _whole_files(suite: SuiteReport) -> int:
@@ -208,11 +234,11 @@ def _verb(count: int, many: str, one: str) -> str:
     return one if count == 1 else many
 
 
-def _gold(gold: Freshness) -> str:
+def _gold(gold: Freshness, the: str = "The") -> str:
     if gold.outcome not in ("stale", "missing"):
         return ""
     more = f" (and {len(gold.reasons) - 1} more)" if len(gold.reasons) > 1 else ""
-    return f"The gold is {gold.outcome}: {gold.reasons[0]}{more}."
+    return f"{the} gold is {gold.outcome}: {gold.reasons[0]}{more}"
 
 
 def _notes(solution: SuiteReport, starter: SuiteReport) -> Iterator[str]:
@@ -223,6 +249,8 @@ def _notes(solution: SuiteReport, starter: SuiteReport) -> Iterator[str]:
     if solution.unmarked:
         are = _verb(solution.unmarked, "are", "is")
         yield f"{_tests(solution.unmarked, '')} in the same files {are} not marked rigor and did not run"
+    for file in dict.fromkeys((*solution.unread, *starter.unread)):
+        yield f"pytest did not look into {file} (python_files, norecursedirs, --ignore or a conftest.py)"
     if starter.problem and not solution.problem:
         yield f"on the starter: {starter.problem}"
 
@@ -241,9 +269,12 @@ def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
         only = f" -k {test.partition('[')[0].rpartition('::')[2]}" if test else ""
         by_hand = f"`goldsmith inject {name}`, then `pytest {file} -m rigor{only}`, then `goldsmith reset {name}`"
         yield f"To run one by hand: {by_hand}."
-    if any(item.on == "solution" for item in verdict.skipped):
+    if any(item.deselected for item in verdict.skipped):
+        yield "Let pytest run what is deselected: see its settings (addopts, python_functions) and each conftest.py."
+    skipped_on = {item.on for item in verdict.skipped if not item.deselected}
+    if "solution" in skipped_on:
         yield "Mend what makes a test skip (an import, a missing file, an except that skips), or remove the test."
-    if any(item.on == "starter" for item in verdict.skipped):
+    if "starter" in skipped_on:
         yield "Let tests fail, not skip, where work is missing: a skip takes no marks from empty work."
     if verdict.blind:
         yield "Let each test run what students write: on the starter that raises, and what it raises must reach pytest."

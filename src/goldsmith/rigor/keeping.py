@@ -22,13 +22,14 @@ import msgspec
 from goldsmith._version import __version__
 from goldsmith.course import Assignment, placements
 from goldsmith.durable import write_durably
+from goldsmith.generation import hash_sources
 from goldsmith.gold import CaseEntry, Gold
 from goldsmith.interruption import uninterrupted
 from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
 from goldsmith.rigor.mutants import Mutant
 from goldsmith.workspace import file_hash
 
-METHOD = 1
+METHOD = 2
 """Counted up whenever a mutant may be judged otherwise than before."""
 _OLD = 30 * 24 * 3600.0
 _FOLDER = "rigor"
@@ -101,10 +102,11 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
     recipe = assignment.recipe.read_bytes()
+    now = hash_sources(assignment, placements(assignment))
     base = key_of(
         [
-            {item.target.as_posix(): file_hash(item.source) for item in placements(assignment)},
-            [manifest.provenance.starter, manifest.provenance.reads, manifest.provenance.environment],
+            [now.solution, now.starter, _hashes(assignment, manifest.provenance.reads), assignment.config.overwriting],
+            [manifest.seed, assignment.course.config.threads, assignment.course.config.stand_ins],
             file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
             [platform.python_version(), *(_version(name) for name in ("numpy", "torch", "safetensors"))],
         ]
@@ -119,6 +121,11 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
         for name in gold
     }
     return Keeper(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
+
+
+def _hashes(assignment: Assignment, names: Iterable[str]) -> dict[str, str]:
+    files = {name: assignment.course.root / name for name in names}
+    return {name: file_hash(path) if path.is_file() else "" for name, path in files.items()}
 
 
 def _tests_key(assignment: Assignment) -> str:

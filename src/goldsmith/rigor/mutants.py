@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from goldsmith.course import Assignment, Placement, written_by_students
-from goldsmith.rigor.registry import Operator, sites
+from goldsmith.errors import BadOperators
+from goldsmith.recording.lines import Place
+from goldsmith.rigor.registry import Operator, Site, sites
 from goldsmith.rigor.source import Edit, Function, Source
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`lines` are those of the statement that was changed; it is the mutant's only if one of them runs."""
+    """`span` is where the place begins and ends that was changed, `lines` are those of the statement around it."""
 
     name: str
     file: Path
@@ -26,6 +31,7 @@ class Mutant:
     before: str
     after: str
     lines: tuple[int, int]
+    span: tuple[Place, Place]
     content: bytes
 
     @property
@@ -36,13 +42,30 @@ class Mutant:
 def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
     """Every mutant of what students have to write, in the order of the files."""
     found = []
-    for item in placed:
-        if item.target.suffix != ".py" or item.source == assignment.recipe:
-            continue
+    for item in _code(assignment, placed):
         starter = assignment.starter / item.target
         given = starter.read_bytes() if starter.is_file() else None
         found += mutants_of(item.target, item.source.read_bytes(), given, operators)
+    counts = Counter(item.name for item in found)
+    return [
+        item if counts[item.name] == 1 else dataclasses.replace(item, name=f"{item.file.as_posix()}:{item.name}")
+        for item in found
+    ]
+
+
+def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
+    """Files of the solution that cannot be read as Python in UTF-8, so that nothing in them is mutated."""
+    found = []
+    for item in _code(assignment, placed):
+        try:
+            Source(item.source.read_bytes())
+        except (SyntaxError, ValueError):
+            found.append(item.target.as_posix())
     return found
+
+
+def _code(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement]:
+    return [item for item in placed if item.target.suffix == ".py" and item.source != assignment.recipe]
 
 
 def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Sequence[Operator]) -> list[Mutant]:
@@ -58,7 +81,7 @@ def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Seq
     for part, function in source.functions():
         if part in provided:
             continue
-        for operator, statement, changed in _changes(source, function, operators):
+        for operator, site, changed in _changes(source, function, operators):
             if changed in seen:
                 continue
             seen[changed] = None
@@ -77,7 +100,8 @@ def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Seq
                     line=where[0],
                     before=where[1].strip(),
                     after=where[2].strip(),
-                    lines=statement,
+                    lines=(site.statement.lineno, site.statement.end_lineno or site.statement.lineno),
+                    span=_span(site),
                     content=changed,
                 )
             )
@@ -86,22 +110,37 @@ def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Seq
 
 def _changes(
     source: Source, function: Function, operators: Sequence[Operator]
-) -> Iterator[tuple[Operator, tuple[int, int], bytes]]:
+) -> Iterator[tuple[Operator, Site, bytes]]:
     """Operators in their order, so that the one that says most about a mutant comes first."""
     places = list(sites(source, function))
     for operator in operators:
         for site in places:
             if not isinstance(site.node, operator.looks_at):
                 continue
-            for edit in operator.mutate(site):
-                changed = source.spliced(edit) if isinstance(edit, Edit) else None
+            for edit in _edits(operator, site):
+                changed = source.spliced(edit)
                 if changed is not None:
-                    statement = site.statement
-                    yield operator, (statement.lineno, statement.end_lineno or statement.lineno), changed
+                    yield operator, site, changed
+
+
+def _edits(operator: Operator, site: Site) -> list[Edit]:
+    """What an operator yields; one of a course's own may be as wrong as any code."""
+    try:
+        return [edit for edit in operator.mutate(site) or () if isinstance(edit, Edit)]
+    except Exception as error:
+        line = getattr(site.node, "lineno", site.statement.lineno)
+        raise BadOperators(operator.name, f"it raised {error!r} at line {line} of the solution") from None
+
+
+def _span(site: Site) -> tuple[Place, Place]:
+    node: Any = site.node if hasattr(site.node, "end_lineno") else site.statement
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def _provided(starter: bytes | None) -> set[str]:
     """What students are given as it is; a helper that only the solution has is as good as written by them."""
-    if starter is None:
-        return set()
-    return {name for name, _ in Source(starter).functions()} - written_by_students(starter)
+    try:
+        shown = Source(starter or b"")
+    except (SyntaxError, ValueError):
+        return set()  # a starter with holes in it provides nothing whole
+    return {name for name, _ in shown.functions()} - written_by_students(starter or b"")

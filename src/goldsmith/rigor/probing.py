@@ -23,6 +23,9 @@ ADVICE: dict[Condition, str] = {
     "stress": 'use weights="stress"',
     "small": "a small-magnitude input would show it: nothing in it larger than 1e-3",
     "large": "a large-magnitude input would show it: one thirty times as large",
+    "moved": "inputs in general position would show it: no zeros or ones, no mask that is all true",
+    "rows": "another batch size would show it",
+    "numbers": "other plain numbers would show it: another step, another count",
     "gradients": "record gradients: backward(), then case.record_gradients(model), or the .grad of an input",
     "mode": "give the model dropout=1.0, which needs no draws, and hand it over in the other mode (train or eval)",
     "draws": "other inputs would show it: draw more of them, or ones that reach this line's other side",
@@ -32,6 +35,9 @@ WHY: dict[Condition, str] = {
     "stress": "at these weights it changes nothing",
     "small": "at inputs of this size it is too small to see",
     "large": "at inputs of this size it is too small to see",
+    "moved": "with these inputs it changes nothing",
+    "rows": "with so many rows it changes nothing",
+    "numbers": "with these plain numbers it changes nothing",
     "gradients": "it changes gradients that no case records",
     "mode": "it only matters in the other mode, train or eval",
     "draws": "with these inputs it changes nothing",
@@ -39,16 +45,16 @@ WHY: dict[Condition, str] = {
 }
 
 
-def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> tuple[float, str]:
-    """The largest difference over the size of what it is in, and where; infinite where it is not a matter of size."""
-    worst, where = 0.0, ""
-    for path in dict.fromkeys([*solution, *mutant]):
-        if path not in solution or path not in mutant:
-            return math.inf, path
-        distance = _distance(solution[path], mutant[path])
-        if distance > worst:
-            worst, where = distance, path
-    return worst, where
+def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
+    """The largest difference over the size of what it is in; infinite where it is not a matter of size."""
+    if solution.keys() != mutant.keys():
+        return math.inf
+    return max((_distance(value, mutant[path]) for path, value in solution.items()), default=0.0)
+
+
+def only_wide(leaves: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are float64 by themselves: of others, two right programs differ in the last bits."""
+    return {path: leaf for path, leaf in leaves.items() if str(getattr(leaf, "dtype", "")).endswith("float64")}
 
 
 def _distance(one: Any, two: Any) -> float:
@@ -66,9 +72,20 @@ def _distance(one: Any, two: Any) -> float:
         return math.inf
     if not finite.any():
         return 0.0
-    size = float(np.sqrt(np.mean(np.square(mine[finite]))))
     apart = float(np.max(np.abs(mine[finite] - theirs[finite])))
+    size = _size(mine[finite])
     return apart / size if size else (0.0 if apart == 0.0 else math.inf)
+
+
+def _size(values: Any) -> float:
+    """What is usual among them: a few huge ones, as masks are filled with, must not make all else look small."""
+    import numpy as np
+
+    sizes = np.abs(values)
+    largest = float(sizes.max())
+    usual = float(np.median(sizes[sizes > 0])) if largest else 0.0
+    rms = largest * float(np.sqrt(np.mean(np.square(sizes / largest)))) if largest else 0.0
+    return min(rms, max(usual, 1e-6 * rms))
 
 
 def _is_number(value: Any) -> bool:

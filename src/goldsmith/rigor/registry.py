@@ -11,7 +11,7 @@ An operator is shown one node of the solution at a time, as a `Site`, and yields
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
@@ -200,8 +200,3 @@ def _is_talk(node: ast.AST) -> bool:
 
 def _is_annotation(node: ast.AST, child: ast.AST) -> bool:
     return child is getattr(node, "annotation", None) or child is getattr(node, "returns", None)
-
-
-def chosen(names: Sequence[str]) -> list[Operator]:
-    """The operators called so; all of them where none is named."""
-    return [item for item in REGISTERED.values() if not names or item.name in names]

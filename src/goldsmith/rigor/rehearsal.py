@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from goldsmith.checking import AGREES, GIVEN, RUNS, Checking, Replayed, Stage
 from goldsmith.course import Placement
 from goldsmith.errors import SolutionDisagrees
-from goldsmith.recording import CONDITIONS, Attempt, Condition, Limits
+from goldsmith.recording import CONDITIONS, Condition, Limits
+from goldsmith.recording.lines import Place
 from goldsmith.rigor.mutants import Mutant
 
 _PATIENCE, _LEAST_TIME = 10.0, 5.0
@@ -20,15 +22,17 @@ _ROOM = 2**30
 _LEAST_FILE = 2**28
 _QUICK = 1.0
 
+Places = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
+
 
 @dataclass
 class Rehearsal:
-    """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `lines` are
-    those that each case runs, by file, None where that could not be watched."""
+    """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `places`
+    are those that each case runs and those that it does not, by file, None where that could not be watched."""
 
     stage: Stage
     replays: Mapping[str, Replayed]
-    lines: Mapping[str, Mapping[str, frozenset[int]] | None]
+    places: Mapping[str, Places | None]
     _under: dict[str, Replayed] = field(default_factory=dict)
     _running: threading.Lock = field(default_factory=threading.Lock)
 
@@ -36,14 +40,10 @@ class Rehearsal:
         return sum(item.seconds for item in self.replays[case].attempts.values())
 
     def cases_of(self, mutant: Mutant) -> list[str]:
-        """Cases that run the line in question, the quickest first."""
-        first, last = mutant.lines
-        wanted = frozenset(range(first, last + 1))
-
-        def runs(lines: Mapping[str, frozenset[int]] | None) -> bool:
-            return lines is None or bool(wanted & lines.get(mutant.file.as_posix(), frozenset()))
-
-        return sorted((name for name in self.replays if runs(self.lines[name])), key=self.seconds)
+        """Cases that run the place in question, the quickest first."""
+        file = mutant.file.as_posix()
+        found = [name for name, places in self.places.items() if places is None or _runs(places.get(file), mutant)]
+        return sorted(found, key=self.seconds)
 
     def quick(self, cases: Sequence[str]) -> list[str]:
         """Those of them that can be run many times over; at least one."""
@@ -75,12 +75,13 @@ class Rehearsal:
         return Placement(file, mutant.file)
 
     def under(self, case: str, condition: Condition) -> dict[str, Any] | None:
-        """What the solution records under a condition, None where it cannot run so."""
+        """What the solution records under a condition, None where it cannot run so or nothing came of it."""
         with self._running:
             if case not in self._under:
                 self._under |= self.stage.replay([case], CONDITIONS)
         attempt = self._under[case].attempts.get(condition)
-        return None if attempt is None or attempt.failure else self._under[case].leaves(condition)
+        showed = attempt is not None and attempt.failure is None and attempt.acted
+        return self._under[case].leaves(condition) if showed else None
 
 
 @contextlib.contextmanager
@@ -92,13 +93,28 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
         for name, verdict in checking.verdicts(stage, replays).items():
             if verdict.outcome != AGREES:
                 raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
-        traced = stage.replay(cases, ("lines",))
-        lines = {name: _lines(replay.attempts["lines"]) for name, replay in traced.items()}
+        with (
+            ThreadPoolExecutor() as pool
+        ):  # each alone, for one may leave something behind that spares the next its work
+            traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
         checking.warm.import_also(sorted(stage.packages))
-        yield Rehearsal(stage, replays, lines)
+        yield Rehearsal(stage, replays, traced)
 
 
-def _lines(attempt: Attempt) -> dict[str, frozenset[int]] | None:
-    if attempt.failure is not None:
-        return None
-    return {file: frozenset(numbers) for file, numbers in attempt.lines.items()}
+def _places(stage: Stage, case: str) -> Places | None:
+    return stage.replay([case], ("lines",))[case].attempts["lines"].places
+
+
+def _runs(places: tuple[Sequence[Place], Sequence[Place]] | None, mutant: Mutant) -> bool:
+    """Whether an instruction runs that stands in the place; where none stands there, whether its statement does."""
+    if places is None:
+        return False
+    ran, missed = places
+    first, last = mutant.span
+
+    def inside(place: Place) -> bool:
+        return first <= place < last
+
+    if any(map(inside, ran)) or not any(map(inside, missed)):
+        return any(mutant.lines[0] <= line <= mutant.lines[1] for line, _ in ran)
+    return False

@@ -17,11 +17,11 @@ from goldsmith.errors import IsInjected, NoSuchMutant, NothingToMutate
 from goldsmith.generation import Options
 from goldsmith.gold import Gold
 from goldsmith.recording import Watcher, settled_environment, warm_process
-from goldsmith.rigor.baselines import internal_tests
+from goldsmith.rigor.baselines import customary_case, internal_tests
 from goldsmith.rigor.findings import COULD_NOT_RUN, SURVIVED, Finding, Rigor, finding
 from goldsmith.rigor.keeping import keeper_for
 from goldsmith.rigor.loading import operators_of
-from goldsmith.rigor.mutants import Mutant, make_mutants
+from goldsmith.rigor.mutants import Mutant, left_alone, make_mutants
 from goldsmith.rigor.rehearsal import rehearse
 from goldsmith.rigor.trial import Trial
 from goldsmith.workspace import read_journal
@@ -62,6 +62,7 @@ def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
     mutants = mutants_for(assignment)
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
     chosen = _spread(_meant(mutants, wanted.names), wanted.most)
+    placed = placements(assignment)
     keeper = keeper_for(assignment, gold)
     found = {item.name: keeper.find(item) for item in chosen} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
@@ -80,8 +81,16 @@ def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
         findings=tuple(_explained(findings[item.name], assignment.config.survivors) for item in chosen),
         made=len(mutants),
         kept=kept,
+        customary=customary_case(list(gold)),
         seconds=time.monotonic() - started,
-        notes=(*_obsolete(assignment, mutants, findings), *_without_tests(wanted, list(findings.values()))),
+        notes=(
+            *(
+                f"{file} cannot be read as Python in UTF-8, and was left alone"
+                for file in left_alone(assignment, placed)
+            ),
+            *_obsolete(assignment, mutants, findings),
+            *_without_tests(wanted, list(findings.values())),
+        ),
     )
 
 
@@ -153,16 +162,24 @@ def _tried(
 def _side_by_side(
     trial: Trial, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
-    """When this ends early, so do all that are running."""
+    """When this ends early, so do all that are running. What was cut off is tried again, alone: a busy machine, or a
+    mutant beside it, is no reason to call it crashed."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         running: dict[Future[Finding], Mutant] = {}
+        alone: list[Mutant] = []
         try:
             running = {pool.submit(_try, trial, mutant, known.get(mutant.name)): mutant for mutant in mutants}
             pending = set(running)
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
                 for future in done:
-                    yield running[future], future.result()
+                    found = future.result()
+                    if found.cut_off:
+                        alone.append(running[future])
+                    else:
+                        yield running[future], found
+            for mutant in alone:
+                yield mutant, pool.submit(_try, trial, mutant, None).result()
         finally:
             for future in running:
                 future.cancel()

@@ -48,8 +48,13 @@ class TestOutcome(msgspec.Struct, frozen=True):
 
     @property
     def skipped(self) -> bool:
-        """Neither passed nor failed: skipped, or expected to fail, and then whatever it did says nothing."""
+        """Neither passed nor failed: skipped, deselected, or expected to fail, whatever it did then."""
         return not self.failed and not self.passed
+
+    @property
+    def deselected(self) -> bool:
+        """Taken out before it could run, by the course's settings, a conftest.py or a plugin."""
+        return self.outcome == "deselected"
 
     @property
     def hides_fidelity(self) -> bool:
@@ -80,6 +85,8 @@ class SuiteReport(msgspec.Struct, frozen=True):
     tests: tuple[TestOutcome, ...] = ()
     problem: str = ""
     unmarked: int = 0
+    unread: tuple[str, ...] = ()
+    """Test files in a folder that pytest did not look into."""
     seconds: float = 0.0
 
     @property
@@ -180,14 +187,18 @@ def pytest_arguments(
     """What pytest is told: run what is marked `rigor`, in `root`, and write `counts`; `stop` at the first failure.
 
     What the course's own configuration says about the same things comes before, so that this has the last word.
+    Options that make sense only after an earlier run (--last-failed, --stepwise) are known, but do nothing.
     """
+    after_an_earlier_run = [f"no:{name}plugin" for name in ("lf", "nf", "stepwise")]
     return [
-        *("-m", "rigor", "-p", "no:cacheprovider", "-p", _PLUGIN, f"--rootdir={root}", "--color=no"),
+        *("-m", "rigor", "-k", select, "-p", _PLUGIN, f"--rootdir={root}", "--color=no"),
+        *(word for name in after_an_earlier_run for word in ("-p", name)),
+        *("-o", f"cache_dir={counts.with_suffix('.cache')}"),
         *(f"--gold-counts={counts}", f"--gold-started={_started_file(counts)}"),
         *("--tb=short", "-ra", f"--maxfail={int(stop)}", "--continue-on-collection-errors"),
         *([f"--gold-marked={chosen.marked}"] if chosen.marked else ()),
         *([f"--junitxml={junit}"] if junit else ()),
-        *(["-k", select] if select else ()),
+        *([f"--gold-select={select}"] if select else ()),
         "--",
         *chosen.files,
     ]
@@ -204,6 +215,7 @@ class _Written(msgspec.Struct, frozen=True):
     unmarked: int
     select: str
     tests: tuple[TestOutcome, ...]
+    unread: tuple[str, ...] = ()
 
 
 def read_suite(counts: Path, ending: Ending) -> SuiteReport:
@@ -219,7 +231,7 @@ def read_suite(counts: Path, ending: Ending) -> SuiteReport:
         problem = _doubt(written, ending, counts)
     if problem or written is None:
         return SuiteReport(problem=problem, seconds=ending.seconds)
-    return SuiteReport(written.tests, unmarked=written.unmarked, seconds=ending.seconds)
+    return SuiteReport(written.tests, unmarked=written.unmarked, unread=written.unread, seconds=ending.seconds)
 
 
 def _read(counts: Path, process: int) -> _Written | None:

@@ -19,10 +19,13 @@ from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, finding
 from goldsmith.rigor.mutants import Mutant
-from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation
+from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation, only_wide
 from goldsmith.rigor.rehearsal import Rehearsal
 
 _RUNS: tuple[RunName, ...] = ("once", "float64")
+_CUT_OFF = ("timeout", "killed", "exit")
+_MORE = "record something on which it has more effect"
+_OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
 
 
 class Stopped(Exception):
@@ -45,9 +48,8 @@ class Trial:
         started = time.monotonic()
         cases = self.rehearsal.cases_of(mutant)
         if not cases:
-            found = finding(
-                mutant, SURVIVED, reason="no case runs this line", advice=f"add a case that runs {mutant.part}"
-            )
+            advice = f"add a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
+            found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
             with self._stage(mutant) as stage:
                 screened = self._screened(stage, cases)
@@ -111,15 +113,16 @@ class Trial:
         name = next((name for name, item in seen.items() if item.outcome != AGREES), None)
         if name is None:
             again = stage.replay(self.rehearsal.quick(cases), ("once", "again"))
-            met = next((item.met for item in seen.values() if item.met), "")
-            against = _against(self.checking.verdicts(stage, again))
-            return _Screened(against, replays, f"it is what its variant {met} does" if met else "")
+            met = {item.met for item in seen.values() if item.met and _is_exact(item)}
+            variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
+            return _Screened(_against(self.checking.verdicts(stage, again)), replays, variant)
         verdict = self.checking.verdicts(stage, {name: replays[name]})[name]
         if verdict.outcome == AGREES or self._agrees_in_another_layout(stage, name):
             opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
             every = dataclasses.replace(self.checking, opened=opened)
             verdicts, replays, layout = every.judge(stage)
-            return _Screened(_against(verdicts), replays, f"right, its weights lying as layout {layout!r} says")
+            right = f"right, its weights lying as layout {layout!r} says" if layout else ""
+            return _Screened(_against(verdicts), replays, right)
         return _Screened(verdict, replays)
 
     def _golds(self, cases: Sequence[str]) -> dict[str, Any]:
@@ -137,38 +140,52 @@ class Trial:
 
     def _probed(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Finding:
         """No case sees it: it survived, unless nothing shows that it is anything but the solution."""
+        careless = [
+            name for name in cases if replays[name].once.overwrote != self.rehearsal.replays[name].once.overwrote
+        ]
+        if careless:
+            return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
         own = max(self._apart(name, replays[name]) for name in cases)
-        shown: dict[Condition, float] = {}
+        shown, tried = self._shown(stage, cases)
+        if not shown:
+            reason = "no case sees it, and there is no other condition to try it under"
+            return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own)
+        furthest = max(own, *shown.values())
+        largest = max(shown, key=lambda item: shown[item])
+        best = next((item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), largest)
+        if furthest <= SAME:
+            runs = f"{_number(len(cases), 'case')} and {_number(tried, 'run')} under other conditions"
+            reason = f"never more than {furthest:.0e} apart in float64, in {runs}"
+            return finding(mutant, EQUIVALENT, reason=reason, deviation=furthest)
+        reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
+        advice = ADVICE[best] if shown[best] > own else _MORE
+        return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own)
+
+    def _shown(self, stage: Stage, cases: Sequence[str]) -> tuple[dict[Condition, float], int]:
+        """How far apart mutant and solution are under every condition that changes anything, and in how many runs. What
+        was cut off has shown nothing."""
+        found: dict[Condition, float] = {}
         tried = 0
+        stage.each *= len(CONDITIONS)
         for name, replay in stage.replay(self.rehearsal.quick(cases), CONDITIONS).items():
             for condition in CONDITIONS:
                 expected = self.rehearsal.under(name, condition)
-                if expected is None:
+                attempt = replay.attempts.get(condition)
+                if expected is None or attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
                     continue
                 tried += 1
-                attempt = replay.attempts.get(condition)
-                failed = attempt is None or attempt.failure is not None
-                apart = math.inf if failed else deviation(expected, replay.leaves(condition))[0]
-                shown[condition] = max(apart, shown.get(condition, 0.0))
-        if not shown:
-            reason = "no case sees it, and the solution runs under no other condition"
-            return finding(mutant, SURVIVED, reason=reason, advice="record something on which it has more effect")
-        furthest = max(own, *shown.values())
-        best = next(
-            (item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), max(shown, key=lambda item: shown[item])
-        )
-        if furthest <= SAME:
-            reason = f"at most {furthest:.0e} apart in float64, in {len(cases)} cases and {tried} other conditions"
-            return finding(mutant, EQUIVALENT, reason=reason, deviation=furthest)
-        reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
-        advice = ADVICE[best] if shown[best] > own else "record something on which it has more effect"
-        return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own)
+                apart = math.inf if attempt.failure else deviation(expected, replay.leaves(condition))
+                found[condition] = max(apart, found.get(condition, 0.0))
+        return found, tried
 
     def _apart(self, case: str, replay: Replayed) -> float:
-        """In float64, or as it comes where the solution does not run so."""
-        expected = self.rehearsal.replays[case]
-        run = "once" if expected.attempts["float64"].failure else "float64"
-        return deviation(expected.leaves(run), replay.leaves(run))[0]
+        """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
+        solution = self.rehearsal.replays[case]
+        natural = solution.leaves("once"), replay.leaves("once")
+        if solution.attempts["float64"].failure:
+            return deviation(*natural)
+        wide = deviation(solution.leaves("float64"), replay.leaves("float64"))
+        return max(wide, deviation(*map(only_wide, natural)))
 
 
 @dataclass(frozen=True)
@@ -181,13 +198,23 @@ class _Screened:
     accepted: str = ""
 
 
+def _is_exact(verdict: CaseVerdict) -> bool:
+    """Whether it is the variant's very answer, not only within its tolerance."""
+    return verdict.judged_in in ("float64", "exact") and all(leaf.relative <= SAME for leaf in verdict.leaves)
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:
     return next((item for item in verdicts.values() if item.outcome != AGREES), None)
 
 
 def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
     if verdict.outcome == COULD_NOT_RUN:
-        return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason)
+        cut_off = verdict.kind in ("timeout", "killed")
+        return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)
     worst = verdict.worst
     return finding(
         mutant,
