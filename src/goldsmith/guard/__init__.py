@@ -2,6 +2,7 @@
 
 from goldsmith.guard.leaks import Finding, Guarded, leaks_in, secrets_of
 from goldsmith.guard.public import PublicFile, public_at, public_files, public_in, staged_files
+from goldsmith.guard.similarity import parts_to_write, similarity
 from goldsmith.guard.sweep import guarded_by, injected_findings, sweep
 
 __all__ = [
@@ -11,10 +12,12 @@ __all__ = [
     "guarded_by",
     "injected_findings",
     "leaks_in",
+    "parts_to_write",
     "public_at",
     "public_files",
     "public_in",
     "secrets_of",
+    "similarity",
     "staged_files",
     "sweep",
 ]

@@ -165,8 +165,8 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     everything = frozenset(gram for piece in pieces for gram in piece.grams)
     found: dict[Piece, Finding] = {}
     for secret in guarded.secrets:
-        best = max(pieces, key=lambda piece: _share(secret, piece.grams))
-        share = _share(secret, best.grams)
+        best = max(pieces, key=lambda piece: share_of(secret, piece.grams))
+        share = share_of(secret, best.grams)
         if len(secret.own) < FEWEST:
             if not any(_is_same(secret, piece) for piece in pieces):
                 continue
@@ -174,7 +174,7 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
         elif len(secret.own) < FEW and not _is_related(secret, best):
             continue
         elif share < guarded.threshold:
-            share = _share(secret, everything) if len(secret.own) >= MANY else 0.0
+            share = share_of(secret, everything) if len(secret.own) >= MANY else 0.0
             if share < _CUT_UP:
                 continue
         part = Finding(
@@ -195,7 +195,7 @@ _CUT_UP = 0.85
 _EVERYBODYS = ("forward", "__call__", "__init__", "step", "fit", "predict", "")
 
 
-def _share(secret: Secret, grams: frozenset[str]) -> float:
+def share_of(secret: Secret, grams: frozenset[str]) -> float:
     return len(secret.own & grams) / len(secret.own) if secret.own else 0.0
 
 

@@ -26,7 +26,7 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     blind = [
         f"{assignment.name} has no solution with parts that students write in {course.config.solutions}"
         for assignment in course.assignments()
-        if not any(_belongs(secret.piece.file, assignment) for secret in secrets)
+        if not any(belongs(secret.piece.file, assignment) for secret in secrets)
     ]
     if blind and not secrets:
         raise BlindGuard(blind)
@@ -43,7 +43,7 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     )
 
 
-def _belongs(file: str, assignment: Assignment) -> bool:
+def belongs(file: str, assignment: Assignment) -> bool:
     """In the assignment's folder, or in the old flat layout, where any of them may be its."""
     own = assignment.course.relative(assignment.solution).as_posix()
     flat = PurePosixPath(file).parent.as_posix() == assignment.course.config.solutions
@@ -140,7 +140,7 @@ def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
     starters: list[bytes] = []
     written: list[str] = []
     for assignment in course.assignments():
-        if _belongs(name, assignment):
+        if belongs(name, assignment):
             starters += _starters(assignment, target)
             written += [part.removeprefix(f"{stem}.") for part in _written(assignment) if part.startswith(f"{stem}.")]
     yield from secrets_of(name, content, starters, written)

@@ -1,0 +1,28 @@
+"""How much of a solution's parts somebody's files hold: a remark for staff, from which nothing follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from goldsmith.course import Assignment
+from goldsmith.errors import GoldsmithError
+from goldsmith.guard.leaks import FEW, Secret, share_of
+from goldsmith.guard.pieces import pieces_in
+from goldsmith.guard.sweep import belongs, guarded_by
+
+
+def parts_to_write(assignment: Assignment) -> list[Secret]:
+    """The parts of a solution that students write and that are long enough not to be anybody's; none where the course
+    has no solution at hand."""
+    try:
+        secrets = guarded_by(assignment.course, everything_public=False).secrets
+    except GoldsmithError:
+        return []
+    return [item for item in secrets if belongs(item.piece.file, assignment) and len(item.own) >= FEW]
+
+
+def similarity(parts: Sequence[Secret], files: Mapping[str, bytes], threshold: float) -> dict[str, float]:
+    """By part, the largest share of it in one piece of `files`, where that is remarkable."""
+    grams = [piece.grams for name, content in files.items() for piece in pieces_in(name, content)]
+    found = {part.part: max((share_of(part, piece) for piece in grams), default=0.0) for part in parts}
+    return {name: round(share, 3) for name, share in found.items() if share >= threshold}
