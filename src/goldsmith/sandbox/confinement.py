@@ -21,8 +21,10 @@ from goldsmith.sandbox.rules import rules
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is left with. `None` is no limit.
 
-    memory:       bytes of address space, for each process
+    memory:       bytes of address space, for each process; of memory, for all of them together
     file_size:    bytes, for each file
+    disk:         bytes, for all that they write together; looked at from outside, as `files` is
+    files:        this many names in the workspace
     processes:    this many more, threads included, than the user has at that moment; no limit for root
     cpu_seconds:  for each process
     devices:      may be opened, written to and controlled, as a GPU must be; none by default
@@ -38,6 +40,8 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     variables: tuple[str, ...] = ()
     memory: int | None = None
     file_size: int | None = None
+    disk: int | None = None
+    files: int | None = None
     processes: int | None = None
     open_files: int | None = None
     cpu_seconds: int | None = None

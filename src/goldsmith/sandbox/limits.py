@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+if sys.platform != "win32":
+    import resource
+
 _STANDARD_STREAMS = 3
 _PRIVATE = 0o077
 _CPU_GRACE = 1
@@ -82,8 +85,6 @@ def limit(
     `processes` are as many more as this user has now, threads included: the kernel counts by user, not by sandbox. It
     does not count root's. No cores are written, no memory is locked, nothing gets priority.
     """
-    import resource
-
     wanted: dict[str, int | None] = {
         "RLIMIT_CORE": 0,
         "RLIMIT_MEMLOCK": 0,

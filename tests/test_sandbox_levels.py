@@ -1,0 +1,198 @@
+"""What this machine can promise is found out by trying, said in words, and refused where it is not enough."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from attacks import Prey, prey_in
+from courses import CourseOnDisk
+from goldsmith.errors import NoSandbox
+from goldsmith.sandbox import (
+    Confinement,
+    bubblewrap,
+    bubblewrap_command,
+    confine,
+    inherited_readable,
+    kernel,
+    landlock,
+    levels,
+    privileges,
+    probe,
+)
+
+pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
+
+HERE = probe()
+
+
+@pytest.fixture
+def prey(tmp_path: Path) -> Iterator[Prey]:
+    with prey_in(tmp_path) as prey:
+        yield prey
+
+
+# --- what can be promised
+
+
+def test_the_probe_leaves_this_process_as_it_is() -> None:
+    levels.probe.cache_clear()
+    assert probe().sufficient
+    assert os.listdir("/")
+    assert "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
+    assert re.fullmatch(r"Landlock \(ABI \d+\), seccomp, limits(, bubblewrap)?", probe().name)
+
+
+def said_by_a_fork(folder: Path, before: Callable[[], None]) -> str:
+    """What locking in says in a fork that has done something before."""
+    child = os.fork()
+    if not child:
+        try:
+            before()
+            confine(Confinement(home=str(folder)), HERE)
+        except BaseException as error:
+            (folder / "said").write_text(str(error))
+        os._exit(0)
+    os.waitpid(child, 0)
+    return (folder / "said").read_text()
+
+
+def test_a_thread_that_would_stay_outside_is_refused(tmp_path: Path) -> None:
+    thread = threading.Thread(target=time.sleep, args=(5,), daemon=True)
+    assert said_by_a_fork(tmp_path, thread.start) == (
+        "this process could not be locked down, so nothing is run in it: "
+        "Landlock failed (it has 2 threads, and only one of them would be bound)."
+    )
+
+
+def test_a_layer_that_is_promised_and_fails_is_an_error(tmp_path: Path) -> None:
+    """Sixteen layers of Landlock are all that a kernel takes; then there is no room for ours."""
+
+    def fill() -> None:
+        privileges.no_new_privileges()
+        for _ in range(16):
+            landlock.restrict(HERE.landlock, readable=["/"], writable=["/"])
+
+    assert said_by_a_fork(tmp_path, fill).endswith("Landlock failed (Argument list too long).")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSYS, "it takes a Linux kernel of 5.13 or later"),
+        (errno.EOPNOTSUPP, "add `landlock` to the `lsm=`"),
+        (errno.EPERM, "allow the landlock_* system calls"),
+    ],
+)
+def test_without_landlock_it_refuses_and_says_why(monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+    """Only the system call is made up: this machine's kernel has it."""
+
+    def refuse(call: int, *arguments: object) -> int:
+        if call == 444:
+            raise OSError(number, os.strerror(number))
+        return kernel.system_call(call, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(landlock, "system_call", refuse)
+    levels.probe.cache_clear()
+    try:
+        level = probe()
+        assert (level.landlock, level.seccomp, level.sufficient) == (0, True, False)
+        with pytest.raises(NoSandbox, match=re.escape(words)) as refusal:
+            level.require()
+        assert "seccomp, limits" in str(refusal.value)
+        assert "--allow-unsandboxed" in str(refusal.value)
+    finally:
+        levels.probe.cache_clear()
+
+
+def test_elsewhere_there_are_limits_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "machine", lambda: "")
+    levels.probe.cache_clear()
+    try:
+        assert (probe().name, probe().sufficient) == ("limits only", False)
+    finally:
+        levels.probe.cache_clear()
+
+
+# --- bubblewrap
+
+
+def test_the_command_for_bubblewrap_shows_what_was_named_only(tmp_path: Path) -> None:
+    command = bubblewrap_command(["python", "-V"], readable=["/usr", "/proc/cpuinfo"], writable=["/w"], folder="/w")
+    assert command[1:] == [
+        "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+        "--ro-bind-try", "/usr", "/usr", "--bind", "/w", "/w", "--chdir", "/w", "--", "python", "-V",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (None, "not installed"),
+        (
+            "echo 'bwrap: No permissions to create a new namespace' >&2; exit 1",
+            "No permissions to create a new namespace",
+        ),
+        ("exit 0", ""),
+    ],
+)
+def test_bubblewrap_is_tried_before_it_is_promised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, reason: str
+) -> None:
+    if script is not None:
+        (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/nowhere")
+    bubblewrap.why_not.cache_clear()
+    bubblewrap.works.cache_clear()
+    try:
+        assert (bubblewrap.why_not(), bubblewrap.works()) == (reason, not reason)
+    finally:
+        bubblewrap.why_not.cache_clear()
+        bubblewrap.works.cache_clear()
+
+
+@pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
+def test_in_bubblewrap_even_names_are_hidden(prey: Prey) -> None:
+    code = f"import os; print([os.path.exists(path) for path in ({str(prey.gold)!r}, '/proc/{prey.process}')])"
+    command = bubblewrap_command([sys.executable, "-c", code], readable=inherited_readable())
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout == "[False, False]\n", run.stderr
+
+
+@pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
+def test_in_bubblewrap_a_process_locks_itself_in_as_well(tmp_path: Path) -> None:
+    code = (
+        "from goldsmith.sandbox import *; import os, tempfile; home = os.getcwd();"
+        "print(confine(Confinement(home=home, readable=inherited_readable())).name); open('new', 'w').write('x')"
+    )
+    command = bubblewrap_command(
+        [sys.executable, "-c", code], readable=inherited_readable(), writable=[str(tmp_path)], folder=str(tmp_path)
+    )
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout.startswith("Landlock (ABI"), run.stderr
+    assert (tmp_path / "new").read_text() == "x"
+
+
+# --- the doctor
+
+
+def test_the_doctor_says_how_well_submissions_can_be_locked_in(tmp_path: Path) -> None:
+    run = CourseOnDisk(tmp_path).run("doctor", "--json")
+    facts = {fact["name"]: fact for fact in run.json["facts"]}
+    assert facts["landlock"]["value"] == f"ABI {HERE.landlock}"
+    assert facts["seccomp"]["value"] == "works"
+    assert facts["bubblewrap"]["value"] == (bubblewrap.why_not() or "works")
+    assert "user-namespaces" in facts
+    assert ("user" in facts) == (os.getuid() == 0)
+    assert run.code == 0
