@@ -31,7 +31,7 @@ SETTINGS = """
 BODY = """
     import pytest, ops
 
-    pytestmark = pytest.mark.rigor
+    pytestmark = [pytest.mark.rigor, pytest.mark.long]
 
     @pytest.mark.fidelity
     def test_right():

@@ -8,7 +8,7 @@ from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.rigor import Finding
 from mutating import mutated_course, rigor_of
 
-pytestmark = pytest.mark.xdist_group("rigor-torch")
+pytestmark = [pytest.mark.xdist_group("rigor-torch"), pytest.mark.long]
 
 SOLUTION = '''
     """Exercise: a scale, a layer with dropout, and its training."""

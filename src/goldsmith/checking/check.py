@@ -17,6 +17,7 @@ from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import Provided
 from goldsmith.checking.running import Confined, Replayed, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
+from goldsmith.checking.uses import Calls
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -95,6 +96,8 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         checking = Checking(assignment, opened, request, warm)
         with checking.stage(submission.placed) as stage:
             verdicts, replays, layout = checking.judge(stage)
+            calls = Calls.of(assignment)
+            replays = {name: calls.believed(name, replay) for name, replay in replays.items()}
             provided = Provided.of(assignment, submission, gold.manifest)
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts = checking.excuse_provided(submission, verdicts, provided)
@@ -172,7 +175,7 @@ class Checking:
             yield Stage(
                 self.assignment,
                 workspace,
-                self.request.options,
+                msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
                 self.golds,
                 self.opened.adapter_file is not None,
                 self.request.each,

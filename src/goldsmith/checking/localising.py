@@ -21,6 +21,8 @@ from goldsmith.recording import Attempt, Isolated
 
 MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
+MOST_CALLS, MOST_TENSORS = 10_000, 256
+"""A submission's trace with more calls, or a call with more tensors, is not looked at."""
 
 
 @dataclass
@@ -106,9 +108,11 @@ def _their_calls(replayed: Replayed) -> list[Call]:
     if replayed.trace is None:
         return []
     try:
-        return read_calls(replayed.trace)
-    except (OSError, ValueError):
+        calls = read_calls(replayed.trace)
+    except (OSError, ValueError, RecursionError, MemoryError):
         return []  # what a submission's process wrote and nobody can read is no evidence
+    absurd = len(calls) > MOST_CALLS or any(len(call.inputs) + len(call.outputs) > MOST_TENSORS for call in calls)
+    return [] if absurd else calls
 
 
 def _module_paths(attempt: Attempt, model: str) -> list[str]:

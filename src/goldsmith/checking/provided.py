@@ -14,6 +14,8 @@ from goldsmith.checking.submissions import Submission
 from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided
 from goldsmith.gold import Manifest
 
+LONGEST_SOURCE = 2**20
+
 
 @dataclass(frozen=True)
 class Provided:
@@ -27,7 +29,7 @@ class Provided:
     def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
         starter = _starter_files(assignment, submission, manifest)
         submitted = _submitted_files(assignment, submission, starter)
-        found = {name: changed_provided(starter[name], content) for name, content in submitted.items()}
+        found = {name: _changed(starter[name], content) for name, content in submitted.items()}
         return cls(starter, submitted, {name: parts for name, parts in found.items() if parts})
 
     @property
@@ -43,6 +45,14 @@ class Provided:
             file.write_bytes(with_provided(self.starter[name], self.submitted[name], parts))
             placed[name] = Placement(file, Path(name))
         return list(placed.values())
+
+
+def _changed(starter: bytes, content: bytes) -> list[str]:
+    """None in what is too long, or nested too deep, to be read: running it will say so."""
+    try:
+        return changed_provided(starter, content) if len(content) <= LONGEST_SOURCE else []
+    except (RecursionError, MemoryError):
+        return []
 
 
 def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:

@@ -44,6 +44,7 @@ from goldsmith.workspace import Workspace
 RUNS: tuple[RunName, ...] = ("once", "again", "float64")
 GIVEN = "given"
 _GIVEN = ("input", "state_dict")
+_MOST_VALUES, _MOST_FRAMES, _MOST_NOTES, _LONGEST = 20_000, 50, 50, 10_000
 
 
 @dataclass(frozen=True)
@@ -302,14 +303,29 @@ def _attempt(stem: Path) -> tuple[Attempt | None, Mapping[str, Any]]:
         return None, {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Attempt(failure=_unreadable(str(error))), {}
+    attempt = _bearable(attempt)
     file = stem.with_suffix(".safetensors")
     if attempt.failure is not None or not is_leaving(file):
         return attempt, {}
     try:
         content = dict(mapped(file))
+        if len(content) > _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES} values")
         return attempt, content | {path: _as_complex(content[path]) for path in attempt.complex}
     except (OSError, ValueError, KeyError) as error:
         return Attempt(failure=_unreadable(str(error))), {}
+
+
+def _bearable(attempt: Attempt) -> Attempt:
+    """The same, with no more in it than anybody would read."""
+    too_long = any(len(name) > _LONGEST for name in attempt.plain)
+    if too_long or max(len(attempt.paths), len(attempt.plain)) > _MOST_VALUES:
+        return Attempt(failure=_unreadable(f"it holds more than {_MOST_VALUES} values, or very long names"))
+    failure = attempt.failure
+    if failure is not None:
+        frames = failure.frames[-_MOST_FRAMES:]
+        failure = msgspec.structs.replace(failure, message=failure.message[:_LONGEST], frames=frames)
+    return msgspec.structs.replace(attempt, failure=failure, notes=attempt.notes[:_MOST_NOTES])
 
 
 def _in_their_words(failure: Failure, workspace: Workspace) -> Failure:
@@ -317,7 +333,7 @@ def _in_their_words(failure: Failure, workspace: Workspace) -> Failure:
         return text.replace(f"{workspace.folder}/", "").replace(f"{workspace.root}/", "")
 
     frames = tuple(msgspec.structs.replace(frame, file=short(frame.file)) for frame in failure.frames)
-    return msgspec.structs.replace(failure, message=short(failure.message), frames=frames)
+    return msgspec.structs.replace(failure, message=short(failure.message) or "no reason is given", frames=frames)
 
 
 def _as_complex(pairs: Any) -> Any:

@@ -130,10 +130,14 @@ def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
         mode, kind, blob = facts.split()
         if kind != "blob":
             continue
-        if mode == "120000":
+        if mode == "120000" or name.startswith("/") or ".." in name.split("/"):
             raise SubmissionLeaves(revision, Path(name))
         file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
         command = ["git", "-C", str(course.root), "cat-file", "blob", blob]
-        file.write_bytes(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            raise NothingToCheck(revision, f"{name} is a file and a folder in it", _wanted(assignment)) from None
     return True

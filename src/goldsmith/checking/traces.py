@@ -44,11 +44,12 @@ def read_calls(path: Path) -> list[Call]:
     try:
         index = json.loads(content.metadata["goldsmith"])
         first = _first_pass(index)
+        ends = _ends(first)
         tensors = {name: _numbers(value) for name, value in content.items()}
         return [
             Call(
                 position=number,
-                end=_end(first, number),
+                end=ends[number],
                 model=str(entry["model"]),
                 module=str(entry["module"]),
                 kind=str(entry["class"]),
@@ -72,9 +73,15 @@ def _first_pass(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [entry for entry in index if entry["call"] == calls[entry["model"]]]
 
 
-def _end(entries: Sequence[Mapping[str, Any]], number: int) -> int:
-    depth = entries[number]["depth"]
-    return next((at for at in range(number + 1, len(entries)) if entries[at]["depth"] <= depth), len(entries))
+def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """For each, the position of the next that does not lie inside it."""
+    found = [len(entries)] * len(entries)
+    around: list[int] = []
+    for position, entry in enumerate(entries):
+        while around and entries[around[-1]]["depth"] >= entry["depth"]:
+            found[around.pop()] = position
+        around.append(position)
+    return found
 
 
 def _numbers(value: Any) -> Any:

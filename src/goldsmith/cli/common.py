@@ -39,7 +39,7 @@ def shown_errors(
     except (typer.Exit, typer.BadParameter):
         raise
     except (Exception, KeyboardInterrupt) as problem:
-        error = _as_error(problem)
+        error = _as_error(problem, command)
         if debug:
             traceback.print_exc()
         if as_json:
@@ -50,10 +50,10 @@ def shown_errors(
         raise typer.Exit(error.exit_code) from None
 
 
-def _as_error(problem: BaseException) -> GoldsmithError:
+def _as_error(problem: BaseException, command: str) -> GoldsmithError:
     if isinstance(problem, GoldsmithError):
         return problem
-    return Interrupted() if isinstance(problem, KeyboardInterrupt) else Unexpected(repr(problem))
+    return Interrupted(command) if isinstance(problem, KeyboardInterrupt) else Unexpected(repr(problem))
 
 
 def at_a_terminal() -> bool:

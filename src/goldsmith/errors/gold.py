@@ -128,8 +128,11 @@ class MenuLeft(GoldsmithError):
 @dataclass(eq=False)
 class Interrupted(GoldsmithError):
     exit_code: ClassVar[int] = INTERRUPTED
+    command: str = ""
 
     def sentence(self) -> str:
+        if self.command in ("rigor", "grade"):
+            return "Interrupted. What was finished is kept; the same command goes on from there."
         return "Interrupted. The starter is untouched and gold that was not finished was not published."
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from goldsmith.checking import Submission, open_submission
 from goldsmith.course import LITTER, Assignment, git
-from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn
+from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn, Unreadable
 from goldsmith.grading.unpacking import is_archive, unpack
 
 
@@ -68,8 +68,11 @@ def digest_of(submission: Submission) -> str:
     """The same for the same files under the same names, however they were handed in."""
     total = hashlib.sha256()
     for item in sorted(submission.placed, key=lambda placed: placed.target.as_posix()):
-        with item.source.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
+        try:
+            with item.source.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise Unreadable(item.target, error.strerror or str(error)) from None
         total.update(f"{item.target.as_posix()!r} {content}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -29,12 +30,15 @@ from goldsmith.generation import Options
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
 from goldsmith.grading.grades import unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
+from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
 from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_readable, probe
 
-METHOD = 1
+_REMARKABLE, _MOST_CODE = 0.9, 2**20
+METHOD = 2
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
+_DISK, _MOST_FILES = _GIB, 20_000
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +47,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     digest: str = ""
     sandbox: str = ""
+    similarity: dict[str, float] = {}
     kept: bool = False
 
 
@@ -72,14 +77,30 @@ class Grader:
                 found = self._known(digest)
                 if found is not None:
                     verdict = msgspec.structs.replace(found, name=item.name)
-                    return Judged(verdict=verdict, digest=digest, sandbox=_name(level), kept=True)
+                    return self._told(verdict, submission, digest, level, True)
                 verdict = self._judged(submission, level)
                 self._remember(digest, verdict)
-                return Judged(verdict=verdict, digest=digest, sandbox=_name(level))
+                return self._told(verdict, submission, digest, level, False)
         except (NoSandbox, Interrupted):
             raise
         except GoldsmithError as problem:
-            return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
+            return self._unopened(item, str(problem))
+        except (OSError, Stopped):
+            raise
+        except Exception as error:  # whatever it is that somebody has handed in, the others are not lost over it
+            return self._unopened(item, f"it cannot be judged: {error!r}")
+
+    def _unopened(self, item: HandedIn, why: str) -> Judged:
+        return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, why))
+
+    def _told(self, verdict: Verdict, submission: Submission, digest: str, level: Level | None, kept: bool) -> Judged:
+        """The verdict with what staff may want to know besides."""
+        alike: dict[str, float] = {}
+        with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
+            code = [item for item in submission.placed if item.target.suffix == ".py"]
+            files = {item.target.as_posix(): item.source.read_bytes()[:_MOST_CODE] for item in code}
+            alike = similarity(_parts_of(self.assignment), files, _REMARKABLE)
+        return Judged(verdict=verdict, digest=digest, sandbox=_name(level), similarity=alike, kept=kept)
 
     def _judged(self, submission: Submission, level: Level | None) -> Verdict:
         bench = _bench(self)
@@ -100,6 +121,8 @@ class Grader:
             readable=inherited_readable([str(self.assignment.course.root)]),
             memory=int(self.memory * _GIB),
             file_size=_GIB // 4,
+            disk=_DISK,
+            files=_MOST_FILES,
             processes=64,
             open_files=512,
             cpu_seconds=int(self.each * 60),
@@ -145,7 +168,7 @@ class Grader:
         path = self._path(digest)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(path, msgspec.json.encode(verdict))
+            write_durably(path, msgspec.json.encode(msgspec.structs.replace(verdict, name="")))
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
@@ -185,6 +208,16 @@ class _Bench:
     def close(self) -> None:
         self.warm.close()
         self.given.cleanup()
+
+
+_parts: dict[Path, list[Any]] = {}
+
+
+def _parts_of(assignment: Assignment) -> list[Any]:
+    """What similarity is measured with, found once in each process."""
+    if assignment.gold not in _parts:
+        _parts[assignment.gold] = parts_to_write(assignment)
+    return _parts[assignment.gold]
 
 
 _benches: dict[Path, _Bench] = {}

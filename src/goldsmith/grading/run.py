@@ -67,6 +67,7 @@ def _graded(grader: Grader, item: HandedIn, judged: Judged, output: Path, stem: 
         grader.rubric,
         veil=veil,
         stand_ins=judged.verdict.stand_ins,
+        similarity=judged.similarity,
         sandbox=judged.sandbox,
         digest=judged.digest,
         name=item.name,

@@ -20,24 +20,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.recording import child
-from goldsmith.recording.offspring import adopt_orphans, end_strays
-from goldsmith.recording.protocol import ENDED
+from goldsmith.recording.leavings import ended_file
+from goldsmith.recording.offspring import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
 
 _POLL, _IDLE = 0.002, 0.05
-_LOOK_AROUND = 0.2
+_LOOK_AROUND, _RARELY = 0.2, 1.0
+_SHARE = 5
+"""So many times as long as it took to see what children use up, it is not looked at again, but soon enough."""
 
 
 def serve() -> None:
     """Read what a child is to do, fork, answer with its number; or import something; until standard input ends."""
     parent = os.getppid()
     children: dict[int, Path] = {}
-    looked = 0.0
+    rooms: dict[int, Room] = {}
+    looked = due = 0.0
     adopt_orphans()
     while os.getppid() == parent:
         _reap(children)
         if time.monotonic() - looked > _LOOK_AROUND:
             end_strays(children)
             looked = time.monotonic()
+        if time.monotonic() > due:
+            rooms = {number: room for number, room in rooms.items() if number in children}
+            begun = time.monotonic()
+            end_what_takes_too_much(rooms)
+            took = time.monotonic() - begun
+            due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
         if not select.select([sys.stdin], [], [], _POLL if children else _IDLE)[0]:
             continue
         line = sys.stdin.readline()
@@ -47,10 +56,13 @@ def serve() -> None:
         if "import" in request:
             print(int(_import(request["import"])), flush=True)
             continue
+        room = room_for(Path(request["job"]))
         number = os.fork()
         if not number:
             _become(request)
-        children[number] = Path(request["scratch"], ENDED)
+        children[number] = ended_file(Path(request["scratch"]))
+        if room is not None:
+            rooms[number] = room
         print(number, flush=True)
     end_strays(())
 

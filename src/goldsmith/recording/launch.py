@@ -27,7 +27,8 @@ _SHORT = 1.0
 _GRACE = 0.3
 _PATIENCE = 60.0
 _LOG_TAIL = 4000
-_MOST_AT_ONCE = 2**20
+_EVENTS_TAIL = 2**16
+_MOST_AT_ONCE = {EVENTS: 2**16, LOG: 2**20}
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class _Child:
     _ended: float | None = None
     _last_case: str | None = None
     last_sign: float = math.inf
+    _begun: set[str] = field(default_factory=set)
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
 
     @property
@@ -181,11 +183,21 @@ class _Child:
         """Pass on what the child has written since the last time."""
         for event in _events(self._new_text(EVENTS).splitlines()):
             self._last_case = event.case
-            self.last_sign = time.monotonic()
+            if self._is_sign_of_life(event):
+                self.last_sign = time.monotonic()
             watcher.on_case(event)
         text = self._new_text(LOG)
         if text:
             watcher.on_print(text)
+
+    def _is_sign_of_life(self, event: Event) -> bool:
+        """What is locked in may say what it likes: a case of its own begins once, and no other does."""
+        if self.job.confinement is None:
+            return True
+        if event.case not in self.job.kept or event.case in self._begun:
+            return False
+        self._begun.add(event.case)
+        return True
 
     def stop(self) -> None:
         """End the child and everything it started, whatever state it is in."""
@@ -204,7 +216,7 @@ class _Child:
 
     def ending(self) -> Ending:
         code = self._process.returncode if self._process else None
-        log = self._log_tail()
+        log = self._tail(LOG, _LOG_TAIL)
         return Ending(
             result=self._result() if not self.timed_out else None,
             signal=_signal_name(-code) if code is not None and code < 0 else None,
@@ -216,11 +228,11 @@ class _Child:
             process=self._process.pid if self._process else 0,
         )
 
-    def _log_tail(self) -> str:
+    def _tail(self, name: str, size: int) -> str:
         try:
-            with open_leaving(self._scratch / LOG) as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
-                return file.read(_LOG_TAIL).decode("utf-8", "replace")
+            with open_leaving(self._scratch / name) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+                return file.read(size).decode("utf-8", "replace")
         except OSError:
             return ""
 
@@ -238,10 +250,7 @@ class _Child:
         return result if self._process is not None and result.process == self._process.pid else None
 
     def _last_event(self) -> str | None:
-        try:
-            events = _events(read_leaving(self._scratch / EVENTS).decode("utf-8", "replace").splitlines())
-        except OSError:
-            return None
+        events = _events(self._tail(EVENTS, _EVENTS_TAIL).splitlines())
         return events[-1].case if events else None
 
     def _new_text(self, name: str) -> str:
@@ -250,7 +259,7 @@ class _Child:
                 self._readers[name] = open_leaving(self._scratch / name)
             except OSError:
                 return ""
-        return self._readers[name].read(_MOST_AT_ONCE).decode("utf-8", "replace")
+        return self._readers[name].read(_MOST_AT_ONCE[name]).decode("utf-8", "replace")
 
 
 def _events(lines: Sequence[str]) -> list[Event]:

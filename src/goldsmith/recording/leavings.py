@@ -7,7 +7,14 @@ import stat
 from pathlib import Path
 from typing import IO
 
-MOST = 64 * 2**20
+from goldsmith.recording.protocol import ENDED
+
+MOST = 16 * 2**20
+
+
+def ended_file(scratch: Path) -> Path:
+    """Where it is written how a child ended: beside its folder, where what is locked in cannot put a link, or a lie."""
+    return scratch.with_name(f"{scratch.name}.{ENDED}")
 
 
 def is_leaving(path: Path) -> bool:

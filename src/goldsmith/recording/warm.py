@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from goldsmith.recording.leavings import read_leaving
-from goldsmith.recording.protocol import ENDED
+from goldsmith.recording.leavings import ended_file, read_leaving
 
 _GRACE = 1.0
 
@@ -64,7 +63,7 @@ class Warm:
         with self._asking:
             server = self._running(environment)
             number = self._ask(request)
-        return _Forked(number, job.parent / ENDED, server)
+        return _Forked(number, ended_file(job.parent), server)
 
     def _ask(self, request: dict[str, Any]) -> int:
         assert self._server is not None
@@ -117,7 +116,7 @@ def warm_process(*, torch: bool, environment: dict[str, str] | None = None) -> I
 
 
 class _Forked:
-    """A child of the warm process. How it ended is written down beside its job."""
+    """A child of the warm process, which writes down how it ended."""
 
     def __init__(self, number: int, ended: Path, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None

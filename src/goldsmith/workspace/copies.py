@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -183,9 +184,14 @@ def sweep_abandoned() -> None:
 
 
 def _remove(base: Path) -> None:
-    """Remove a workspace even where the code that ran in it took its own rights away."""
-    for current, folders, _files in os.walk(base):
-        for name in folders:
-            with contextlib.suppress(OSError):
-                Path(current, name).chmod(0o700)
-    shutil.rmtree(base, ignore_errors=True)
+    """Remove a workspace even where the code that ran in it took its own rights away, or nested folders without end. A
+    link is removed, never followed."""
+    with contextlib.suppress(RecursionError):
+        for current, folders, _files in os.walk(base):
+            for path in (Path(current, name) for name in folders):
+                with contextlib.suppress(OSError):
+                    if not path.is_symlink():
+                        path.chmod(0o700)
+        shutil.rmtree(base, ignore_errors=True)
+    if base.exists():
+        subprocess.run(["rm", "-rf", "--", str(base)], check=False, stderr=subprocess.DEVNULL)
