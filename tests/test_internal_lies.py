@@ -12,6 +12,8 @@ from courses import CourseOnDisk, numpy_course
 from goldsmith.generation import Freshness
 from goldsmith.rigor import internal, suite
 
+pytestmark = pytest.mark.long
+
 TEST_FILE = "tests/internal/test_hw1.py"
 CONFTEST = """
     import sys
@@ -31,7 +33,7 @@ SETTINGS = """
 BODY = """
     import pytest, ops
 
-    pytestmark = [pytest.mark.rigor, pytest.mark.long]
+    pytestmark = pytest.mark.rigor
 
     @pytest.mark.fidelity
     def test_right():
