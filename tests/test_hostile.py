@@ -34,6 +34,7 @@ from hostility import (
 
 pytestmark = [
     pytest.mark.xdist_group("hostile"),
+    pytest.mark.long,
     pytest.mark.skipif(not is_safe_here(), reason="nothing here is ever run on a machine without Landlock and seccomp"),
 ]
 
@@ -277,7 +278,6 @@ def on_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, 
     scene.close()
 
 
-@pytest.mark.long
 @pytest.mark.torch
 @pytest.mark.parametrize("name", ON_TORCH)
 def test_nothing_is_gained_by_way_of_torch(on_torch: tuple[Scene, Result], name: str) -> None:

@@ -25,7 +25,7 @@ SLOW = """
         time.sleep(0.3)
         case.record("y", np.arange(5.0) * FACTOR)
 """
-ROUNDS = 12
+ROUNDS = 8
 
 
 def slow_recipe(factor: int) -> str:

@@ -64,7 +64,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 @pytest.fixture(scope="module")
 def found(course: CourseOnDisk) -> dict[str, Finding]:
     before = course.snapshot("src", "private", "tests")
-    rigor = rigor_of(course, *HOSTILE)
+    rigor = rigor_of(course, *HOSTILE, each=2.0)
     assert course.snapshot("src", "private", "tests") == before
     return {name.removeprefix("unused/"): item for name, item in by_name(rigor).items()}
 
@@ -72,9 +72,9 @@ def found(course: CourseOnDisk) -> dict[str, Finding]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("hangs", "took longer than 3 s"),
-        ("ignores-sigterm", "took longer than 3 s"),
-        ("forks", "took longer than 3 s"),
+        ("hangs", "took longer than 2 s"),
+        ("ignores-sigterm", "took longer than 2 s"),
+        ("forks", "took longer than 2 s"),
         ("fork-bomb", ""),
         ("daemon", "left something running"),
         ("eats-memory", "emory"),

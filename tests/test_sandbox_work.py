@@ -15,6 +15,7 @@ import confining
 from goldsmith.sandbox import probe
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.torch,
     pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}"),
 ]
