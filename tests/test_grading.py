@@ -102,6 +102,19 @@ def test_other_files_are_another_submission(course: CourseOnDisk, graded: Run) -
     shutil.rmtree(other)
 
 
+def test_what_was_kept_holds_only_for_the_files_as_they_stand(
+    course: CourseOnDisk, handed_in: Path, graded: Run
+) -> None:
+    starter = course.root / "src/assignments/hw1/ops.py"
+    before = starter.read_text()
+    kept = len(list((course.root / ".goldsmith/grades/hw1").iterdir()))
+    starter.write_text(before.replace('"""Provided."""', '"""Provided, and reworded."""\n        x = x'))
+    run = grade(course, str(handed_in / "ada"), "--allow-stale", "--json")
+    starter.write_text(before)
+    assert run.code == 0, run.err
+    assert len(list((course.root / ".goldsmith/grades/hw1").iterdir())) == kept + 1, "judged again, not remembered"
+
+
 def test_nothing_in_the_course_is_touched(course: CourseOnDisk, handed_in: Path) -> None:
     before = course.snapshot("src", "private/solutions", "tests")
     grade(course, str(handed_in / "bob"), "--again", "--json")

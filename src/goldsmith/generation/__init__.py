@@ -10,7 +10,8 @@ from goldsmith.generation.planning import KINDS, make_job
 from goldsmith.generation.progress import STEPS, Progress
 from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.replaying import replay
-from goldsmith.generation.sources import gold_at_revision, hash_sources
+from goldsmith.generation.sources import gold_at_revision
+from goldsmith.generation.standing import key_of, standing
 from goldsmith.generation.steps import generate, rehearse
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
     "freshness",
     "generate",
     "gold_at_revision",
-    "hash_sources",
+    "key_of",
     "make_job",
     "prove",
     "recorded_options",
@@ -34,5 +35,6 @@ __all__ = [
     "replay",
     "reproduce",
     "stale_reasons",
+    "standing",
     "survey",
 ]

@@ -83,7 +83,7 @@ def _changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
         *(_changes(made.solution, now.solution) if made.solution else ()),
         *_changes(made.recipe, now.recipe),
         *(_changes(made.starter, now.starter) if made.starter else ()),
-        *_changes(made.reads, _hashes(assignment, made.reads)),
+        *_changes(made.reads, file_hashes(assignment, made.reads)),
     ]
 
 
@@ -99,7 +99,8 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
+def file_hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
+    """Of those of the course's files that are there."""
     found = {name: assignment.course.root / name for name in paths}
     return {name: file_hash(path) for name, path in found.items() if path.is_file()}
 
@@ -107,9 +108,9 @@ def _hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
 def _environment(goldsmith: str, made: Environment) -> Iterator[str]:
     """Versions that differ from those the gold was recorded with; found without importing any of them."""
     yield from _version("Python", _minor(made.python), _minor(platform.python_version()))
-    yield from _version("NumPy", made.numpy, _installed("numpy"))
+    yield from _version("NumPy", made.numpy, installed_version("numpy"))
     if made.torch:
-        yield from _version("torch", made.torch, _installed("torch"))
+        yield from _version("torch", made.torch, installed_version("torch"))
     yield from _version("goldsmith", _minor(goldsmith), _minor(__version__))
 
 
@@ -127,7 +128,7 @@ def _version(name: str, made: str, now: str | None) -> Iterator[str]:
         yield f"recorded with {name} {made}, this is {now}"
 
 
-def _installed(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

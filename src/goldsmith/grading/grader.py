@@ -9,9 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import hashlib
-import importlib.metadata
-import platform
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -21,18 +18,18 @@ from typing import Any
 
 import msgspec
 
-from goldsmith._version import __version__
 from goldsmith.checking import Confined, Opened, Request, Submission, Verdict, check, given_file, open_gold
 from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
 from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
-from goldsmith.generation import Options
+from goldsmith.generation import Options, key_of, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
 from goldsmith.grading.grades import unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
 from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_readable, probe
+from goldsmith.workspace import file_hash
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
 METHOD = 2
@@ -142,18 +139,13 @@ class Grader:
         """Of everything but the submission that a verdict follows from."""
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
-        adapter = assignment.adapter.read_bytes() if assignment.adapter.is_file() else b""
-        versions = [platform.python_version(), *(_version(name) for name in ("numpy", "torch", "safetensors"))]
-        parts = [
-            [METHOD, __version__, assignment.name, gold.manifest, adapter, versions],
-            [self.options, self.each, self.memory, self.sandboxed, assignment.course.config.stand_ins],
-            assignment.config.overwriting,
-        ]
-        return _key(parts)
+        recipe = file_hash(assignment.recipe)
+        own = [self.options, self.each, self.memory, self.sandboxed]
+        return key_of([METHOD, assignment.name, gold.manifest, recipe, standing(assignment, gold.manifest), own])
 
     def _path(self, digest: str) -> Path:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return folder / f"{_key([self._base, digest])[:40]}.json"
+        return folder / f"{key_of([self._base, digest])[:40]}.json"
 
     def _known(self, digest: str) -> Verdict | None:
         if not self.keep:
@@ -256,14 +248,3 @@ def close_benches() -> None:
 
 def _name(level: Level | None) -> str:
     return "none" if level is None else level.name
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-def _key(facts: object) -> str:
-    return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()

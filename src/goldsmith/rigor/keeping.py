@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import hashlib
-import importlib.metadata
-import platform
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from goldsmith._version import __version__
-from goldsmith.course import Assignment, placements
+from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
-from goldsmith.generation import hash_sources
+from goldsmith.generation import key_of, standing
 from goldsmith.gold import CaseEntry, Gold
 from goldsmith.interruption import uninterrupted
 from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
@@ -102,15 +97,7 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
     recipe = assignment.recipe.read_bytes()
-    now = hash_sources(assignment, placements(assignment))
-    base = key_of(
-        [
-            [now.solution, now.starter, _hashes(assignment, manifest.provenance.reads), assignment.config.overwriting],
-            [manifest.seed, assignment.course.config.threads, assignment.course.config.stand_ins],
-            file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
-            [platform.python_version(), *(_version(name) for name in ("numpy", "torch", "safetensors"))],
-        ]
-    )
+    base = key_of([METHOD, standing(assignment, manifest)])
     cases = {
         name: key_of(
             [
@@ -123,11 +110,6 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
     return Keeper(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
 
 
-def _hashes(assignment: Assignment, names: Iterable[str]) -> dict[str, str]:
-    files = {name: assignment.course.root / name for name in names}
-    return {name: file_hash(path) if path.is_file() else "" for name, path in files.items()}
-
-
 def _tests_key(assignment: Assignment) -> str:
     """For the code of all internal tests, and of what pytest reads beside them."""
     course = assignment.course
@@ -137,21 +119,9 @@ def _tests_key(assignment: Assignment) -> str:
     return key_of([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
 def _entries(gold: Gold, name: str) -> list[CaseEntry]:
     case = gold[name]
     return [case.entry, *(item.entry for item in case.variants.values())]
-
-
-def key_of(facts: Any) -> str:
-    encoded = msgspec.json.encode([METHOD, __version__, facts], order="deterministic")
-    return hashlib.sha256(encoded).hexdigest()
 
 
 def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
