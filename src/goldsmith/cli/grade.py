@@ -111,7 +111,7 @@ def grade(
                 finished.append(made)
                 progress.finished(made)
 
-            folder = output or chosen.course.root / "private" / "grades" / chosen.name
+            folder = output or chosen.course.grades_folder / chosen.name
             result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count), on_grade))
         if json:
             print(grades_report(result.grades, result.overview, True))

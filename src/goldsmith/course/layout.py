@@ -42,6 +42,11 @@ class Course:
         return self.internal_tests_folder / "reports"
 
     @property
+    def grades_folder(self) -> Path:
+        """What `goldsmith grade` writes unless told otherwise; for staff alone, and ignored by git."""
+        return self.root / "private" / "grades"
+
+    @property
     def state_folder(self) -> Path:
         """Locks and other state of running commands; ignored by git."""
         return self.root / ".goldsmith"

@@ -123,6 +123,21 @@ def settled_environment(threads: int) -> dict[str, str]:
     }
 
 
+def end_group(process: Process) -> None:
+    """End a process that leads a group, and everything in it: asked first, then made to."""
+
+    def tell(number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+    if process.poll() is None:
+        tell(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+    tell(signal.SIGKILL)
+    process.wait()
+
+
 @dataclass
 class _Child:
     job: Job
@@ -203,12 +218,7 @@ class _Child:
         """End the child and everything it started, whatever state it is in."""
         if self._process is None:
             return
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE)
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
         self._ended = self._ended or time.monotonic()
         for reader in self._readers.values():
             reader.close()
@@ -235,11 +245,6 @@ class _Child:
                 return file.read(size).decode("utf-8", "replace")
         except OSError:
             return ""
-
-    def _signal(self, number: int) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
 
     def _result(self) -> Result | None:
         """What the child left behind, if it was the child itself that did."""

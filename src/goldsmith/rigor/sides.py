@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from goldsmith.course import Assignment, placements
 from goldsmith.errors import CannotWrite, PytestMissing
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording import Job
-from goldsmith.recording.launch import environment_for
+from goldsmith.recording.launch import end_group, environment_for
 from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
 from goldsmith.workspace import Workspace, make_workspaces
 
@@ -25,7 +24,6 @@ Tell = Callable[[int, int], None]
 """Called often, with how many tests have begun on the solution and on the starter."""
 
 _POLL = 0.02
-_GRACE = 0.3
 _MOST_OF_A_LOG = 2**20
 
 
@@ -144,18 +142,8 @@ class _Run:
         """End pytest and everything it started, whatever state it is in."""
         if self._process is None:
             return
-        if self._process.poll() is None:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE)
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
         self._ended = self._ended or time.monotonic()
-
-    def _signal(self, number: int) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
 
     def side(self) -> Side:
         assert self._process is not None
