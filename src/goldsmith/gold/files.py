@@ -44,7 +44,7 @@ def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
     """One safetensors file; its one metadata key holds the order in which modules ran."""
     from safetensors.torch import save
 
-    write_durably(path, save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
+    path.write_bytes(save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:

@@ -7,6 +7,7 @@ standard input.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -36,6 +37,7 @@ def serve() -> None:
     rooms: dict[int, Room] = {}
     looked = due = 0.0
     adopt_orphans()
+    _settle()
     while os.getppid() == parent:
         _reap(children)
         if time.monotonic() - looked > _LOOK_AROUND:
@@ -125,7 +127,14 @@ def _import(packages: Sequence[str]) -> bool:
     for name in packages:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+    _settle()
     return _threads() == threads
+
+
+def _settle() -> None:
+    """What is there stays: a child that looked through all of it for garbage would have to copy every page."""
+    gc.collect()
+    gc.freeze()
 
 
 def _threads() -> int:

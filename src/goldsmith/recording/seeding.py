@@ -29,7 +29,11 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> 
 
 
 def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
-    torch.manual_seed(seed)
+    accelerator = getattr(torch, "accelerator", None)
+    if accelerator is not None and not accelerator.is_available():
+        torch.default_generator.manual_seed(seed)  # all there is; `manual_seed` would note who asked, for each device
+    else:
+        torch.manual_seed(seed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
