@@ -211,7 +211,7 @@ class Checking:
     def replays(self, stage: Stage, cases: Sequence[str], layout: str = "") -> dict[str, Replayed]:
         """Every case twice as it comes; in float64 only where that could still say anything."""
         found = stage.replay(cases, ("once", "again"), layout)
-        open_cases = [name for name in cases if not is_settled(self.verdict(name, found[name]))]
+        open_cases = [name for name in cases if not is_settled(self.verdict(name, found[name], guessing=False))]
         wide = stage.replay(open_cases, ("float64",), layout) if open_cases else {}
         return found | {name: found[name].joined(item) for name, item in wide.items()}
 
@@ -236,11 +236,11 @@ class Checking:
                 found[name] = self.verdict(name, replays[name])
         return found
 
-    def verdict(self, name: str, replay: Replayed) -> CaseVerdict:
+    def verdict(self, name: str, replay: Replayed, *, guessing: bool = True) -> CaseVerdict:
         differs = self.assignment.config.overwriting == "differs"
         gold = self.golds[name]
         try:
-            return judge_case(gold, replay, excused=self._excused(name), overwriting_differs=differs)
+            return judge_case(gold, replay, excused=self._excused(name), overwriting_differs=differs, guessing=guessing)
         except Exception as error:  # whatever it was that a submission returned, the other cases are not lost over it
             why = f"what it returned cannot be judged: {error!r}"
             return CaseVerdict(name=name, title=gold.entry.title, outcome=COULD_NOT_RUN, reason=why, kind="raised")

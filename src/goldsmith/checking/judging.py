@@ -25,9 +25,9 @@ Excused = Callable[[str, Any], bool]
 
 
 def judge_case(
-    gold: GoldCase, replayed: Replayed, *, excused: Excused, overwriting_differs: bool = False
+    gold: GoldCase, replayed: Replayed, *, excused: Excused, overwriting_differs: bool = False, guessing: bool = True
 ) -> CaseVerdict:
-    """The verdict on one case, before anything is known about its modules."""
+    """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not."""
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for item in replayed.attempts.values() if item.failure), None)
     first = replayed.once
@@ -38,7 +38,7 @@ def judge_case(
             verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
         )
     golds = {"": gold, **gold.variants}
-    judged = [_judge(verdict, name, item, replayed, excused) for name, item in golds.items()]
+    judged = [_judge(verdict, name, item, replayed, excused, guessing) for name, item in golds.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
 
@@ -60,7 +60,9 @@ def _only_raised_in_float64(replayed: Replayed) -> bool:
     return fine and failure is not None and failure.kind not in ("exit", "killed", "timeout", "memory")
 
 
-def _judge(verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Excused) -> CaseVerdict:
+def _judge(
+    verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Excused, guessing: bool
+) -> CaseVerdict:
     expected = judged_part(gold.data)
     actual, notes = _selected(replayed.leaves("once"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
@@ -74,11 +76,11 @@ def _judge(verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, e
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    natural = compare_case(actual, expected, gold)
+    natural = compare_case(actual, expected, gold, guessing=guessing)
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
-    wide, why_not = _in_float64(gold, replayed, expected)
+    wide, why_not = _in_float64(gold, replayed, expected, guessing)
     if wide is None:
         verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
         return _decided(verdict, natural.agrees, natural)
@@ -111,7 +113,9 @@ def _distance(verdict: CaseVerdict) -> float:
     return max((leaf.excess for leaf in verdict.leaves), default=0.0)
 
 
-def _in_float64(gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any]) -> tuple[Comparison | None, str]:
+def _in_float64(
+    gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], guessing: bool
+) -> tuple[Comparison | None, str]:
     """The comparison with gold's float64 reference, or why there is none."""
     tolerances = tolerances_of(gold)
     attempt = replayed.attempts.get("float64")
@@ -132,7 +136,8 @@ def _in_float64(gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any])
     selected, _ = _selected(replayed.leaves("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
     sharper = {path: _sharper(tolerances[path]) for path in wanted}
-    return compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted)), ""
+    found = compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing)
+    return found, ""
 
 
 def _is_number(leaf: Any) -> bool:
@@ -200,7 +205,7 @@ def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, over
     if "again" in replayed.attempts:
         first, _ = _selected(replayed.leaves("once"), judged_part(gold.data))
         second, _ = _selected(replayed.leaves("again"), judged_part(gold.data))
-        again = compare_case(second, first, gold, equal_nan=True)
+        again = compare_case(second, first, gold, equal_nan=True, guessing=False)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
         if not again.agrees:

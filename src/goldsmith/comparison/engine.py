@@ -30,6 +30,7 @@ def compare(
     noisy: Mapping[str, Any] | None = None,
     equal_nan: bool | Collection[str] = False,
     check_dtype: bool = True,
+    guessing: bool = True,
 ) -> Comparison:
     """`actual` beside `gold`: nested dicts, lists, tuples and dataclasses of tensors, arrays, numbers and text, or
     paths of .safetensors, .npy, .npz and .pt files. True exactly if there is something to compare and all agrees.
@@ -37,14 +38,15 @@ def compare(
     A leaf's tolerance is that of `tolerances` at its dotted path; else `rtol` and `atol` (the one not given is 0):
     |actual - gold| <= atol + rtol * |gold|, as if in float64; else what torch.testing documents for its dtype, for the
     less precise of both sides, and exact for integers, booleans and text. NaN agrees with NaN only with `equal_nan`
-    (True, or the paths it holds for); an infinity only with the same one. Nothing is ever broadcast.
+    (True, or the paths it holds for); an infinity only with the same one. Nothing is ever broadcast. Without
+    `guessing`, nobody looks for what could have gone wrong.
     """
     for name, given in (("rtol", rtol), ("atol", atol)):
         if given is not None and not 0 <= given < math.inf:
             raise ValueError(f"{name} is {given}; give a number from 0 up.")
     given_limit = Limit("given", rtol, atol) if rtol is not None or atol is not None else None
     with np.errstate(all="ignore"), lent_buffers() as buffers:
-        engine = _Engine(given_limit, tolerances or {}, noisy or {}, equal_nan, check_dtype, buffers)
+        engine = _Engine(given_limit, tolerances or {}, noisy or {}, equal_nan, check_dtype, buffers, guessing)
         return Comparison(tuple(engine.leaf(pair) for pair in pairs_of(actual, gold)))
 
 
@@ -57,6 +59,7 @@ class _Engine:
         equal_nan: bool | Collection[str],
         check_dtype: bool,
         buffers: Buffers,
+        guessing: bool,
     ) -> None:
         self._given = given
         self._tolerances = tolerances
@@ -64,6 +67,7 @@ class _Engine:
         self._equal_nan = equal_nan
         self._check_dtype = check_dtype
         self._buffers = buffers
+        self._guessing = guessing
         self._defaults: dict[tuple[str, str], Limit] = {}
         self._routes: dict[tuple[str, str, bool], Route] = {}
 
@@ -83,7 +87,7 @@ class _Engine:
     def _numbers(self, path: str, ours: Leaf, gold: Leaf, notes: tuple[str, ...]) -> LeafComparison:
         one, two = ours.array, gold.array
         if one.shape != two.shape:
-            said = guess(ours, gold, math.inf, self._buffers)
+            said = guess(ours, gold, math.inf, self._buffers) if self._guessing else ""
             return apart(path, "shape", ours.dtype, gold.dtype, one.shape, two.shape, said, notes)
         limit = self._limit(path, ours, gold)
         same_dtype = not self._check_dtype or _same_dtype(ours, gold)
@@ -101,7 +105,7 @@ class _Engine:
             one, two = one.transpose(order), two.transpose(order)
         mask = _mask(path, noisy, gold.array.shape, by_parts, order) if noisy is not None else None
         found = self._run(path, ours, gold, (one, two), mask, limit, by_parts)
-        return told(path, ours, gold, found, limit, same_dtype, order, notes)
+        return told(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
 
     def _run(
         self,

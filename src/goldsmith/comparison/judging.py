@@ -65,7 +65,12 @@ def _with_room(item: TensorEntry) -> Tolerance:
 
 
 def compare_case(
-    actual: Mapping[str, Any], expected: Mapping[str, Any], gold: GoldCase, *, equal_nan: bool = False
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    gold: GoldCase,
+    *,
+    equal_nan: bool = False,
+    guessing: bool = True,
 ) -> Comparison:
     """Leaves by path beside those that are expected, within the tolerances of `gold`'s manifest. NaN agrees with NaN
     where the recipe allows it, or everywhere."""
@@ -77,4 +82,5 @@ def compare_case(
         tolerances=tolerances_of(gold),
         noisy=gold.noisy,
         equal_nan=equal_nan or [path for path in expected if gold.allows_nan(path)],
+        guessing=guessing,
     )

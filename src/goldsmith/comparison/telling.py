@@ -24,6 +24,8 @@ def told(
     same_dtype: bool,
     order: tuple[int, ...] | None,
     notes: tuple[str, ...],
+    *,
+    guessing: bool,
 ) -> LeafComparison:
     agrees = found.agrees
     shape = gold.array.shape
@@ -87,7 +89,7 @@ def told(
         inf_actual=found.inf_actual,
         inf_gold=found.inf_gold,
         where=found.places.named(order, len(shape)) if found.places is not None else "",
-        guess=guess(ours, gold, float(found.largest), found.route.buffers) if problem == "values" else "",
+        guess=guess(ours, gold, float(found.largest), found.route.buffers) if guessing and problem == "values" else "",
         notes=notes,
     )
 
