@@ -4,7 +4,7 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 """
 
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
-from goldsmith.checking.judging import shown_path
+from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage, given_file
 from goldsmith.checking.submissions import Submission, open_submission
 from goldsmith.checking.verdicts import (
@@ -38,6 +38,7 @@ __all__ = [
     "Verdict",
     "check",
     "given_file",
+    "is_settled",
     "open_adapter",
     "open_gold",
     "open_submission",

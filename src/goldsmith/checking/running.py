@@ -101,6 +101,7 @@ class Stage:
     stand_ins: tuple[str, ...] = ()
     stood_in: set[str] = field(default_factory=set)
     given: Path | None = None
+    traced: bool = True
     peak: int = 0
     packages: set[str] = field(default_factory=set)
     _launches: int = 0
@@ -119,7 +120,7 @@ class Stage:
         pending = list(cases)
         found: dict[str, Replayed] = {}
         while pending:
-            job = self._job("replay", kept=self._kept(pending), runs=tuple(runs), layout=layout)
+            job = self._job("replay", kept=self.give(pending), runs=tuple(runs), layout=layout)
             follower = _Follower(self, job, pending, runs, until)
             try:
                 ending = self._run(job, follower.watcher if until else self.watcher)
@@ -144,7 +145,7 @@ class Stage:
 
     def isolate(self, items: Sequence[Isolated], layout: str = "") -> dict[int, Replayed]:
         """Modules run alone on gold's inputs, by number."""
-        kept = self._kept(list(dict.fromkeys(item.case for item in items)))
+        kept = self.give(list(dict.fromkeys(item.case for item in items)))
         alone = self.options.device != "cpu" or self.confined is not None
         together = [(item,) for item in items] if alone else [tuple(items)]
         found = {}
@@ -189,6 +190,7 @@ class Stage:
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,
             stand_ins=self.stand_ins,
+            traced=self.traced,
             **(self._walls(scratch, fields) if self.confined else {}),
             **fields,
         )
@@ -205,7 +207,7 @@ class Stage:
         )
         return {"confinement": confinement, "level": self.confined.level}
 
-    def _kept(self, cases: Sequence[str]) -> dict[str, KeptCase]:
+    def give(self, cases: Sequence[str]) -> dict[str, KeptCase]:
         """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
         been written before they are copied, or, where nobody could change them, shared."""
         folder = self.workspace.scratch / GIVEN

@@ -90,7 +90,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
-    `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without."""
+    `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
+    `traced` replays keep what went into every module and what came out."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "isolate", "tests"] = "record"
     root: str
@@ -110,6 +111,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunName, ...] = ()
     adapter: str = ""
     layout: str = ""
+    traced: bool = True
     isolated: tuple[Isolated, ...] = ()
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}

@@ -131,7 +131,9 @@ class ReplaySession(Session):
             changes = Changes(run, self.seed, dict(given.inputs))
         else:
             given = Given.from_payload(payload, kept, **options)
-        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "once", changes=changes)
+        return ReplayCase(
+            definition, self.seed, self.device, given, tracing=run == "once" and self.job.traced, changes=changes
+        )
 
 
 class ReplayCase(Case):

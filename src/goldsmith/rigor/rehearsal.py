@@ -13,7 +13,7 @@ from typing import Any
 from goldsmith.checking import AGREES, GIVEN, RUNS, Checking, Replayed, Stage
 from goldsmith.course import Placement
 from goldsmith.errors import SolutionDisagrees
-from goldsmith.recording import CONDITIONS, Condition, Limits
+from goldsmith.recording import CONDITIONS, Condition, Limits, processors
 from goldsmith.recording.lines import Place
 from goldsmith.rigor.mutants import Mutant
 
@@ -21,6 +21,8 @@ _PATIENCE, _LEAST_TIME = 10.0, 5.0
 _ROOM = 2**30
 _LEAST_FILE = 2**28
 _QUICK = 1.0
+_LAUNCH = 0.1
+"""About what it takes to try a case once more, its weights in another layout."""
 
 Places = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
 
@@ -28,11 +30,13 @@ Places = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
 @dataclass
 class Rehearsal:
     """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `places`
-    are those that each case runs and those that it does not, by file, None where that could not be watched."""
+    are those that each case runs and those that it does not, by file, None where that could not be watched; `layouts`
+    are those of weights that each case would have to be tried in as well."""
 
     stage: Stage
     replays: Mapping[str, Replayed]
     places: Mapping[str, Places | None]
+    layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _under: dict[str, Replayed] = field(default_factory=dict)
     _running: threading.Lock = field(default_factory=threading.Lock)
 
@@ -43,7 +47,7 @@ class Rehearsal:
         """Cases that run the place in question, the quickest first."""
         file = mutant.file.as_posix()
         found = [name for name, places in self.places.items() if places is None or _runs(places.get(file), mutant)]
-        return sorted(found, key=self.seconds)
+        return sorted(found, key=lambda name: self.seconds(name) + _LAUNCH * len(self.layouts.get(name, ())))
 
     def quick(self, cases: Sequence[str]) -> list[str]:
         """Those of them that can be run many times over; at least one."""
@@ -74,14 +78,19 @@ class Rehearsal:
         file.write_bytes(mutant.content)
         return Placement(file, mutant.file)
 
-    def under(self, case: str, condition: Condition) -> dict[str, Any] | None:
-        """What the solution records under a condition, None where it cannot run so or nothing came of it."""
+    def under_conditions(self, cases: Sequence[str]) -> Mapping[str, Replayed]:
+        """The solution under every condition, in these cases."""
         with self._running:
-            if case not in self._under:
-                self._under |= self.stage.replay([case], CONDITIONS)
-        attempt = self._under[case].attempts.get(condition)
-        showed = attempt is not None and attempt.failure is None and attempt.acted
-        return self._under[case].leaves(condition) if showed else None
+            missing = [name for name in cases if name not in self._under]
+            self._under |= self.stage.replay(missing, CONDITIONS)
+            return {name: self._under[name] for name in cases}
+
+
+def shown_under(replay: Replayed, condition: Condition) -> dict[str, Any] | None:
+    """What was recorded under a condition, None where it cannot run so or nothing came of it."""
+    attempt = replay.attempts.get(condition)
+    showed = attempt is not None and attempt.failure is None and attempt.acted
+    return replay.leaves(condition) if showed else None
 
 
 @contextlib.contextmanager
@@ -89,16 +98,18 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
     """The solution on every case, as long as this lasts."""
     with checking.stage(placed) as stage:
         cases = list(checking.golds)
-        replays = stage.replay(cases, RUNS)
-        for name, verdict in checking.verdicts(stage, replays).items():
-            if verdict.outcome != AGREES:
-                raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
-        with (
-            ThreadPoolExecutor() as pool
-        ):  # each alone, for one may leave something behind that spares the next its work
-            traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
+        stage.traced = False
+        stage.give(cases)
+        with ThreadPoolExecutor(processors()) as pool:
+            # Places are watched in each case alone: one may leave something behind that spares the next its work.
+            places = {name: pool.submit(_places, stage, name) for name in cases}
+            replays = stage.replay(cases, RUNS)
+            for name, verdict in checking.verdicts(stage, replays).items():
+                if verdict.outcome != AGREES:
+                    raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
+            traced = {name: future.result() for name, future in places.items()}
         checking.warm.import_also(sorted(stage.packages))
-        yield Rehearsal(stage, replays, traced)
+        yield Rehearsal(stage, replays, traced, {name: checking.layouts_of(name) for name in cases})
 
 
 def _places(stage: Stage, case: str) -> Places | None:

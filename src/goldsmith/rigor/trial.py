@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Replayed, Stage, shown_path
+from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Replayed, Stage, is_settled, shown_path
 from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, finding
 from goldsmith.rigor.mutants import Mutant
 from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation, only_wide
-from goldsmith.rigor.rehearsal import Rehearsal
+from goldsmith.rigor.rehearsal import Rehearsal, shown_under
 
 _RUNS: tuple[RunName, ...] = ("once", "float64")
 _CUT_OFF = ("timeout", "killed", "exit")
@@ -88,6 +88,7 @@ class Trial:
             stage.each = self.rehearsal.time_limit
             stage.limits = self.rehearsal.limits
             stage.given = self.rehearsal.given
+            stage.traced = False
             stage.watcher = Watcher(on_tick=self._go_on)
             yield stage
 
@@ -106,7 +107,7 @@ class Trial:
         seen: dict[str, CaseVerdict] = {}
 
         def sees(name: str, replay: Replayed) -> bool:
-            seen[name] = self.checking.verdict(name, replay)
+            seen[name] = self.checking.verdict(name, replay, guessing=False)
             return seen[name].outcome != AGREES
 
         replays = stage.replay(cases, _RUNS, until=sees)
@@ -117,7 +118,7 @@ class Trial:
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
             return _Screened(_against(self.checking.verdicts(stage, again)), replays, variant)
         verdict = self.checking.verdicts(stage, {name: replays[name]})[name]
-        if verdict.outcome == AGREES or self._agrees_in_another_layout(stage, name):
+        if verdict.outcome == AGREES or self._may_agree_in_another_layout(stage, name):
             opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
             every = dataclasses.replace(self.checking, opened=opened)
             verdicts, replays, layout = every.judge(stage)
@@ -128,11 +129,12 @@ class Trial:
     def _golds(self, cases: Sequence[str]) -> dict[str, Any]:
         return {name: self.checking.golds[name] for name in cases}
 
-    def _agrees_in_another_layout(self, stage: Stage, case: str) -> bool:
-        """Whether a submission like this would be right, its weights lying as the adapter says they may."""
+    def _may_agree_in_another_layout(self, stage: Stage, case: str) -> bool:
+        """Whether a submission like this could be right, its weights lying as the adapter says they may."""
         for layout in self.checking.layouts_of(case):
-            replay = stage.replay([case], _RUNS, layout)[case]
-            if self.checking.verdict(case, replay).outcome == AGREES:
+            replay = stage.replay([case], ("once",), layout)[case]
+            verdict = self.checking.verdict(case, replay, guessing=False)
+            if verdict.outcome == AGREES or not is_settled(verdict):
                 return True
         return False
 
@@ -167,9 +169,11 @@ class Trial:
         found: dict[Condition, float] = {}
         tried = 0
         stage.each *= len(CONDITIONS)
-        for name, replay in stage.replay(self.rehearsal.quick(cases), CONDITIONS).items():
+        quick = self.rehearsal.quick(cases)
+        solution = self.rehearsal.under_conditions(quick)
+        for name, replay in stage.replay(quick, CONDITIONS).items():
             for condition in CONDITIONS:
-                expected = self.rehearsal.under(name, condition)
+                expected = shown_under(solution[name], condition)
                 attempt = replay.attempts.get(condition)
                 if expected is None or attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
                     continue
