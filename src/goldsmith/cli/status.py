@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+
+if TYPE_CHECKING:
+    from goldsmith.course import Assignment
+    from goldsmith.generation import Freshness
 
 
 def status(
@@ -24,10 +28,8 @@ def status(
         from goldsmith.generation import survey
 
         found = open_course(course)
-        items = [
-            {"name": name, "outcome": state.outcome, "reasons": list(state.reasons)}
-            for name, state in survey(found).items()
-        ]
+        known = {item.name: item for item in found.assignments()}
+        items = [_item(name, state, known.get(name)) for name, state in survey(found).items()]
         if json:
             from goldsmith.report import report
 
@@ -35,6 +37,20 @@ def status(
             return
         _show(items, no_color)
     raise typer.Exit(0)
+
+
+def _item(name: str, state: Freshness, assignment: Assignment | None) -> dict[str, Any]:
+    """`recipe` and `folder` are places in the course; what is no assignment any more has neither."""
+    facts: dict[str, Any] = {"label": name, "description": "", "recipe": None, "folder": None}
+    if assignment is not None:
+        course = assignment.course
+        facts = {
+            "label": assignment.label,
+            "description": assignment.description,
+            "recipe": course.relative(assignment.recipe).as_posix() if assignment.recipe.is_file() else None,
+            "folder": course.relative(assignment.gold).as_posix(),
+        }
+    return {"name": name, "outcome": state.outcome, "reasons": list(state.reasons), **facts}
 
 
 def _show(items: list[dict[str, Any]], no_color: bool) -> None:
