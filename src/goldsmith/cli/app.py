@@ -7,7 +7,22 @@ from typing import Annotated
 import typer
 
 from goldsmith._version import __version__
-from goldsmith.cli import check, diff, doctor, generate, grade, guard, init, inject, reset, rigor, status, test, verify
+from goldsmith.cli import (
+    check,
+    diff,
+    doctor,
+    generate,
+    grade,
+    guard,
+    init,
+    inject,
+    reset,
+    rigor,
+    skills,
+    status,
+    test,
+    verify,
+)
 
 app = typer.Typer(
     name="goldsmith",
@@ -31,6 +46,7 @@ app.command("grade")(grade.grade)
 app.command("inject")(inject.inject)
 app.command("reset")(reset.reset)
 app.command("guard")(guard.guard)
+app.add_typer(skills.app, name="skills")
 app.command("doctor")(doctor.doctor)
 
 

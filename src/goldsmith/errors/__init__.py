@@ -75,6 +75,7 @@ from goldsmith.errors.recipe import (
 )
 from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
 from goldsmith.errors.sandbox import CannotConfine, NoSandbox
+from goldsmith.errors.skills import CheckOrForce, SkillLeadsOut, SkillUnreadable
 
 __all__ = [
     "AGAINST",
@@ -91,6 +92,7 @@ __all__ = [
     "CannotInject",
     "CannotReset",
     "CannotWrite",
+    "CheckOrForce",
     "DaskMissing",
     "DeviceMissing",
     "EditedMeanwhile",
@@ -140,6 +142,8 @@ __all__ = [
     "RecipeRaised",
     "RecipeSyntax",
     "RecipeTimedOut",
+    "SkillLeadsOut",
+    "SkillUnreadable",
     "SolutionDisagrees",
     "SolutionFitsNothing",
     "SolutionIsAmbiguous",

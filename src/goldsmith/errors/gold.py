@@ -133,6 +133,8 @@ class Interrupted(GoldsmithError):
     def sentence(self) -> str:
         if self.command in ("rigor", "grade"):
             return "Interrupted. What was finished is kept; the same command goes on from there."
+        if self.command.startswith("skills"):
+            return "Interrupted. No file was left half written; the same command does the rest."
         return "Interrupted. The starter is untouched and gold that was not finished was not published."
 
 

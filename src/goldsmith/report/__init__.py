@@ -17,6 +17,7 @@ from goldsmith.report.terminal import PlainProgress, TerminalProgress, replay_pr
 if TYPE_CHECKING:
     from goldsmith.report.markdown import verdict_markdown
     from goldsmith.report.rigor import mutants_report, rigor_progress, rigor_report, show_mutants, show_rigor
+    from goldsmith.report.skills import show_skills
     from goldsmith.report.verdicts import show_verdict
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "show_edits",
     "show_mutants",
     "show_rigor",
+    "show_skills",
     "show_verdict",
     "verdict_markdown",
 ]
@@ -44,6 +46,7 @@ __getattr__ = late(
         "rigor_report": "goldsmith.report.rigor",
         "show_mutants": "goldsmith.report.rigor",
         "show_rigor": "goldsmith.report.rigor",
+        "show_skills": "goldsmith.report.skills",
         "show_verdict": "goldsmith.report.verdicts",
         "verdict_markdown": "goldsmith.report.markdown",
     },

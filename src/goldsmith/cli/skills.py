@@ -1,0 +1,69 @@
+"""`goldsmith skills`: what coding agents need to use goldsmith well, put into a course and kept up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.errors import AGAINST
+
+COMMAND = "skills install"
+
+app = typer.Typer(help="The coding-agent skills of a course.", no_args_is_help=True, rich_markup_mode="markdown")
+
+EXAMPLES = """
+Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, and for each a shortcut,
+`.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the difference, and --force
+keeps yours beside the new one, as `SKILL.md.yours`.
+
+Examples:
+
+    goldsmith skills install           in your course; again after an update
+    goldsmith skills install --check   are they up to date? (for CI)
+    goldsmith skills install --force   edited ones, too; yours are kept
+
+Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
+3 could not be written.
+"""
+
+
+@app.callback()
+def _skills() -> None:
+    """The skills that lead a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`."""
+
+
+def install(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder in the course.")] = Path("."),
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if any is not up to date.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace edited ones; yours are kept beside them.")] = False,
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    with shown_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
+        from goldsmith.errors import CheckOrForce
+        from goldsmith.skills import check_skills, install_skills
+
+        if check and force:
+            raise CheckOrForce
+        course = open_course(folder)
+        results = check_skills(course) if check else install_skills(course, force=force)
+        ok = not any(item.behind for item in results)
+        if json:
+            from goldsmith.report import report
+
+            print(report(COMMAND, ok, "skills", results))
+        else:
+            from rich.console import Console
+
+            from goldsmith.report import show_skills
+
+            show_skills(Console(no_color=no_color or None), results)
+    raise typer.Exit(0 if ok else AGAINST)
+
+
+install.__doc__ = f"Put the skills for coding agents into a course, or say whether they are up to date.\n{EXAMPLES}"
+app.command("install")(install)

@@ -1,0 +1,57 @@
+"""What goldsmith would write into a course: each skill, and a shortcut that leads to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from goldsmith.skills.marks import marked
+
+_TEXTS = Path(__file__).parent / "texts"
+_SKILL = "SKILL.md"
+_SHORTCUT = """\
+---
+description: {description}
+argument-hint: "{hint}"
+---
+
+Read `{skill}` and follow it from its first line to its last. What was written after the command: $ARGUMENTS
+"""
+_HINTS = {"grade": "[assignment] [submissions]"}
+_ANY_HINT = "[assignment]"
+
+
+@dataclass(frozen=True)
+class SkillFile:
+    """One file of a skill, by its place in the course; `text` ends with the mark that knows it again."""
+
+    skill: str
+    place: PurePosixPath
+    text: str
+
+
+def skill_names() -> list[str]:
+    """In the order in which people need them: make gold, sharpen it, judge by it."""
+    order = ["generate-fixtures", "test-rigor", "grade"]
+    found = {folder.name for folder in _TEXTS.iterdir() if (folder / _SKILL).is_file()}
+    return [*(name for name in order if name in found), *sorted(found - set(order))]
+
+
+def skill_files() -> list[SkillFile]:
+    """All that a course gets, skill by skill."""
+    files = []
+    for name in skill_names():
+        body = (_TEXTS / name / _SKILL).read_text(encoding="utf-8")
+        skill = PurePosixPath(".claude/skills", name, _SKILL)
+        shortcut = _SHORTCUT.format(description=_description(body), hint=_HINTS.get(name, _ANY_HINT), skill=skill)
+        files.append(SkillFile(name, skill, marked(body)))
+        files.append(SkillFile(name, PurePosixPath(".claude/commands", f"{name}.md"), marked(shortcut)))
+    return files
+
+
+def _description(body: str) -> str:
+    """As the front matter spells it, quotes and all."""
+    found = re.search(r"^description: (.*)$", body, re.M)
+    assert found is not None, "a skill says what it is for"
+    return found[1]
