@@ -51,7 +51,7 @@ def _words(file: Installed) -> str:
         return f"kept as it is: {_SAID[file.found]}"
     if file.outcome == "replaced":
         return f"replaced; yours is kept as {file.copy}"
-    since = f", written by goldsmith {file.version}" if file.found in (OUTDATED, EDITED_OUTDATED) else ""
+    since = f" (written by goldsmith {file.version})" if file.outcome in (OUTDATED, EDITED_OUTDATED) else ""
     return f"{_SAID[file.outcome]}{since}"
 
 
