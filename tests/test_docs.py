@@ -21,7 +21,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "exam
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/recipes.md", "docs/course-staff.md", "docs/checking.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/recipes.md", "docs/course-staff.md", "docs/checking.md", "docs/skills.md"]
+)
 def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_path: Path) -> None:
     """A Python block that begins with `# path` is a file, any other is run; so is bash, and sh is not."""
     where = tmp_path
