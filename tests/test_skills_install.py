@@ -201,6 +201,16 @@ def test_a_folder_that_must_not_be_written_is_named(course: CourseOnDisk) -> Non
     assert list(folder.iterdir()) == []
 
 
+def test_one_skill_can_be_chosen_and_the_others_are_let_be(course: CourseOnDisk) -> None:
+    put(course, "mine\n")
+    other = put(course, "mine, too\n", ".claude/skills/grade/SKILL.md")
+    assert outcomes(course, "--only", "generate-fixtures", "--force") == (0, {"generate-fixtures": "replaced"})
+    assert other.read_text() == "mine, too\n"
+    assert not (course.root / ".claude/skills/test-rigor").exists()
+    run = course.run("skills", "install", "--only", "fixtures", "--json")
+    assert (run.code, run.json["error"]["kind"]) == (2, "no-such-skill")
+
+
 def test_check_and_force_exclude_each_other(course: CourseOnDisk) -> None:
     run = course.run("skills", "install", "--check", "--force")
     assert run.code == 2

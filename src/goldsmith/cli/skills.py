@@ -24,6 +24,7 @@ Examples:
     goldsmith skills install           in your course; again after an update
     goldsmith skills install --check   are they up to date? (for CI)
     goldsmith skills install --force   edited ones, too; yours are kept
+    goldsmith skills install --only grade --force   one of them
 
 Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
 3 could not be written.
@@ -37,6 +38,9 @@ def _skills() -> None:
 
 def install(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder in the course.")] = Path("."),
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this skill; may be given several times.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if any is not up to date.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace edited ones; yours are kept beside them.")] = False,
     json: JsonOption = False,
@@ -50,7 +54,7 @@ def install(
         if check and force:
             raise CheckOrForce
         course = open_course(folder)
-        results = check_skills(course) if check else install_skills(course, force=force)
+        results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
         ok = not any(item.behind for item in results)
         if json:
             from goldsmith.report import report

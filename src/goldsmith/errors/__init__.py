@@ -75,7 +75,7 @@ from goldsmith.errors.recipe import (
 )
 from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
 from goldsmith.errors.sandbox import CannotConfine, NoSandbox
-from goldsmith.errors.skills import CheckOrForce, SkillLeadsOut, SkillUnreadable
+from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
 
 __all__ = [
     "AGAINST",
@@ -121,6 +121,7 @@ __all__ = [
     "NoSuchCase",
     "NoSuchMutant",
     "NoSuchRevision",
+    "NoSuchSkill",
     "NoSuchSubmission",
     "NoSuchVariant",
     "NotACourse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +28,16 @@ class SkillLeadsOut(GoldsmithError):
             f"{self.path} leads out of the course by a link, and nothing is written there: replace the link by a "
             "folder or file of the course's own, then run again. Nothing was written."
         )
+
+
+@dataclass(eq=False)
+class NoSuchSkill(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    known: Sequence[str]
+
+    def sentence(self) -> str:
+        return f"No skill is called {self.name!r}; there are {', '.join(self.known)}."
 
 
 @dataclass(eq=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from goldsmith.errors import NoSuchSkill
 from goldsmith.skills.marks import marked
 
 _TEXTS = Path(__file__).parent / "texts"
@@ -38,10 +40,14 @@ def skill_names() -> list[str]:
     return [*(name for name in order if name in found), *sorted(found - set(order))]
 
 
-def skill_files() -> list[SkillFile]:
-    """All that a course gets, skill by skill."""
+def skill_files(only: Sequence[str] = ()) -> list[SkillFile]:
+    """All that a course gets, skill by skill, or what belongs to some of them."""
+    known = skill_names()
+    for name in only:
+        if name not in known:
+            raise NoSuchSkill(name, known)
     files = []
-    for name in skill_names():
+    for name in (item for item in known if not only or item in only):
         body = (_TEXTS / name / _SKILL).read_text(encoding="utf-8")
         skill = PurePosixPath(".claude/skills", name, _SKILL)
         shortcut = _SHORTCUT.format(description=_description(body), hint=_HINTS.get(name, _ANY_HINT), skill=skill)

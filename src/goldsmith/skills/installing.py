@@ -50,18 +50,18 @@ class SkillResult(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[Installed, ...]
 
 
-def check_skills(course: Course) -> list[SkillResult]:
+def check_skills(course: Course, only: Sequence[str] = ()) -> list[SkillResult]:
     """What stands there now. Nothing is written."""
     done = []
-    for file in skill_files():
+    for file in skill_files(only):
         standing = standing_of(course, file)
         done.append((file.skill, _result(file, standing.state, standing)))
     return _by_skill(done, GRAVEST)
 
 
-def install_skills(course: Course, *, force: bool = False) -> list[SkillResult]:
+def install_skills(course: Course, only: Sequence[str] = (), *, force: bool = False) -> list[SkillResult]:
     """Write what is missing and what is old. What somebody edited stays, or with `force` goes to a copy beside it."""
-    files = [(file, standing_of(course, file)) for file in skill_files()]
+    files = [(file, standing_of(course, file)) for file in skill_files(only)]
     for file, standing in files:
         if _is_to_be_written(standing, force) and place_to_write(course, file) is None:
             raise SkillLeadsOut(course.root / file.place)
