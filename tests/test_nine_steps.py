@@ -170,11 +170,9 @@ def test_only_what_changed_moves(generated: tuple[CourseOnDisk, Run], tmp_path: 
     before = course.gold_bytes("scratch-3")
     recipe = course.root / "src/assignments/scratch-3/generate_fixtures.py"
     recipe.write_text(recipe.read_text().replace("torch.rand(5)]", "torch.rand(5) * 0.5]"))
-    assert course.run("status", "--json").json["assignments"][2] == {
-        "name": "scratch-3",
-        "outcome": "stale",
-        "reasons": ["src/assignments/scratch-3/generate_fixtures.py changed since the gold was made"],
-    }
+    found = course.run("status", "--json").json["assignments"][2]
+    assert (found["name"], found["outcome"]) == ("scratch-3", "stale")
+    assert found["reasons"] == ["src/assignments/scratch-3/generate_fixtures.py changed since the gold was made"]
     assert course.run("generate", "scratch-3").code == 0
     after = course.gold_bytes("scratch-3")
     changed = {name for name in after if after[name] != before[name]}

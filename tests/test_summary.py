@@ -106,7 +106,17 @@ def test_status_says_missing_fresh_and_stale_with_the_reason(course: CourseOnDis
     (course.root / "src/assignments/hw1/README.md").write_text("# Prose\n")
     course.run("generate", "hw1")
     (course.root / "src/assignments/hw1/README.md").write_text("# Reworded\n")
-    assert course.run("status", "--json").json["assignments"] == [{"name": "hw1", "outcome": "fresh", "reasons": []}]
+    assert course.run("status", "--json").json["assignments"] == [
+        {
+            "name": "hw1",
+            "outcome": "fresh",
+            "reasons": [],
+            "label": "Hw1",
+            "description": "Reworded",
+            "recipe": "src/assignments/hw1/generate_fixtures.py",
+            "folder": "tests/internal/fixtures/hw1",
+        }
+    ]
 
 
 def test_errors_are_one_sentence_and_a_traceback_only_with_debug(course: CourseOnDisk) -> None:
