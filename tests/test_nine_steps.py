@@ -150,6 +150,8 @@ def test_the_readme_of_the_gold_tells_the_truth_and_its_snippets_run(generated: 
     assert "**Input shape** (`tokens`): `[3, 11]` int64" in text
     assert "**Output shape** (`logits`): `[3, 11, 256]` float32" in text
     assert "**Final loss**" in text
+    assert "```bash\ngoldsmith generate scratch-1" in text
+    assert "`/generate-fixtures`, then choose Scratch-1" in text
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     assert len(blocks) == 2
     setup = (

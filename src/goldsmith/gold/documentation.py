@@ -26,8 +26,9 @@ def render_readme(manifest: Manifest, label: str, where: str) -> str:
         "## Usage in tests",
         _usage(manifest, where),
         "## Regeneration",
-        f"```bash\n{manifest.provenance.command}\n```\n\nWithout a change in solution, recipe or machine no byte of "
-        "this folder moves.",
+        f"```bash\n{manifest.provenance.command}\n```\n\nIn a coding agent with goldsmith's skills: "
+        f"`/generate-fixtures`, then choose {label}. Without a change in solution, recipe or machine no byte of this "
+        "folder moves.",
     ]
     return "\n\n".join(parts) + "\n"
 
