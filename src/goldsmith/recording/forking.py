@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import select
+import signal
 import sys
 import tempfile
 import threading
@@ -24,8 +25,8 @@ from goldsmith.recording import child
 from goldsmith.recording.leavings import ended_file
 from goldsmith.recording.offspring import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
 
-_POLL, _IDLE = 0.002, 0.05
 _LOOK_AROUND, _RARELY = 0.2, 1.0
+_MANY = 2**16
 _SHARE = 5
 """So many times as long as it took to see what children use up, it is not looked at again, but soon enough."""
 
@@ -38,6 +39,7 @@ def serve() -> None:
     looked = due = 0.0
     adopt_orphans()
     _settle()
+    ended = _told_of_endings()
     while os.getppid() == parent:
         _reap(children)
         if time.monotonic() - looked > _LOOK_AROUND:
@@ -49,7 +51,10 @@ def serve() -> None:
             end_what_takes_too_much(rooms)
             took = time.monotonic() - begun
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
-        if not select.select([sys.stdin], [], [], _POLL if children else _IDLE)[0]:
+        ready = select.select([sys.stdin, ended], [], [], _LOOK_AROUND)[0]
+        if ended in ready:
+            os.read(ended, _MANY)
+        if sys.stdin not in ready:
             continue
         line = sys.stdin.readline()
         if not line:
@@ -67,6 +72,16 @@ def serve() -> None:
             rooms[number] = room
         print(number, flush=True)
     end_strays(())
+
+
+def _told_of_endings() -> int:
+    """What can be read from as soon as a child has ended."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
 
 
 def _reap(children: dict[int, Path]) -> None:
@@ -91,6 +106,8 @@ def _become(request: dict[str, str]) -> None:
     """In the fork: a session, streams and an environment of its own, then the job as any child does it."""
     code = 1
     try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
