@@ -7,6 +7,7 @@ only by the functions that touch arrays.
 from goldsmith.gold.advice import Advice, advise, heed
 from goldsmith.gold.arrays import (
     JUDGED_SECTIONS,
+    array_hash,
     as_numpy,
     difference_of,
     is_array,
@@ -104,6 +105,7 @@ __all__ = [
     "Trials",
     "WeightFacts",
     "advise",
+    "array_hash",
     "as_numpy",
     "calibrate",
     "case_entry",

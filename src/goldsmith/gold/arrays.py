@@ -106,11 +106,6 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
 
     if not is_array(value):
         return _plain_facts(path, value)
-    raw = _raw_bytes(value)
-    shape = tuple(int(size) for size in value.shape)
-    name = dtype_name(value)
-    digest = hashlib.sha256(f"{name}|{','.join(map(str, shape))}|".encode())
-    digest.update(raw)
     numbers = _as_numbers(value)
     nan = np.isnan(numbers)
     inf = np.isinf(numbers)
@@ -118,9 +113,9 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
     finite = numbers[~(nan | inf)]
     return LeafFacts(
         path=path,
-        dtype=name,
-        shape=shape,
-        sha256=digest.hexdigest(),
+        dtype=dtype_name(value),
+        shape=tuple(int(size) for size in value.shape),
+        sha256=array_hash(value),
         nan=int(nan.sum()),
         inf=int(inf.sum()),
         first_bad=tuple(int(index) for index in bad[0]) if len(bad) else None,
@@ -130,6 +125,13 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
         rms=_rounded(root_mean_square(finite)) if finite.size else None,
         constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
     )
+
+
+def array_hash(value: Any) -> str:
+    """Of dtype, shape and bytes."""
+    digest = hashlib.sha256(f"{dtype_name(value)}|{','.join(str(int(size)) for size in value.shape)}|".encode())
+    digest.update(_raw_bytes(value))
+    return digest.hexdigest()
 
 
 def _plain_facts(path: str, value: Any) -> LeafFacts:

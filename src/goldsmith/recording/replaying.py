@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from goldsmith.gold import is_array, is_tensor, judged_part, leaf_facts, read_payload, walk, write_trace
+from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, read_payload, walk, write_trace
 from goldsmith.recording.absent import Absent
 from goldsmith.recording.cases import Case
 from goldsmith.recording.causes import cause_of, in_words
@@ -355,4 +355,4 @@ def _storage(leaf: Any) -> int | None:
 
 
 def _digest(value: Any) -> list[str]:
-    return [leaf_facts("", leaf).sha256 for _, leaf in walk(value, "") if is_array(leaf)]
+    return [array_hash(leaf) for _, leaf in walk(value, "") if is_array(leaf)]

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold import is_tensor, leaf_facts
+from goldsmith.gold import array_hash, is_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -36,23 +36,24 @@ class Tracer:
         self._bytes = 0
         self._keeping = False
         self._chance: Any = None
-        self._handles: list[Any] = []
+        self._outer: list[Any] = []
+        self._inner: list[Any] = []
 
     def attach(self, label: str, model: torch.nn.Module) -> None:
         for name, module in model.named_modules():
             enter, leave = _Hook(self, label, name, entering=True), _Hook(self, label, name, entering=False)
-            self._handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-            self._handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
+            handles = self._inner if name else self._outer
+            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
 
     def detach(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        _remove(self._outer)
+        _remove(self._inner)
 
     def enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
         if not self._stack:
             self.calls += 1
-            self._keeping = self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
+            self._keeping = self._has_room
             self.kept += self._keeping
             self._chance = None if self.drew else _state_of_chance()
         entry: dict[str, Any] | None = None
@@ -82,9 +83,15 @@ class Tracer:
                 if entry is not None:
                     entry["outputs"] = self._keep(f"{entry['key']}.output", [output])
                 break
+        if not self._stack and not self._has_room:
+            _remove(self._inner)  # from here on calls are only counted
         if not self._stack and self._chance is not None:
             self.drew = not bool((self._chance == _state_of_chance()).all())
             self._chance = None
+
+    @property
+    def _has_room(self) -> bool:
+        return self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
 
     def _keep(self, prefix: str, values: list[Any]) -> list[str]:
         """Store copies of all tensors in `values`, however nested; the names they were stored under."""
@@ -92,7 +99,7 @@ class Tracer:
         for tensor in tensors_in(values):
             try:
                 copy = tensor.detach().cpu().clone(memory_format=_contiguous())
-                content = leaf_facts("", copy).sha256
+                content = array_hash(copy)
             except RuntimeError:  # a tensor without storage, inside torch.func's transformations
                 continue
             name = self._stored.setdefault(content, f"{prefix}.{len(names)}")
@@ -101,6 +108,12 @@ class Tracer:
                 self._bytes += copy.numel() * copy.element_size()
             names.append(name)
         return names
+
+
+def _remove(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
+    handles.clear()
 
 
 class _Hook:
