@@ -7,13 +7,13 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from goldsmith.errors import DaskMissing
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.grader import Judged, benches, stop
+from goldsmith.threads import as_they_end
 
 Work = Callable[[HandedIn], Judged]
 
@@ -31,19 +31,8 @@ class Local:
     jobs: int = 1
 
     def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
-        with benches(), ThreadPoolExecutor(max_workers=max(1, self.jobs)) as pool:
-            running: dict[Future[Judged], HandedIn] = {}
-            try:
-                running = {pool.submit(work, item): item for item in items}
-                pending = set(running)
-                while pending:
-                    done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        yield running[future], future.result()
-            finally:
-                for future in running:
-                    future.cancel()
-                stop()
+        with benches():
+            yield from as_they_end(work, items, self.jobs, stop)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import msgspec
@@ -24,6 +23,7 @@ from goldsmith.rigor.loading import operators_of
 from goldsmith.rigor.mutants import Mutant, left_alone, make_mutants
 from goldsmith.rigor.rehearsal import rehearse
 from goldsmith.rigor.trial import Trial
+from goldsmith.threads import as_they_end
 from goldsmith.workspace import read_journal
 
 
@@ -162,28 +162,17 @@ def _tried(
 def _side_by_side(
     trial: Trial, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
-    """When this ends early, so do all that are running. What was cut off is tried again, alone: a busy machine, or a
-    mutant beside it, is no reason to call it crashed."""
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        running: dict[Future[Finding], Mutant] = {}
-        alone: list[Mutant] = []
-        try:
-            running = {pool.submit(_try, trial, mutant, known.get(mutant.name)): mutant for mutant in mutants}
-            pending = set(running)
-            while pending:
-                done, pending = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in done:
-                    found = future.result()
-                    if found.cut_off:
-                        alone.append(running[future])
-                    else:
-                        yield running[future], found
-            for mutant in alone:
-                yield mutant, pool.submit(_try, trial, mutant, None).result()
-        finally:
-            for future in running:
-                future.cancel()
-            trial.stopped.set()
+    """What was cut off is tried again, alone: a busy machine, or a mutant beside it, is no reason to say it crashed."""
+    alone: list[Mutant] = []
+    stop = trial.stopped.set
+    first = as_they_end(lambda item: _try(trial, item, known.get(item.name)), mutants, jobs, stop)
+    with contextlib.closing(first):
+        for mutant, found in first:
+            if found.cut_off:
+                alone.append(mutant)
+            else:
+                yield mutant, found
+    yield from as_they_end(lambda item: _try(trial, item, None), alone, 1, stop)
 
 
 def _try(trial: Trial, mutant: Mutant, known: Finding | None) -> Finding:
