@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test test-long lint bench submissions tolerances rigor soak picture example-gold clean
+.PHONY: demo test test-long lint bench submissions tolerances rigor soak picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,10 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/generate.py
 	$(BIN)/python benchmarks/comparison.py
 	$(BIN)/python benchmarks/rigor.py
+	$(BIN)/python benchmarks/grading.py
+
+class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-way and resumed
+	$(BIN)/python benchmarks/whole_class.py
 
 submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
 	$(BIN)/python benchmarks/submissions.py
