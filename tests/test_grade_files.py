@@ -34,6 +34,7 @@ from goldsmith.grading import (
     write_class,
     write_submission,
 )
+from goldsmith.report.markdown import verdict_markdown
 from grading import CASES, SECRET, case, failed, part, rubric, texts, verdict, wrong_at
 
 HOSTILE = (
@@ -144,8 +145,8 @@ def test_similarity_and_sandbox_are_for_staff_only() -> None:
         assert "landlock" not in files[name], name
 
 
-def tokens(text: str) -> list[Any]:
-    found = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+def tokens(text: str, *more: str) -> list[Any]:
+    found = MarkdownIt("commonmark", {"html": True}).enable(["table", *more]).parse(text)
     return [inner for token in found for inner in (token, *(token.children or ()))]
 
 
@@ -154,6 +155,15 @@ def test_nothing_a_submission_says_becomes_markup() -> None:
     kinds = [token.type for token in tokens(text)]
     assert not {"html_block", "html_inline", "link_open", "image"}.intersection(kinds)
     assert kinds.count("heading_open") == 2
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("said", ["~~struck~~", "_stressed_ and *so on*", "![x](y)", "a | b", "\x1b[31mred"])
+def test_a_comment_on_one_check_is_as_plain_as_feedback(said: str) -> None:
+    """`goldsmith check --markdown` shows what nobody has cleaned before."""
+    text = verdict_markdown(hostile_verdict(said))
+    found = tokens(text, "table", "strikethrough")
+    assert not {"s_open", "em_open", "image", "link_open"}.intersection(token.type for token in found)
     assert "\x1b" not in text
 
 

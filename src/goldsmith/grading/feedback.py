@@ -6,13 +6,11 @@ or raised can become markup.
 
 from __future__ import annotations
 
-import re
-
 from goldsmith.checking import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED, Verdict
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE
 from goldsmith.grading.scoring import NOT_JUDGED
-from goldsmith.grading.texts import Veil, clean, veiled
+from goldsmith.grading.texts import Veil, escaped, veiled
 from goldsmith.report import words
 from goldsmith.report.markdown import verdict_markdown
 
@@ -101,9 +99,3 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
 def number(value: float) -> str:
     """Points as people write them: 4, 2.5, 0.333."""
     return f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def escaped(text: str) -> str:
-    """Text that cannot become a link, a mention, a cell of its own or any other markup."""
-    line = re.sub(r"([\\`*_\[\]<>#@|~&!])", r"\\\1", clean(text))
-    return line.replace("://", ":\\//").replace("www.", "www\\.")

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED
-from goldsmith.grading.feedback import OUTCOMES, escaped, number
+from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE, PART, Kind
 from goldsmith.grading.scoring import NOT_JUDGED, total
-from goldsmith.grading.texts import clean
+from goldsmith.grading.texts import clean, escaped
 from goldsmith.report.words import size_words
 
 ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, NOT_JUDGED)

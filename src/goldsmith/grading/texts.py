@@ -14,6 +14,7 @@ from goldsmith.checking import Verdict
 
 LONGEST = 400
 _MOST_NOTES = 20
+_MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
 _QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
 _BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
 
@@ -38,6 +39,12 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escaped(text: str) -> str:
+    """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup."""
+    line = _MARKUP.sub(r"\\\1", clean(text))
+    return line.replace("://", ":\\//").replace("www.", "www\\.")
 
 
 def without_paths(text: str, paths: Sequence[str] = ()) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from goldsmith.checking import AGREES, CaseVerdict, Verdict, shown_path
+from goldsmith.grading.texts import clean, escaped
 from goldsmith.report import words
 
 _FRAMES = 3
@@ -12,7 +11,7 @@ _FRAMES = 3
 
 def verdict_markdown(verdict: Verdict, *, reveal: bool = False) -> str:
     """The whole comment."""
-    lines = [f"### {verdict.assignment}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict), ""]
+    lines = [f"### {escaped(verdict.assignment)}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict), ""]
     lines += ["| case | outcome | what is wrong |", "|---|---|---|"]
     lines += [_row(case.name, words.OUTCOMES[case.outcome], words.case_sentence(case)) for case in verdict.cases]
     if verdict.parts and verdict.outcome != AGREES:
@@ -23,36 +22,31 @@ def verdict_markdown(verdict: Verdict, *, reveal: bool = False) -> str:
             lines += _explained(case, reveal)
     notes = words.notes_of(verdict)
     if notes:
-        lines += ["", *(f"- Note: {_safe(note)}." for note in notes)]
+        lines += ["", *(f"- Note: {escaped(note)}." for note in notes)]
     return "\n".join(lines)
 
 
 def _sentence(verdict: Verdict) -> str:
     text = words.headline(verdict)
-    return _safe(words.ended(text[:1].upper() + text[1:]))
+    return escaped(words.ended(text[:1].upper() + text[1:]))
 
 
 def _explained(case: CaseVerdict, reveal: bool) -> list[str]:
-    lines = ["", f"**{case.name}**" + (f": {_safe(case.title)}" if case.title else ""), ""]
-    lines += [f"- {_safe(line)}" for line in words.module_lines(case)]
+    lines = ["", f"**{escaped(case.name)}**" + (f": {escaped(case.title)}" if case.title else ""), ""]
+    lines += [f"- {escaped(line)}" for line in words.module_lines(case)]
     if case.failure is not None:
         frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
         lines += ["```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
     worst = case.worst
     if worst is not None:
-        lines.append(f"- {_safe(shown_path(worst.path))} {_safe(words.how_far(worst))}")
-        lines += [f"  - {_safe(line)}" for line in words.leaf_lines(worst, reveal=reveal)]
+        lines.append(f"- {escaped(shown_path(worst.path))} {escaped(words.how_far(worst))}")
+        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(worst, reveal=reveal)]
     return lines
 
 
 def _row(*cells: str) -> str:
-    return f"| {' | '.join(_safe(cell).replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _safe(text: str) -> str:
-    """Text that came from a submission cannot become a link, a mention or markup."""
-    return re.sub(r"([\\`*\[\]<>#@])", r"\\\1", words.one_line(text))
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
 def _fenced(text: str) -> str:
-    return text.replace("```", "'''")
+    return clean(text).replace("```", "'''")
