@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -106,6 +108,36 @@ def test_modes_times_and_owners_outside_stay_as_they_are(prey: Prey, level: Leve
     answer = locked_in(prey.folder, attack, level=level, readable=(str(prey.shared),))
     assert not answer.error, answer
     assert [(path.stat().st_mode, path.stat().st_mtime_ns) for path in paths] == before
+
+
+@pytest.mark.parametrize("level", [HERE, OLDEST], ids=["here", "oldest"])
+def test_a_file_is_touched_at_home_and_nowhere_else(prey: Prey, level: Level) -> None:
+    def touch() -> list[object]:
+        Path("new").touch()
+        Path("mine").write_text("mine")
+        Path("mine").touch()
+        with contextlib.suppress(FileExistsError):
+            Path("mine").touch(exist_ok=False)
+            raise AssertionError("it is there already")
+        shutil.copy2("mine", "copy")
+        program = subprocess.run(["touch", "by-a-program", "mine"], capture_output=True, text=True)
+        for path in (prey.gold, prey.gold.with_name("new"), prey.shared / "package.py", prey.shared / "new"):
+            for change in (path.touch, lambda path=path: os.utime(path)):
+                with pytest.raises(PermissionError):
+                    change()
+        handle = os.open(prey.shared / "package.py", os.O_RDONLY)
+        os.utime(handle)
+        return [sorted(os.listdir()), Path("mine").read_text(), program.returncode, program.stderr]
+
+    paths = (prey.gold, prey.gold.parent, prey.shared, prey.shared / "package.py")
+    before = [path.stat().st_mtime_ns for path in paths]
+    answer = locked_in(prey.folder, touch, level=level, readable=(str(prey.shared),))
+    assert not answer.error, answer
+    names, content, code, said = answer.value
+    assert {"new", "mine", "copy", "by-a-program"} <= set(names)
+    assert (content, code, said) == ("mine", 0, "")
+    assert [path.stat().st_mtime_ns for path in paths] == before
+    assert unharmed(prey)
 
 
 def test_a_folder_that_may_be_read_may_hold_the_course_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

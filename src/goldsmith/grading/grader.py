@@ -32,7 +32,7 @@ from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_r
 from goldsmith.workspace import file_hash
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
-METHOD = 2
+METHOD = 3
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000

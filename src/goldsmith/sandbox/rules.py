@@ -5,7 +5,7 @@ from __future__ import annotations
 from errno import ENOSYS, EPERM
 
 from goldsmith.sandbox.landlock import SIGNALS_SINCE, TRUNCATION_SINCE
-from goldsmith.sandbox.seccomp import Among, AnyBit, Given, NotAmong, Rule
+from goldsmith.sandbox.seccomp import Among, AnyBit, Given, NotAmong, NotGiven, Rule
 
 _OTHER_PROCESSES = """
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease kcmp pidfd_open pidfd_getfd
@@ -29,8 +29,12 @@ _HIDING = "setsid setpgid"
 """Whatever is started stays in one process group, where it is counted and ended."""
 _OWNERS_AND_ATTRIBUTES = """
     chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr"""
-_MODES_AND_TIMES = "chmod fchmod fchmodat fchmodat2 utime utimes utimensat futimesat"
-"""Landlock does not look at these. They do nothing and say that they did, for copying a file ends with them."""
+_MODES = "chmod fchmod fchmodat fchmodat2"
+"""Landlock does not look at these, nor at times. They do nothing and say that they did, for copying a file ends with
+them."""
+_TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (1, 2)}
+"""By call, where it has the path and where the times. A path without a time is refused: whoever touches a file begins
+with this, takes success for a sign that it is there, and makes it only after an error, which is allowed at home."""
 
 _FORBIDDEN = " ".join((
     _OTHER_PROCESSES, _NETWORK, _CHANNELS, _NAMESPACES, _THE_KERNEL, _AROUND_PATHS, _MEMORY_OUTSIDE_OF_LIMITS, _HIDING,
@@ -66,7 +70,8 @@ def rules(process: int, abi: int) -> list[Rule]:
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
-        *(Rule(call, 0) for call in _MODES_AND_TIMES.split()),
+        *(Rule(call, 0) for call in _MODES.split()),
+        *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
         Rule("clone3", ENOSYS),  # its flags are out of sight here; the C library then falls back to clone
         Rule(
@@ -92,6 +97,11 @@ def rules(process: int, abi: int) -> list[Rule]:
     if abi < TRUNCATION_SINCE:
         found += _nothing_cut_off()
     return found
+
+
+def _times(call: str, path: int, times: int) -> list[Rule]:
+    """An open file's times, and times that are given, stay as they are, with success; a path's without one, without."""
+    return [Rule(call, 0, (NotGiven(path), Given(times))), Rule(call, EPERM)]
 
 
 def _signals_to_itself_only(process: int) -> list[Rule]:

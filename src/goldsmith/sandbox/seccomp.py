@@ -58,7 +58,13 @@ class Given(NamedTuple):
     argument: int
 
 
-Condition = Among | NotAmong | AnyBit | Given
+class NotGiven(NamedTuple):
+    """Forbidden where an argument, a pointer, is null."""
+
+    argument: int
+
+
+Condition = Among | NotAmong | AnyBit | Given | NotGiven
 
 
 class Rule(NamedTuple):
@@ -143,6 +149,10 @@ def _tested(condition: Condition, forbidden: _Step) -> Iterator[_Step]:
             yield _Step(_EQUAL, 0, if_not=2)
             yield _Step(_LOAD, low + 4)
             yield _Step(_EQUAL, 0, if_so=1)
+        case NotGiven():
+            yield _Step(_EQUAL, 0, if_not=3)
+            yield _Step(_LOAD, low + 4)
+            yield _Step(_EQUAL, 0, if_not=1)
         case AnyBit(bits=bits):
             yield _Step(_ANY_BIT, bits, if_not=1)
         case Among(values=values, mask=mask):
