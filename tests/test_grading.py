@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 import time
 import zipfile
@@ -156,6 +158,48 @@ def test_gold_from_a_secret_seed_judges_the_same(course: CourseOnDisk, handed_in
 def test_without_a_sandbox_only_if_told(course: CourseOnDisk, handed_in: Path) -> None:
     run = grade(course, str(handed_in / "ada"), "--allow-unsandboxed", "--json")
     (item,) = run.json["submissions"]
+    assert (item["outcome"], item["sandbox"]) == ("agrees", "none")
+
+
+WITHOUT_LANDLOCK = """
+import os, sys
+from goldsmith.sandbox import kernel, privileges, seccomp, syscalls
+
+syscalls.NUMBERS[kernel.machine()]["landlock_create_ruleset"] = 444
+privileges.no_new_privileges()
+seccomp.install([seccomp.Rule("landlock_create_ruleset", int(sys.argv[1]))])
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Starts a program on a kernel that answers as one without Landlock does: a real one, with a filter of the test's."""
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.ENOSYS, "5.13 or later"), (errno.EOPNOTSUPP, "`lsm=`"), (errno.EPERM, "landlock_*")]
+)
+def test_without_landlock_nothing_is_graded(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path, number: int, words: str
+) -> None:
+    prefix = [sys.executable, "-c", WITHOUT_LANDLOCK, str(number)]
+    out = tmp_path / "out"
+    arguments = ["grade", "hw1", str(handed_in / "ada"), "--output", str(out), "--json"]
+    run = course.run(*arguments, prefix=prefix)
+    said = run.json
+    assert (run.code, said["ok"], said["submissions"]) == (3, False, [])
+    assert "submissions cannot be locked in on this machine, which offers seccomp, limits: " in said["error"]["message"]
+    assert words in said["error"]["message"]
+    assert "--allow-unsandboxed" in said["error"]["message"]
+    assert not out.exists(), "nothing is begun"
+
+
+def test_without_landlock_it_is_graded_if_told_and_recorded_as_none(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    prefix = [sys.executable, "-c", WITHOUT_LANDLOCK, str(errno.ENOSYS)]
+    arguments = ["grade", "hw1", str(handed_in / "ada"), "--output", str(tmp_path), "--again", "--allow-unsandboxed"]
+    run = course.run(*arguments, prefix=prefix)
+    assert run.code == 0, run.err
+    assert "Nothing kept submissions in (--allow-unsandboxed)." in run.out
+    (item,) = course.run(*arguments, "--json", prefix=prefix).json["submissions"]
     assert (item["outcome"], item["sandbox"]) == ("agrees", "none")
 
 

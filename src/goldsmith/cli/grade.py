@@ -79,7 +79,7 @@ def grade(
         from goldsmith.generation import Options
         from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, rubric_for
         from goldsmith.recording import processors
-        from goldsmith.report.grades import grades_report, grading_progress, show_grades
+        from goldsmith.report.grades import closing_line, grades_report, grading_progress, show_grades
         from goldsmith.sandbox import probe
 
         if timeout is not None and not 0 < timeout < float("inf"):
@@ -117,9 +117,7 @@ def grade(
             print(grades_report(result.grades, result.overview, True))
         else:
             show_grades(Console(no_color=no_color or None), result.grades, result.overview)
-            where = chosen.course.relative(folder)
-            walls = next((item.sandbox for item in result.grades if item.sandbox), "nothing, for nothing ran")
-            print(f"Locked in by {walls}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/")
+            print(closing_line(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     raise typer.Exit(1 if could_not else 0)
 

@@ -24,7 +24,7 @@ from goldsmith.durable import write_durably
 from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
 from goldsmith.generation import Options, key_of, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
-from goldsmith.grading.grades import unopened
+from goldsmith.grading.grades import UNSANDBOXED, unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
@@ -247,4 +247,4 @@ def close_benches() -> None:
 
 
 def _name(level: Level | None) -> str:
-    return "none" if level is None else level.name
+    return UNSANDBOXED if level is None else level.name

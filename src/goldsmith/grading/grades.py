@@ -18,6 +18,9 @@ from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
 from goldsmith.grading.texts import Veil, clean, veiled
 from goldsmith.report import words
 
+UNSANDBOXED = "none"
+"""What is recorded as a submission's sandbox where nothing kept it in."""
+
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """A case in one line; `cause` is the kind of what is wrong, such as values, stub, import, timeout."""

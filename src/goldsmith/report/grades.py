@@ -6,6 +6,8 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group
@@ -14,10 +16,13 @@ from rich.text import Text
 
 from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED
 from goldsmith.grading.feedback import OUTCOMES, number
-from goldsmith.grading.grades import Grade
+from goldsmith.grading.grades import UNSANDBOXED, Grade
 from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grading.texts import clean
 from goldsmith.report.machine import report
+
+if TYPE_CHECKING:
+    from goldsmith.grading.run import Class
 
 _COLOURS: dict[str, str] = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
 _HEADINGS = ("submission", "outcome", "score", "first to go wrong", "")
@@ -51,6 +56,15 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
         _line(console, Text(f"Note: {note}.", "yellow"))
     _line(console)
     _line(console, Text(summary_line(overview), "bold"))
+
+
+def closing_line(result: Class, where: Path) -> str:
+    """What kept submissions in while they ran, and what was written where."""
+    walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
+    kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
+    if UNSANDBOXED in walls:
+        kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
+    return f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/"
 
 
 def grade_row(grade: Grade) -> tuple[str, ...]:
