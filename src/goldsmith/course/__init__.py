@@ -9,12 +9,14 @@ from goldsmith.course.example import copy_example
 from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
+from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.scaffold import Addition, additions
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
 
 __all__ = [
     "LITTER",
+    "MOST_POINTS",
     "SUFFIX",
     "Addition",
     "Assignment",
@@ -23,6 +25,7 @@ __all__ = [
     "Drift",
     "Placement",
     "additions",
+    "are_points",
     "changed_provided",
     "copy_example",
     "find_course",
@@ -30,7 +33,9 @@ __all__ = [
     "git",
     "is_provided",
     "placements",
+    "recipe_points",
     "variants_of",
     "with_provided",
+    "without_points",
     "written_by_students",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.errors import BadConfig
 
 CONFIG_FILE = "goldsmith.toml"
@@ -85,7 +85,6 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     assignment: dict[str, AssignmentConfig] = {}
 
 
-_MOST_POINTS = 1_000_000
 _FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")
 
 
@@ -215,8 +214,8 @@ def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:
     for table, items in (("cases", rubric.cases), ("parts", rubric.parts)):
         for name, item in items.items():
             points = item.points if isinstance(item, ItemConfig) else item
-            if not (math.isfinite(points) and 0 <= points <= _MOST_POINTS):
-                yield [table, name], f"points are a number from 0 to {_MOST_POINTS}, not {points:g}"
+            if not are_points(points):
+                yield [table, name], f"points are a number from 0 to {MOST_POINTS}, not {points:g}"
             if table == "parts" and isinstance(item, ItemConfig) and item.partial:
                 yield [table, name, "partial"], "only a case has several recorded values of which some may agree"
 

@@ -61,6 +61,7 @@ from goldsmith.errors.injection import (
 )
 from goldsmith.errors.mutants import BadOperators, NoSuchMutant, NothingToMutate, SolutionDisagrees
 from goldsmith.errors.recipe import (
+    BadPoints,
     DeviceMissing,
     MissingPackage,
     NoModelFound,
@@ -86,6 +87,7 @@ __all__ = [
     "BadArchive",
     "BadConfig",
     "BadOperators",
+    "BadPoints",
     "BlindGuard",
     "Busy",
     "CannotConfine",

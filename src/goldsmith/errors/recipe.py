@@ -53,6 +53,19 @@ class RecipeSyntax(GoldsmithError):
 
 
 @dataclass(eq=False)
+class BadPoints(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    file: Path
+    line: int
+    setting: str
+    most: int
+
+    def sentence(self) -> str:
+        where = f"{self.file}, line {self.line}"
+        return f"{where}: {self.setting} cannot be counted; write a number from 0 to {self.most} there."
+
+
+@dataclass(eq=False)
 class RecipeRaised(GoldsmithError):
     recipe: Path
     case: str | None

@@ -10,7 +10,7 @@ from goldsmith.generation.planning import KINDS, make_job
 from goldsmith.generation.progress import STEPS, Progress
 from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.replaying import replay
-from goldsmith.generation.sources import gold_at_revision
+from goldsmith.generation.sources import gold_at_revision, recipe_hash
 from goldsmith.generation.standing import key_of, standing
 from goldsmith.generation.steps import generate, rehearse
 
@@ -30,6 +30,7 @@ __all__ = [
     "key_of",
     "make_job",
     "prove",
+    "recipe_hash",
     "recorded_options",
     "rehearse",
     "replay",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import subprocess
 import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, Placement, git, variants_of, written_by_students
+from goldsmith.course import Assignment, Course, Placement, git, variants_of, without_points, written_by_students
 from goldsmith.errors import TreeChanged, UnknownRevision
 from goldsmith.gold import Stamp
 from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
@@ -40,9 +41,14 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
             for path, entry in starter.items()
             if entry.kind in ("file", "link") and not path.endswith(".md") and path not in unused
         },
-        recipe={_name(course, recipe): file_hash(recipe)} if recipe.is_file() else {},
+        recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
         written=tuple(_written(assignment, placed)),
     )
+
+
+def recipe_hash(recipe: Path) -> str:
+    """Of a recipe without the points that it gives: they change no gold, and no verdict."""
+    return hashlib.sha256(without_points(recipe.read_bytes())).hexdigest()
 
 
 def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:

@@ -22,14 +22,13 @@ from goldsmith.checking import Confined, Opened, Request, Submission, Verdict, c
 from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
 from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
-from goldsmith.generation import Options, key_of, standing
+from goldsmith.generation import Options, key_of, recipe_hash, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
 from goldsmith.grading.grades import UNSANDBOXED, unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
 from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_readable, probe
-from goldsmith.workspace import file_hash
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
 METHOD = 3
@@ -139,7 +138,7 @@ class Grader:
         """Of everything but the submission that a verdict follows from."""
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
-        recipe = file_hash(assignment.recipe)
+        recipe = recipe_hash(assignment.recipe)
         own = [self.options, self.each, self.memory, self.sandboxed]
         return key_of([METHOD, assignment.name, gold.manifest, recipe, standing(assignment, gold.manifest), own])
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.course import Assignment
+from goldsmith.course import Assignment, recipe_points
 from goldsmith.course.config import ItemConfig, RubricConfig, bad_setting
 
 Kind = Literal["case", "part"]
@@ -59,15 +59,16 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
 def rubric_of(
     assignment: Assignment, cases: Sequence[str], written: Iterable[str], shown: Mapping[str, Sequence[str]]
 ) -> Rubric:
-    """The rubric that the course has configured. `cases` are gold's, `written` what its manifest says students write
-    (`provenance.written`), `shown` what `parts_shown` found."""
+    """The rubric that the course has in its configuration and in the recipe. `cases` are gold's, `written` what its
+    manifest says students write (`provenance.written`), `shown` what `parts_shown` found."""
 
     def complain(keys: list[str], problem: str) -> Exception:
         return bad_setting(assignment.course.root, ["assignment", assignment.name, "rubric", *keys], problem)
 
     own = [name.split(".")[1] for name in written if "." in name]
     parts = dict.fromkeys([*own, *(part for some in shown.values() for part in some)])
-    return make_rubric(assignment.config.rubric, cases, list(parts), shown, complain)
+    worth = recipe_points(assignment.recipe, assignment.course.relative(assignment.recipe))
+    return make_rubric(assignment.config.rubric, cases, list(parts), shown, complain, worth)
 
 
 def parts_shown(folder: Path, traces: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
@@ -87,11 +88,17 @@ def make_rubric(
     parts: Sequence[str] = (),
     shown: Mapping[str, Sequence[str]] | None = None,
     complain: Complain = lambda keys, problem: ValueError(f"{'.'.join(keys)}: {problem}"),
+    worth: Mapping[str, float] | None = None,
 ) -> Rubric:
-    """A rubric that fits: every name in it is one of the assignment's, and nothing needs itself."""
-    given: dict[Kind, Mapping[str, float | ItemConfig]] = {CASE: config.cases, PART: config.parts}
+    """A rubric that fits: every name in it is one of the assignment's, and nothing needs itself.
+
+    `worth` is what the recipe gives its cases. What the configuration says about a case counts before that; where it
+    says nothing at all, every case counts.
+    """
+    said = {name: (worth or {})[name] for name in cases if name in (worth or {})}
     if not config.cases and not config.parts:
-        given[CASE] = dict.fromkeys(cases, 1.0)
+        said = dict.fromkeys(cases, 1.0) | said
+    given: dict[Kind, Mapping[str, float | ItemConfig]] = {CASE: said | config.cases, PART: config.parts}
     known: dict[Kind, Sequence[str]] = {CASE: cases, PART: parts}
     items = []
     for kind, table in given.items():

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors import CannotConfine
+from goldsmith.course import recipe_points
+from goldsmith.errors import BadPoints, CannotConfine
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry, stand_ins
 from goldsmith.recording.building import BuildSession
@@ -115,7 +116,28 @@ def _record(job: Job, session: Session) -> Result:
         finished = not registry.registered or session.ran is not None
         if leaving.code not in (None, 0) or not finished:
             return Result(failure=Failure(kind="exit", message=f"sys.exit({leaving.code!r})", case=session.current))
-    return _cases_result(session) if registry.registered else _script_result(job, session)
+    if not registry.registered:
+        return _script_result(job, session)
+    if job.task == "record":
+        _check_points(Path(job.recipe))
+    return _cases_result(session)
+
+
+def _check_points(recipe: Path) -> None:
+    """Grading reads points off the recipe, which must hold all that this run has seen."""
+    try:
+        written = recipe_points(recipe, recipe)
+    except BadPoints as problem:
+        raise RecipeMisuse(
+            f"{problem.setting} in line {problem.line} must be a number that stands there: "
+            "points are read without running the recipe"
+        ) from None
+    for item in registry.registered:
+        if item.points is not None and item.points != written.get(item.name):
+            raise RecipeMisuse(
+                f"the points of {item.name} stand nowhere as a number; write them into its decorator, "
+                "as in `@gs.case(points=2)`, once"
+            )
 
 
 def _cases_result(session: Session) -> Result:

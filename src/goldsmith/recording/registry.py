@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
+from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.recording.misuse import RecipeMisuse
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
@@ -24,6 +25,7 @@ class CaseDefinition:
     function: Callable[..., Any]
     allow: Mapping[str, str] = field(default_factory=dict)
     accepts: tuple[str, ...] = ()
+    points: float | None = None
 
     @property
     def title(self) -> str:
@@ -39,7 +41,11 @@ registered: list[CaseDefinition] = []
 def case(function: F) -> F: ...
 @overload
 def case(
-    *, name: str | None = None, allow: Mapping[str, str] | None = None, accepts: Sequence[str] = ()
+    *,
+    name: str | None = None,
+    allow: Mapping[str, str] | None = None,
+    accepts: Sequence[str] = (),
+    points: float | None = None,
 ) -> Callable[[F], F]: ...
 def case(
     function: Any = None,
@@ -47,20 +53,26 @@ def case(
     name: str | None = None,
     allow: Mapping[str, str] | None = None,
     accepts: Sequence[str] = (),
+    points: float | None = None,
 ) -> Any:
     """Mark a function as a case: its recorded outputs become `<function name>.pt`.
 
     `allow={"constant": "why"}` accepts, by name and with a reason, what verification would refuse.
     `accepts=["decay-after"]` names variants of the solution whose answers are right, too.
+    `points=2` is what the case is worth where submissions are graded; written as a number, it makes no gold stale.
     """
-    return _register(OUTPUT, function, name, allow, accepts)
+    return _register(OUTPUT, function, name, allow, accepts, points)
 
 
 @overload
 def checkpoint(function: F) -> F: ...
 @overload
 def checkpoint(
-    *, name: str | None = None, allow: Mapping[str, str] | None = None, accepts: Sequence[str] = ()
+    *,
+    name: str | None = None,
+    allow: Mapping[str, str] | None = None,
+    accepts: Sequence[str] = (),
+    points: float | None = None,
 ) -> Callable[[F], F]: ...
 def checkpoint(
     function: Any = None,
@@ -68,13 +80,19 @@ def checkpoint(
     name: str | None = None,
     allow: Mapping[str, str] | None = None,
     accepts: Sequence[str] = (),
+    points: float | None = None,
 ) -> Any:
     """Mark a function as a case whose gold is a trained checkpoint; it must call `case.checkpoint`."""
-    return _register(CHECKPOINT, function, name, allow, accepts)
+    return _register(CHECKPOINT, function, name, allow, accepts, points)
 
 
 def _register(
-    kind: str, function: Any, name: str | None, allow: Mapping[str, str] | None, accepts: Sequence[str]
+    kind: str,
+    function: Any,
+    name: str | None,
+    allow: Mapping[str, str] | None,
+    accepts: Sequence[str],
+    points: float | None,
 ) -> Any:
     def add(target: F) -> F:
         case_name = name or target.__name__
@@ -86,8 +104,12 @@ def _register(
             raise RecipeMisuse(f"a case takes one argument: write `def {target.__name__}(case):`")
         if isinstance(accepts, str) or not all(re.fullmatch(r"[\w-]+", item) for item in accepts):
             raise RecipeMisuse(f"accepts={accepts!r} must be a list of names of variants")
+        if points is not None and not are_points(points):
+            raise RecipeMisuse(
+                f"points={points!r} cannot be counted; give {case_name} a number from 0 to {MOST_POINTS}"
+            )
         allowed = check_allow(allow, (*ALLOWABLE, "reproducible"))
-        registered.append(CaseDefinition(case_name, kind, target, allowed, tuple(accepts)))
+        registered.append(CaseDefinition(case_name, kind, target, allowed, tuple(accepts), points))
         return target
 
     return add if function is None else add(function)

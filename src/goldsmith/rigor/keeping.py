@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment
+from goldsmith.course import Assignment, without_points
 from goldsmith.durable import write_durably
 from goldsmith.generation import key_of, standing
 from goldsmith.gold import CaseEntry, Gold
@@ -96,7 +96,7 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
     """With keys for everything that a finding follows from."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
-    recipe = assignment.recipe.read_bytes()
+    recipe = without_points(assignment.recipe.read_bytes())
     base = key_of([METHOD, standing(assignment, manifest)])
     cases = {
         name: key_of(
