@@ -9,16 +9,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk
-from goldsmith.course import find_course
+from goldsmith.course import Assignment, find_course
+from goldsmith.errors import WorkersLost
 from goldsmith.generation import Options
-from goldsmith.grading import Dask, Grader, Wanted, collect, grade_all, rubric_for
+from goldsmith.grading import Dask, Grade, Grader, Wanted, collect, grade_all, rubric_for
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("dask")
@@ -44,11 +45,11 @@ def handed_in(course: CourseOnDisk, tmp_path_factory: pytest.TempPathFactory) ->
 class Cluster:
     """A scheduler and workers, started as people start them: each a command of its own."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, security: Sequence[str] = (), **environment: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        self.folder = folder
+            self.address = f"{'tls' if security else 'tcp'}://127.0.0.1:{free.getsockname()[1]}"
+        self.folder, self.security, self.environment = folder, security, os.environ | environment
         scheduler = ["scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2], "--no-dashboard"]
         self.scheduler = self._start(*scheduler)
         self.workers = [self.worker() for _ in range(workers)]
@@ -59,8 +60,9 @@ class Cluster:
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
+            [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], *self.security],
             cwd=self.folder,
+            env=self.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -82,11 +84,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.close()
 
 
-def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
-    course: CourseOnDisk, handed_in: Path, cluster: Cluster, tmp_path: Path
-) -> None:
-    assignment = find_course(course.root).assignment("hw1")
-    grader = Grader(
+def grader_of(assignment: Assignment) -> Grader:
+    return Grader(
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
         options=Options(seed=42, threads=1, timeout=60),
@@ -94,21 +93,116 @@ def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
         memory=4.0,
         keep=False,
     )
-    killed: list[int] = []
 
-    def kill_one(*_: object) -> None:
-        if not killed:
-            victim = cluster.workers[0]
-            os.kill(victim.pid, signal.SIGKILL)
-            killed.append(victim.pid)
 
+def killer_of(process: subprocess.Popen[bytes]) -> Callable[..., None]:
+    """Kills it once the first submission is graded."""
+
+    def kill(*_: object) -> None:
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+
+    return kill
+
+
+def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
+    course: CourseOnDisk, handed_in: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    assignment = find_course(course.root).assignment("hw1")
+    victim = cluster.workers[0]
     items = collect(assignment, [str(handed_in)], [])
-    result = grade_all(Wanted(grader, items, tmp_path / "out", Dask(cluster.address), kill_one))
-    assert killed
+    wanted = Wanted(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), killer_of(victim))
+    result = grade_all(wanted)
+    assert victim.returncode == -signal.SIGKILL
     assert {item.name: item.outcome for item in result.grades} == {
         f"s{index}": "differs" if index % 2 else "agrees" for index in range(COUNT)
     }
     assert all("seccomp" in item.sandbox for item in result.grades), "the sandbox is on the worker"
+
+
+@pytest.mark.long
+def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_others_are_graded(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    assignment = find_course(course.root).assignment("hw1")
+    cluster = Cluster(tmp_path, workers=2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    items = collect(assignment, [str(handed_in)], [])[:6]
+    graded: list[str] = []
+    kill = killer_of(cluster.workers[0])
+
+    def on_grade(grade: Grade, kept: bool) -> None:
+        graded.append(grade.name)
+        kill()
+
+    try:
+        with pytest.raises(WorkersLost) as lost:
+            grade_all(Wanted(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), on_grade))
+    finally:
+        cluster.close()
+    assert sorted([*graded, *lost.value.names]) == [item.name for item in items]
+    assert len(lost.value.names) == 1
+    assert f"while they judged {lost.value.names[0]}, so there is no class to write down yet" in str(lost.value)
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------------
+
+
+def certificates(folder: Path) -> dict[str, str]:
+    """An authority and a certificate that it has signed, as `openssl` makes them."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("certificates are made by openssl, which is not installed")
+    folder.mkdir()
+    (folder / "extensions").write_text("subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for command in (
+        ["req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", "-days", "2"],
+        ["req", *new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=grader"],
+        ["x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+         "-extfile", "extensions", "-out", "own.pem"],
+    ):  # fmt: skip
+        subprocess.run([program, *command], cwd=folder, check=True, capture_output=True)
+    names = {"--tls-ca-file": "ca.pem", "--tls-cert": "own.pem", "--tls-key": "own.key"}
+    return {option: str(folder / name) for option, name in names.items()}
+
+
+def test_a_cluster_that_asks_for_certificates_gets_them_and_nobody_else_gets_in(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    ours, others = certificates(tmp_path / "ours"), certificates(tmp_path / "others")
+    cluster = Cluster(tmp_path, workers=1, security=[word for pair in ours.items() for word in pair])
+    both = ["grade", "hw1", str(handed_in / "s0"), str(handed_in / "s1"), "--again", "--json"]
+    arguments = [*both, "--output", str(tmp_path / "out"), "--scheduler", cluster.address]
+    soon = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
+    try:
+        run = course.run(*arguments, *(word for pair in ours.items() for word in pair))
+        assert run.code == 0, run.err
+        assert [item["outcome"] for item in run.json["submissions"]] == ["agrees", "differs"]
+        assert all("seccomp" in item["sandbox"] for item in run.json["submissions"])
+        for known in ({}, others):
+            run = course.run(*arguments, *(word for pair in known.items() for word in pair), **soon)
+            assert run.code == 3
+            assert f"there is no talking to a Dask scheduler at {cluster.address} (" in run.json["error"]["message"]
+    finally:
+        cluster.close()
+
+
+def test_certificates_without_a_scheduler_that_asks_for_them_are_bad_usage(
+    course: CourseOnDisk, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.pem"
+    file.touch()
+    both = ["--tls-ca-file", str(file), "--tls-cert", str(file)]
+    for arguments, words in (
+        (["--tls-ca-file", str(tmp_path / "none")], "does not exist"),
+        (["--tls-key", str(file), "--scheduler", "tls://127.0.0.1:9"], "belong together"),
+        (both, "give --scheduler tls://HOST:PORT"),
+        ([*both, "--scheduler", "tcp://127.0.0.1:9"], "give --scheduler tls://HOST:PORT"),
+    ):
+        run = course.run("grade", "hw1", ".", *arguments)
+        said = " ".join(run.err.replace("│", " ").split())
+        assert (run.code, words in said) == (2, True), run.err
 
 
 def test_a_cluster_of_its_own_does_the_same_as_this_machine(course: CourseOnDisk, handed_in: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,11 @@ from goldsmith.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.grading import Engine, Grade
+    from goldsmith.grading import Engine, Grade, Tls
+
+
+def _certificate(name: str, text: str) -> Any:
+    return typer.Option(name, metavar="FILE", exists=True, dir_okay=False, readable=True, help=text)
 
 
 def grade(
@@ -42,6 +46,11 @@ def grade(
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; else one is started here.")
     ] = "",
+    tls_ca_file: Annotated[
+        Path | None, _certificate("--tls-ca-file", "Who must have signed the scheduler's certificate (tls://…).")
+    ] = None,
+    tls_cert: Annotated[Path | None, _certificate("--tls-cert", "This side's certificate for the scheduler.")] = None,
+    tls_key: Annotated[Path | None, _certificate("--tls-key", "Its key, unless it is in the same file.")] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
     ] = None,
@@ -88,6 +97,7 @@ def grade(
             raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
         chosen = open_course(course).assignment(assignment)
         config = chosen.course.config
+        tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
         items = collect(chosen, submissions or (), refs or ())
         if not allow_unsandboxed:
@@ -112,7 +122,7 @@ def grade(
                 progress.finished(made)
 
             folder = output or chosen.course.grades_folder / chosen.name
-            result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count), on_grade))
+            result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count, tls), on_grade))
         if json:
             print(grades_report(result.grades, result.overview, True))
         else:
@@ -122,11 +132,23 @@ def grade(
     raise typer.Exit(1 if could_not else 0)
 
 
-def _engine(name: str, scheduler: str, jobs: int) -> Engine:
+def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
+    from goldsmith.grading import Tls
+
+    if ca_file is None and cert is None and key is None:
+        return None
+    if ca_file is None or cert is None:
+        raise typer.BadParameter("--tls-ca-file and --tls-cert belong together: give both, and --tls-key")
+    if not scheduler.startswith("tls://"):
+        raise typer.BadParameter("--tls-… are for a scheduler that is running: give --scheduler tls://HOST:PORT")
+    return Tls(str(ca_file), str(cert), str(key) if key else None)
+
+
+def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:
     from goldsmith.grading import Dask, Local
 
     if name == "local" and not scheduler:
         return Local(jobs)
     if name == "dask" or (name == "local" and scheduler):
-        return Dask(scheduler, jobs)
+        return Dask(scheduler, jobs, tls=tls)
     raise typer.BadParameter(f"--engine is {name!r}; there are local and dask")

@@ -48,7 +48,7 @@ from goldsmith.errors.gold import (
     Unexpected,
     UnknownRevision,
 )
-from goldsmith.errors.grading import BadArchive, DaskMissing, NoFreshGold, NothingHandedIn
+from goldsmith.errors.grading import BadArchive, DaskMissing, NoCluster, NoFreshGold, NothingHandedIn, WorkersLost
 from goldsmith.errors.injection import (
     CannotInject,
     CannotReset,
@@ -113,6 +113,7 @@ __all__ = [
     "MenuLeft",
     "MissingPackage",
     "MovedMeanwhile",
+    "NoCluster",
     "NoFreshGold",
     "NoGold",
     "NoInternalTests",
@@ -158,4 +159,5 @@ __all__ = [
     "UnknownAssignment",
     "UnknownRevision",
     "Unreadable",
+    "WorkersLost",
 ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from goldsmith.errors.base import USAGE, GoldsmithError
+
+_NAMED = 5
 
 
 @dataclass(eq=False)
@@ -34,6 +37,35 @@ class NoFreshGold(GoldsmithError):
 
     def sentence(self) -> str:
         return f"no gold could be made from a secret seed for {self.assignment}: {self.problem}"
+
+
+@dataclass(eq=False)
+class NoCluster(GoldsmithError):
+    address: str
+    problem: str
+
+    def sentence(self) -> str:
+        reason = " ".join(self.problem.split()).rstrip(".")
+        return (
+            f"there is no talking to a Dask scheduler at {self.address} ({reason}); see that it is running and, where "
+            "its address begins with tls://, give --tls-ca-file, --tls-cert and --tls-key."
+        )
+
+
+@dataclass(eq=False)
+class WorkersLost(GoldsmithError):
+    """`names` are submissions that were being judged whenever a worker was lost, too often to try again."""
+
+    names: Sequence[str]
+
+    def sentence(self) -> str:
+        shown = ", ".join(self.names[:_NAMED]) + (
+            f" and {len(self.names) - _NAMED} more" if self.names[_NAMED:] else ""
+        )
+        return (
+            f"workers of the cluster were lost again and again while they judged {shown}, so there is no class to "
+            "write down yet; look at the workers' logs, then run the same command: all others are kept."
+        )
 
 
 @dataclass(eq=False)

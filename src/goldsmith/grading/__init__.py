@@ -13,7 +13,7 @@ from goldsmith.doors import late
 
 if TYPE_CHECKING:
     from goldsmith.grading.collecting import HandedIn, collect
-    from goldsmith.grading.engines import Dask, Engine, Local
+    from goldsmith.grading.engines import Dask, Engine, Local, Tls
     from goldsmith.grading.feedback import feedback_markdown
     from goldsmith.grading.fresh import fresh_assignment
     from goldsmith.grading.grader import Grader, Judged, rubric_for
@@ -52,6 +52,7 @@ __all__ = [
     "Rubric",
     "RubricItem",
     "Tally",
+    "Tls",
     "Veil",
     "Wanted",
     "clean",
@@ -81,7 +82,7 @@ __all__ = [
 
 _ROOMS = {
     "collecting": ("HandedIn", "collect"),
-    "engines": ("Dask", "Engine", "Local"),
+    "engines": ("Dask", "Engine", "Local", "Tls"),
     "fresh": ("fresh_assignment",),
     "grader": ("Grader", "Judged", "rubric_for"),
     "run": ("Class", "Wanted", "grade_all"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from goldsmith.errors import DaskMissing
+from goldsmith.errors import DaskMissing, NoCluster, WorkersLost
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.grader import Judged, benches, stop
 from goldsmith.threads import as_they_end
@@ -36,21 +36,31 @@ class Local:
 
 
 @dataclass(frozen=True)
+class Tls:
+    """Files by which both sides of a connection know each other; a certificate may hold its key."""
+
+    ca_file: str
+    cert: str
+    key: str | None = None
+
+
+@dataclass(frozen=True)
 class Dask:
     """Workers of a Dask cluster: one that is running at `scheduler`, or one that is started here. They must see the
     course and the submissions under the same paths. A worker that is lost costs the submission it was at, which another
-    takes over, up to `retries` times."""
+    takes over, as often as the scheduler allows. With `tls`, nothing is said to a scheduler without its certificate."""
 
     scheduler: str = ""
     jobs: int = 1
     retries: int = 3
-    tls: dict[str, str] | None = None
+    tls: Tls | None = None
 
     def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
         if importlib.util.find_spec("distributed") is None:
             raise DaskMissing
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
+        lost = []
         with self._client() as client:
             futures = {
                 client.submit(work, item, pure=False, retries=self.retries, key=f"grade-{number}-{item.name}"): item
@@ -58,7 +68,14 @@ class Dask:
             }
             try:
                 for future in as_completed(list(futures)):
-                    yield futures[future], future.result()
+                    try:
+                        judged = future.result()
+                    except KilledWorker:
+                        lost.append(futures[future].name)
+                    else:
+                        yield futures[future], judged
+                if lost:
+                    raise WorkersLost(sorted(lost))
             finally:
                 client.cancel(list(futures), force=True)
 
@@ -68,7 +85,6 @@ class Dask:
         import distributed
 
         package: Any = distributed
-        security = package.Security(**self.tls) if self.tls else None
         with contextlib.ExitStack() as stack:
             where: Any = self.scheduler
             if not where:
@@ -76,4 +92,17 @@ class Dask:
                     n_workers=max(1, self.jobs), threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
                 )
                 where = stack.enter_context(cluster)
-            yield stack.enter_context(package.Client(where, security=security))
+            try:
+                client = stack.enter_context(package.Client(where, security=self._security()))
+            except (OSError, RuntimeError, TypeError, ValueError) as error:  # what it raises for all that can be wrong
+                raise NoCluster(self.scheduler or "this machine", str(error) or type(error).__name__) from None
+            yield client
+
+    def _security(self) -> Any:
+        """Without files of our own, what Dask's configuration says."""
+        if self.tls is None:
+            return None
+        from distributed import Security
+
+        own = {"tls_client_cert": self.tls.cert, "tls_client_key": self.tls.key or self.tls.cert}
+        return Security(require_encryption=True, tls_ca_file=self.tls.ca_file, **own)
