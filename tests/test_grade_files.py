@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 
 from goldsmith.course.config import ItemConfig
 from goldsmith.grading import (
+    Folder,
     Grade,
     Veil,
     clean,
@@ -300,16 +301,17 @@ def test_all_files_are_written_inside_the_folder(tmp_path: Path) -> None:
     verdicts = [hostile_verdict(name=name) for name in names]
     grades = [grade(item, rubric()) for item in verdicts]
     folder = tmp_path / "deep" / "results"
+    results = Folder(folder)
     written = [
         path
         for stem, graded, found in zip(file_names(names), grades, verdicts, strict=True)
-        for path in write_submission(folder, stem, graded, feedback_markdown(graded, found))
+        for path in write_submission(results, stem, graded, feedback_markdown(graded, found))
     ]
-    written += write_class(folder, grades, rubric(), overview_of("hw1", grades))
+    written += write_class(results, grades, rubric(), overview_of("hw1", grades))
     assert len(set(written)) == 3 * 5 + 3
     there = {path for path in tmp_path.rglob("*") if path.is_file()}
-    assert there == set(written)
-    assert sorted(path.name for path in folder.glob("*.*")) == ["grades.csv", "junit.xml", "overview.md"]
+    assert there - set(written) == {folder / ".gitignore", folder / ".written"}
+    assert sorted(path.name for path in folder.glob("[!.]*.*")) == ["grades.csv", "junit.xml", "overview.md"]
     assert len(list(csv.DictReader((folder / "grades.csv").open(newline="")))) == 5
 
 

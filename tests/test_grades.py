@@ -22,6 +22,7 @@ from goldsmith.course import Config, find_course
 from goldsmith.course.config import ItemConfig, read_config
 from goldsmith.errors import BadConfig
 from goldsmith.grading import (
+    Class,
     Grade,
     Rubric,
     grade,
@@ -335,7 +336,7 @@ def test_a_terminal_has_the_live_table_while_it_lasts() -> None:
 
 def test_the_report_for_machines_has_every_submission() -> None:
     grades = a_class()
-    found = msgspec.json.decode(grades_report(grades, overview_of("hw1", grades), ok=False))
+    found = msgspec.json.decode(grades_report(Class(tuple(grades), overview_of("hw1", grades), 0, ()), ok=False))
     assert (found["command"], found["ok"], len(found["submissions"])) == ("grade", False, 8)
     first = found["submissions"][0]
     assert (first["name"], first["outcome"], first["score"], first["points"]) == ("ada", "differs", 3, 4)

@@ -88,7 +88,7 @@ def grade(
         from goldsmith.generation import Options
         from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, rubric_for
         from goldsmith.recording import processors
-        from goldsmith.report.grades import closing_line, grades_report, grading_progress, show_grades
+        from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
         from goldsmith.sandbox import probe
 
         if timeout is not None and not 0 < timeout < float("inf"):
@@ -124,10 +124,10 @@ def grade(
             folder = output or chosen.course.grades_folder / chosen.name
             result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count, tls), on_grade))
         if json:
-            print(grades_report(result.grades, result.overview, True))
+            print(grades_report(result, True))
         else:
             show_grades(Console(no_color=no_color or None), result.grades, result.overview)
-            print(closing_line(result, chosen.course.relative(folder)))
+            print(closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     raise typer.Exit(1 if could_not else 0)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from goldsmith.grading.collecting import HandedIn, collect
     from goldsmith.grading.engines import Dask, Engine, Local, Tls
     from goldsmith.grading.feedback import feedback_markdown
+    from goldsmith.grading.folder import Folder
     from goldsmith.grading.fresh import fresh_assignment
     from goldsmith.grading.grader import Grader, Judged, rubric_for
     from goldsmith.grading.grades import CaseResult, Grade, PartResult, grade, unopened
@@ -40,6 +41,7 @@ __all__ = [
     "Cluster",
     "Dask",
     "Engine",
+    "Folder",
     "Grade",
     "Grader",
     "HandedIn",
@@ -83,6 +85,7 @@ __all__ = [
 _ROOMS = {
     "collecting": ("HandedIn", "collect"),
     "engines": ("Dask", "Engine", "Local", "Tls"),
+    "folder": ("Folder",),
     "fresh": ("fresh_assignment",),
     "grader": ("Grader", "Judged", "rubric_for"),
     "run": ("Class", "Wanted", "grade_all"),

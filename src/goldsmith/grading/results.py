@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.durable import write_durably
 from goldsmith.grading.feedback import item_text, number
+from goldsmith.grading.folder import Folder
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.junit import junit_xml
 from goldsmith.grading.overview import Overview, overview_markdown
@@ -148,29 +148,26 @@ def _json(body: dict[str, Any]) -> bytes:
 
 
 def write_submission(
-    folder: Path, stem: str, grade: Grade, feedback: str, visibility: Visibility = "visible"
+    folder: Folder, stem: str, grade: Grade, feedback: str, visibility: Visibility = "visible"
 ) -> list[Path]:
     """The files of one submission, under a `stem` from `file_names`."""
     return [
-        _write(folder / FEEDBACK / f"{stem}.md", feedback.encode("utf-8", "replace")),
-        _write(folder / FEEDBACK / f"{stem}.json", submission_json(grade)),
-        _write(folder / GRADESCOPE / stem / "results.json", gradescope_json(grade, feedback, visibility)),
+        folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
+        folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
+        folder.write(f"{GRADESCOPE}/{stem}/results.json", gradescope_json(grade, feedback, visibility)),
     ]
 
 
-def write_class(folder: Path, grades: Sequence[Grade], rubric: Rubric, overview: Overview) -> list[Path]:
-    """The files about all of them."""
-    return [
-        _write(folder / GRADES, grades_csv(grades, rubric).encode()),
-        _write(folder / JUNIT, junit_xml(overview.assignment, grades).encode()),
-        _write(folder / OVERVIEW, overview_markdown(overview).encode()),
+def write_class(folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview) -> list[Path]:
+    """The files about all of them, and nobody else: whoever is not among them any more is put aside."""
+    folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW))
+    written = [
+        folder.write(GRADES, grades_csv(grades, rubric).encode()),
+        folder.write(JUNIT, junit_xml(overview.assignment, grades).encode()),
+        folder.write(OVERVIEW, overview_markdown(overview).encode()),
     ]
-
-
-def _write(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, content)
-    return path
+    folder.finish()
+    return written
 
 
 def file_names(names: Sequence[str]) -> list[str]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.errors import CannotWrite
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.engines import Engine, Local
 from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.folder import Folder
 from goldsmith.grading.grader import Grader, Judged
 from goldsmith.grading.grades import Grade, grade
 from goldsmith.grading.overview import Overview, overview_of
@@ -21,12 +21,15 @@ from goldsmith.interruption import uninterrupted
 
 @dataclass(frozen=True)
 class Class:
-    """Everybody's grades, in the order in which they were handed in."""
+    """Everybody's grades, in the order in which they were handed in. `earlier` is where this run has put aside what
+    stood in its way, `left` names files that a person has changed and that it had nothing new to say in."""
 
     grades: tuple[Grade, ...]
     overview: Overview
     kept: int
     files: tuple[Path, ...]
+    earlier: Path | None = None
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,21 @@ def grade_all(wanted: Wanted) -> Class:
     stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
     found: dict[HandedIn, Grade] = {}
     kept = 0
-    _begin(wanted.output)
+    folder = Folder(wanted.output)
     with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
         for item, result in judged:
             with uninterrupted():
-                found[item] = _graded(grader, item, result, wanted.output, stems[item])
+                found[item] = _graded(grader, item, result, folder, stems[item])
             kept += result.kept
             wanted.on_grade(found[item], result.kept)
     grades = tuple(found[item] for item in wanted.items)
     overview = overview_of(grader.assignment.name, grades)
-    files = write_class(wanted.output, grades, grader.rubric, overview)
-    return Class(grades, overview, kept, tuple(files))
+    with uninterrupted():
+        files = write_class(folder, grades, grader.rubric, overview)
+    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
 
 
-def _graded(grader: Grader, item: HandedIn, judged: Judged, output: Path, stem: str) -> Grade:
+def _graded(grader: Grader, item: HandedIn, judged: Judged, folder: Folder, stem: str) -> Grade:
     course = grader.assignment.course
     veil = Veil(paths=(str(course.root), item.what))
     made = grade(
@@ -72,16 +76,5 @@ def _graded(grader: Grader, item: HandedIn, judged: Judged, output: Path, stem: 
         digest=judged.digest,
         name=item.name,
     )
-    write_submission(output, stem, made, feedback_markdown(made, judged.verdict, veil))
+    write_submission(folder, stem, made, feedback_markdown(made, judged.verdict, veil))
     return made
-
-
-def _begin(output: Path) -> None:
-    """The folder is for staff alone: git never takes it up."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        ignore = output / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise CannotWrite(output, error.strerror or str(error)) from None

@@ -58,13 +58,19 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
     _line(console, Text(summary_line(overview), "bold"))
 
 
-def closing_line(result: Class, where: Path) -> str:
-    """What kept submissions in while they ran, and what was written where."""
+def closing_lines(result: Class, where: Path) -> str:
+    """What kept submissions in while they ran, what was written where, and what became of what stood there before."""
     walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
     kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
     if UNSANDBOXED in walls:
         kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
-    return f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/"
+    lines = [f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/"]
+    if result.left:
+        lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
+    if result.earlier is not None:
+        aside = where / result.earlier.parent.name / result.earlier.name
+        lines.append(f"Moved to {aside}/: what earlier runs wrote and this one did not, and what you had changed.")
+    return "\n".join(lines)
 
 
 def grade_row(grade: Grade) -> tuple[str, ...]:
@@ -80,9 +86,11 @@ def grade_row(grade: Grade) -> tuple[str, ...]:
     return (_short(grade.name), OUTCOMES[grade.outcome], score, _short(where), "; ".join(marks))
 
 
-def grades_report(grades: Sequence[Grade], overview: Overview | None, ok: bool) -> str:
-    """For machines: every field of every grade, and the class."""
-    return report("grade", ok, "submissions", [grade.plain() for grade in grades], overview=overview)
+def grades_report(result: Class, ok: bool) -> str:
+    """For machines: every field of every grade, the class, and what became of files that stood there before."""
+    submissions = [grade.plain() for grade in result.grades]
+    earlier = str(result.earlier) if result.earlier else None
+    return report("grade", ok, "submissions", submissions, overview=result.overview, earlier=earlier, left=result.left)
 
 
 @dataclass
