@@ -23,7 +23,7 @@ from goldsmith.course import find_course
 from goldsmith.errors import BadArchive, NothingHandedIn
 from goldsmith.grading import collect
 from goldsmith.grading.unpacking import unpack
-from goldsmith.sandbox import probe
+from goldsmith.sandbox import probe, why_no_bubblewrap
 
 pytestmark = pytest.mark.xdist_group("grading")
 WRONG = ("x - mean_of(x)", "x + mean_of(x)")
@@ -201,6 +201,37 @@ def test_without_landlock_it_is_graded_if_told_and_recorded_as_none(
     assert "Nothing kept submissions in (--allow-unsandboxed)." in run.out
     (item,) = course.run(*arguments, "--json", prefix=prefix).json["submissions"]
     assert (item["outcome"], item["sandbox"]) == ("agrees", "none")
+
+
+LOOKS = """
+    import os
+    raise ValueError([os.path.lexists(path) for path in {paths!r}])
+"""
+
+
+@pytest.mark.skipif(not probe().bubblewrap, reason=f"bubblewrap: {why_no_bubblewrap()}")
+def test_behind_bubblewrap_what_is_private_is_not_even_there(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    private = [course.gold(), course.root / "private/solutions", course.root, handed_in / "ada", Path(__file__)]
+    looks = hand_in(course, ("return x * factor", LOOKS.format(paths=[str(path) for path in private])), name="look")
+    shutil.move(looks, tmp_path / "look")
+    said = {}
+    for path in ("/nowhere", os.environ["PATH"]):
+        run = grade(course, str(tmp_path / "look"), "--again", "--json", "--output", str(tmp_path / "out"), PATH=path)
+        (item,) = run.json["submissions"]
+        (why,) = [case["why"] for case in item["cases"] if case["name"] == "scaled"]
+        said[item["sandbox"].endswith("bubblewrap")] = why
+    assert f"ValueError: {[True] * 5}" in said[False]
+    assert f"ValueError: {[False] * 5}" in said[True]
+
+
+def test_bubblewrap_that_hides_nothing_is_not_recorded(course: CourseOnDisk, handed_in: Path, tmp_path: Path) -> None:
+    (tmp_path / "bwrap").write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+    (tmp_path / "bwrap").chmod(0o755)
+    arguments = [str(handed_in / "ada"), "--again", "--json", "--output", str(tmp_path / "out")]
+    (item,) = grade(course, *arguments, PATH=f"{tmp_path}:{os.environ['PATH']}").json["submissions"]
+    assert (item["outcome"], item["sandbox"]) == ("agrees", f"Landlock (ABI {probe().landlock}), seccomp, limits")
 
 
 def test_what_names_no_submission_is_bad_usage(course: CourseOnDisk, tmp_path: Path) -> None:

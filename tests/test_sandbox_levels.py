@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +21,8 @@ from goldsmith.errors import NoSandbox
 from goldsmith.sandbox import (
     Confinement,
     bubblewrap,
-    bubblewrap_command,
+    bubblewrap_hides,
+    bubblewrap_prefix,
     confine,
     inherited_readable,
     kernel,
@@ -126,12 +128,12 @@ def test_elsewhere_there_are_limits_only(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- bubblewrap
 
 
-def test_the_command_for_bubblewrap_shows_what_was_named_only(tmp_path: Path) -> None:
-    command = bubblewrap_command(["python", "-V"], readable=["/usr", "/proc/cpuinfo"], writable=["/w"], folder="/w")
-    assert command[1:] == [
-        "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-        "--ro-bind-try", "/usr", "/usr", "--bind", "/w", "/w", "--chdir", "/w", "--", "python", "-V",
+def test_behind_bubblewrap_there_is_what_was_named_only() -> None:
+    before = bubblewrap_prefix(readable=["/usr", "/proc/cpuinfo"], writable=["/w"])
+    assert before[1:] == [
+        "--unshare-user-try", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+        "--cap-drop", "ALL", "--ro-bind", "/proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+        "--ro-bind-try", "/usr", "/usr", "--bind", "/w", "/w", "--chdir", "/", "--",
     ]  # fmt: skip
 
 
@@ -163,23 +165,28 @@ def test_bubblewrap_is_tried_before_it_is_promised(
 
 
 @pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
-def test_in_bubblewrap_even_names_are_hidden(prey: Prey) -> None:
-    code = f"import os; print([os.path.exists(path) for path in ({str(prey.gold)!r}, '/proc/{prey.process}')])"
-    command = bubblewrap_command([sys.executable, "-c", code], readable=inherited_readable())
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.stdout == "[False, False]\n", run.stderr
+def test_in_bubblewrap_even_names_are_hidden(prey: Prey, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    before = bubblewrap_prefix(readable=inherited_readable(), writable=[str(own)])
+    assert bubblewrap_hides(before, hidden=[str(prey.gold), str(prey.shared)], writable=[str(own)])
+    assert not bubblewrap_hides(before, hidden=[str(own)], writable=[str(own)])
+    assert not bubblewrap_hides(before, hidden=[], writable=[str(prey.gold.parent)])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        code = f"import socket; socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}), 2)"
+        run = subprocess.run([*before, sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ConnectionRefusedError" in run.stderr, "it has a loopback interface of its own"
+    assert not os.listdir(own)
 
 
 @pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
 def test_in_bubblewrap_a_process_locks_itself_in_as_well(tmp_path: Path) -> None:
     code = (
-        "from goldsmith.sandbox import *; import os, tempfile; home = os.getcwd();"
-        "print(confine(Confinement(home=home, readable=inherited_readable())).name); open('new', 'w').write('x')"
+        "from goldsmith.sandbox import *; import os, sys; os.chdir(sys.argv[1]);"
+        "print(confine(Confinement(home=sys.argv[1], readable=inherited_readable())).name); open('new', 'w').write('x')"
     )
-    command = bubblewrap_command(
-        [sys.executable, "-c", code], readable=inherited_readable(), writable=[str(tmp_path)], folder=str(tmp_path)
-    )
-    run = subprocess.run(command, capture_output=True, text=True)
+    before = bubblewrap_prefix(readable=inherited_readable(), writable=[str(tmp_path)])
+    run = subprocess.run([*before, sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert run.stdout.startswith("Landlock (ABI"), run.stderr
     assert (tmp_path / "new").read_text() == "x"
 

@@ -42,7 +42,8 @@ QUICK = 0.2
 @dataclass(frozen=True)
 class Request:
     """What to check and how. `each` is how long one case may take; `adapter` another file than the course's own; a
-    `warm` process may be shared by many checks. What is `confined` cannot reach anything but what it is given."""
+    `warm` process may be shared by many checks, and a `room` be where their workspaces lie. What is `confined` cannot
+    reach anything but what it is given."""
 
     options: Options
     each: float
@@ -53,6 +54,7 @@ class Request:
     warm: Warm | None = None
     confined: Confined | None = None
     opened: Opened | None = None
+    room: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ class Checking:
     def stage(self, placed: Sequence[Placement]) -> Iterator[Stage]:
         """A workspace with `placed` and the course's own recipe and adapter in it."""
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
-        with make_workspaces(self.assignment, everything, 1, public=True) as (workspace,):
+        with make_workspaces(self.assignment, everything, 1, public=True, room=self.request.room) as (workspace,):
             yield Stage(
                 self.assignment,
                 workspace,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +27,16 @@ from goldsmith.grading.grades import UNSANDBOXED, unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
-from goldsmith.sandbox import Confinement, Level, clean_environment, inherited_readable, probe
+from goldsmith.sandbox import (
+    Confinement,
+    Level,
+    bubblewrap_hides,
+    bubblewrap_prefix,
+    clean_environment,
+    inherited_readable,
+    probe,
+)
+from goldsmith.workspace import make_room
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
 METHOD = 3
@@ -66,17 +74,18 @@ class Grader:
 
     def __call__(self, item: HandedIn) -> Judged:
         """Whatever is handed in gets a verdict; what is wrong with this machine is raised."""
-        level = self._level()
+        if self.sandboxed:
+            probe().require()
         try:
             with opened(self.assignment, item) as submission:
                 digest = digest_of(submission)
                 found = self._known(digest)
                 if found is not None:
-                    verdict = msgspec.structs.replace(found, name=item.name)
-                    return self._told(verdict, submission, digest, level, True)
-                verdict = self._judged(submission, level)
-                self._remember(digest, verdict)
-                return self._told(verdict, submission, digest, level, False)
+                    verdict = msgspec.structs.replace(found.verdict, name=item.name)
+                    return self._told(verdict, submission, digest, found.sandbox, True)
+                judged = self._judged(submission)
+                self._remember(digest, judged)
+                return self._told(judged.verdict, submission, digest, judged.sandbox, False)
         except (NoSandbox, Interrupted):
             raise
         except GoldsmithError as problem:
@@ -89,16 +98,16 @@ class Grader:
     def _unopened(self, item: HandedIn, why: str) -> Judged:
         return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, why))
 
-    def _told(self, verdict: Verdict, submission: Submission, digest: str, level: Level | None, kept: bool) -> Judged:
+    def _told(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
         """The verdict with what staff may want to know besides."""
         alike: dict[str, float] = {}
         with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = {item.target.as_posix(): item.source.read_bytes()[:_MOST_CODE] for item in code}
             alike = similarity(_parts_of(self.assignment), files, _REMARKABLE)
-        return Judged(verdict=verdict, digest=digest, sandbox=_name(level), similarity=alike, kept=kept)
+        return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
 
-    def _judged(self, submission: Submission, level: Level | None) -> Verdict:
+    def _judged(self, submission: Submission) -> Judged:
         bench = _bench(self)
         request = Request(
             options=self.options,
@@ -106,15 +115,16 @@ class Grader:
             opened=bench.opened,
             warm=bench.warm,
             watcher=Watcher(on_tick=bench.go_on),
-            confined=None if level is None else Confined(level, self._left_with()),
+            confined=None if bench.level is None else Confined(bench.level, self._left_with()),
+            room=bench.room,
         )
-        return check(self.assignment, submission, request)
+        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
 
     def _left_with(self) -> Confinement:
         """What every submission is left with; what one of them is given comes on top."""
         return Confinement(
             home="",
-            readable=inherited_readable([str(self.assignment.course.root)]),
+            readable=self.readable,
             memory=int(self.memory * _GIB),
             file_size=_GIB // 4,
             disk=_DISK,
@@ -124,12 +134,10 @@ class Grader:
             cpu_seconds=int(self.each * 60),
         )
 
-    def _level(self) -> Level | None:
-        if not self.sandboxed:
-            return None
-        level = probe()
-        level.require()
-        return level
+    @functools.cached_property
+    def readable(self) -> tuple[str, ...]:
+        """What every process may read: Python, and nothing of the course."""
+        return inherited_readable([str(self.assignment.course.root)])
 
     # --- what is known from before ------------------------------------------------------------------------------------
 
@@ -146,20 +154,21 @@ class Grader:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
         return folder / f"{key_of([self._base, digest])[:40]}.json"
 
-    def _known(self, digest: str) -> Verdict | None:
+    def _known(self, digest: str) -> Judged | None:
         if not self.keep:
             return None
         try:
-            return msgspec.json.decode(self._path(digest).read_bytes(), type=Verdict)
+            return msgspec.json.decode(self._path(digest).read_bytes(), type=Judged)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _remember(self, digest: str, verdict: Verdict) -> None:
+    def _remember(self, digest: str, judged: Judged) -> None:
         """A folder that cannot be written to costs the next run its time, and nothing else."""
         path = self._path(digest)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(path, msgspec.json.encode(msgspec.structs.replace(verdict, name="")))
+            nameless = msgspec.structs.replace(judged.verdict, name="")
+            write_durably(path, msgspec.json.encode(msgspec.structs.replace(judged, verdict=nameless)))
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
@@ -171,34 +180,56 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
 
 @dataclass
 class _Bench:
-    """What one process needs to judge: gold, what of it is given away, and a warm process that has never seen either,
-    nor this process's environment."""
+    """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has never
+    seen either, nor this process's environment. `level` says which walls stand around what that forks."""
 
     opened: Opened
     warm: Warm
-    given: tempfile.TemporaryDirectory[str]
+    room: Path
+    level: Level | None
+    closing: contextlib.ExitStack
     stopped: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def of(cls, grader: Grader) -> _Bench:
-        environment = clean_environment(tempfile.gettempdir(), environment=settled_environment(grader.options.threads))
-        request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
-        gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-        warm = Warm(torch=gold.manifest.provenance.environment.torch is not None, environment=environment)
-        warm.begin(environment)
-        opened = Opened.of(grader.assignment, Submission(""), request)
-        given = tempfile.TemporaryDirectory(prefix="given-")
-        for case in opened.golds.values():
-            given_file(case, Path(given.name))
-        return cls(dataclasses.replace(opened, given=Path(given.name)), warm, given)
+        with contextlib.ExitStack() as stack:
+            room = stack.enter_context(make_room())
+            given, home = room / "given", room / "home"
+            given.mkdir()
+            home.mkdir()
+            environment = clean_environment(str(home), environment=settled_environment(grader.options.threads))
+            request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
+            gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
+            level, before = _walls(grader, room)
+            uses_torch = gold.manifest.provenance.environment.torch is not None
+            warm = Warm(torch=uses_torch, environment=environment, before=before)
+            stack.callback(warm.close)
+            warm.begin(environment)
+            opened = Opened.of(grader.assignment, Submission(""), request)
+            for case in opened.golds.values():
+                given_file(case, given)
+            return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
     def go_on(self) -> None:
         if self.stopped.is_set():
             raise Stopped
 
     def close(self) -> None:
-        self.warm.close()
-        self.given.cleanup()
+        self.closing.close()
+
+
+def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
+    """The walls that can be had here, and what puts up those that stand around the warm process: bubblewrap, if behind
+    it gold and solutions are seen to be gone."""
+    if not grader.sandboxed:
+        return None, []
+    level = probe()
+    course = grader.assignment.course
+    before = bubblewrap_prefix(readable=grader.readable, writable=[str(room)]) if level.bubblewrap else []
+    hidden = [str(path) for path in (grader.assignment.gold, course.solutions_folder, course.internal_tests_folder)]
+    if before and bubblewrap_hides(before, hidden=hidden, writable=[str(room)]):
+        return level, before
+    return msgspec.structs.replace(level, bubblewrap=False), []
 
 
 _parts: dict[Path, list[Any]] = {}

@@ -115,9 +115,9 @@ def _sandbox() -> Iterator[Fact]:
         "bubblewrap",
         "note" if reason else "ok",
         reason or "works",
-        "an extra: without it, a submission sees names and sizes of files that it cannot read"
+        "an extra for grading: without it, a submission can tell names and sizes of files that it cannot read"
         if reason
-        else "on top, where a process is started afresh: names and sizes of files are hidden, too",
+        else "on top when a class is graded: gold, solutions and what others handed in are not even there by name",
     )
     possible = user_namespaces()
     yield Fact(

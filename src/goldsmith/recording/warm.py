@@ -31,10 +31,11 @@ class Process(Protocol):
 
 class Warm:
     """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
-    may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's."""
+    may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's. What
+    stands `before` its command line starts it, as bubblewrap does."""
 
-    def __init__(self, *, torch: bool, environment: dict[str, str] | None = None) -> None:
-        self._torch, self._environment = torch, environment
+    def __init__(self, *, torch: bool, environment: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
+        self._torch, self._environment, self._before = torch, environment, before
         self._server: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
 
@@ -78,8 +79,9 @@ class Warm:
 
     def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
+            program = [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])]
             self._server = subprocess.Popen(
-                [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])],
+                [*self._before, *program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

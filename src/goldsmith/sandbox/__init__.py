@@ -3,7 +3,8 @@
 At the bottom of the arrows: what runs inside is not known here, nor what gold is. Imports nothing heavy.
 """
 
-from goldsmith.sandbox.bubblewrap import command as bubblewrap_command
+from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
+from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
 from goldsmith.sandbox.confinement import Confinement, confine
 from goldsmith.sandbox.levels import Level, probe, user_namespaces
@@ -14,7 +15,8 @@ __all__ = [
     "Confinement",
     "Level",
     "accelerators",
-    "bubblewrap_command",
+    "bubblewrap_hides",
+    "bubblewrap_prefix",
     "clean_environment",
     "confine",
     "inherited_readable",

@@ -3,7 +3,7 @@
 What runs in a workspace is not known here, nor what gold is.
 """
 
-from goldsmith.workspace.copies import Workspace, make_workspaces, sweep_abandoned
+from goldsmith.workspace.copies import Workspace, make_room, make_workspaces, sweep_abandoned
 from goldsmith.workspace.edits import Kept, give_up_edits, keep_edits, save_edits
 from goldsmith.workspace.injection import (
     Injected,
@@ -34,6 +34,7 @@ __all__ = [
     "inject",
     "journals",
     "keep_edits",
+    "make_room",
     "make_workspaces",
     "needs_recovery",
     "read_journal",

@@ -47,20 +47,33 @@ class Workspace:
 
 @contextlib.contextmanager
 def make_workspaces(
-    assignment: Assignment, placed: Sequence[Placement], count: int, *, public: bool = False, whole: bool = False
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    count: int,
+    *,
+    public: bool = False,
+    whole: bool = False,
+    room: Path | None = None,
 ) -> Iterator[list[Workspace]]:
     """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
 
     A `public` one holds nothing that students must not see: what is placed in it is somebody else's. A `whole` one
-    holds solutions and gold, too, as the internal tests need them.
+    holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others.
     """
     apart = _apart(assignment.course, public=public, whole=whole)
+    with make_room(room) as base:
+        yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
+
+
+@contextlib.contextmanager
+def make_room(within: Path | None = None) -> Iterator[Path]:
+    """A private folder, in the system's temporary folder or in another room; removed again in any case."""
     sweep_abandoned()
-    base = Path(tempfile.gettempdir()).resolve() / f"{_PREFIX}{secrets.token_hex(6)}"
+    base = (within or Path(tempfile.gettempdir()).resolve()) / f"{_PREFIX}{secrets.token_hex(6)}"
     lock = filelock.FileLock(base / _LOCK)
     try:
         _lock_new(base, lock)
-        yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
+        yield base
     finally:
         with uninterrupted():
             lock.release()
