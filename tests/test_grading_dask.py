@@ -20,6 +20,7 @@ from goldsmith.course import Assignment, find_course
 from goldsmith.errors import WorkersLost
 from goldsmith.generation import Options
 from goldsmith.grading import Dask, Grade, Grader, Wanted, collect, grade_all, rubric_for
+from goldsmith.sandbox import probe
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("dask")
@@ -141,8 +142,9 @@ def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_ot
     finally:
         cluster.close()
     assert sorted([*graded, *lost.value.names]) == [item.name for item in items]
-    assert len(lost.value.names) == 1
-    assert f"while they judged {lost.value.names[0]}, so there is no class to write down yet" in str(lost.value)
+    names = ", ".join(lost.value.names)
+    assert graded
+    assert f"while they judged {names}, so there is no class to write down yet" in str(lost.value)
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
@@ -203,6 +205,20 @@ def test_certificates_without_a_scheduler_that_asks_for_them_are_bad_usage(
         run = course.run("grade", "hw1", ".", *arguments)
         said = " ".join(run.err.replace("│", " ").split())
         assert (run.code, words in said) == (2, True), run.err
+
+
+def test_a_worker_that_was_told_to_do_without_walls_puts_them_up_for_the_next_run(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    cluster = Cluster(tmp_path, workers=1)
+    arguments = ["grade", "hw1", str(handed_in / "s0"), "--again", "--json", "--output", str(tmp_path / "out")]
+    arguments += ["--scheduler", cluster.address]
+    try:
+        runs = [course.run(*arguments, *more) for more in (["--allow-unsandboxed"], [])]
+    finally:
+        cluster.close()
+    assert [run.json["submissions"][0]["outcome"] for run in runs] == ["agrees", "agrees"]
+    assert [run.json["submissions"][0]["sandbox"] for run in runs] == ["none", probe().name]
 
 
 def test_a_cluster_of_its_own_does_the_same_as_this_machine(course: CourseOnDisk, handed_in: Path) -> None:

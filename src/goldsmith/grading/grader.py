@@ -6,6 +6,7 @@ done twice gives the same file, so that nothing is lost when a worker is, or the
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
 import functools
@@ -142,7 +143,7 @@ class Grader:
     # --- what is known from before ------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _base(self) -> str:
+    def base(self) -> str:
         """Of everything but the submission that a verdict follows from."""
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
@@ -152,7 +153,7 @@ class Grader:
 
     def _path(self, digest: str) -> Path:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return folder / f"{key_of([self._base, digest])[:40]}.json"
+        return folder / f"{key_of([self.base, digest])[:40]}.json"
 
     def _known(self, digest: str) -> Judged | None:
         if not self.keep:
@@ -242,16 +243,17 @@ def _parts_of(assignment: Assignment) -> list[Any]:
     return _parts[assignment.gold]
 
 
-_benches: dict[Path, _Bench] = {}
+_benches: dict[str, _Bench] = {}
+"""By all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
 _opening = threading.Lock()
 
 
 def _bench(grader: Grader) -> _Bench:
     with _opening:
-        place = grader.assignment.gold
-        if place not in _benches:
-            _benches[place] = _Bench.of(grader)
-        return _benches[place]
+        if grader.base not in _benches:
+            _benches[grader.base] = _Bench.of(grader)
+            atexit.register(close_benches)  # a worker of a cluster may end at any time
+        return _benches[grader.base]
 
 
 @contextlib.contextmanager
