@@ -185,7 +185,7 @@ def test_without_landlock_nothing_is_graded(
     run = course.run(*arguments, prefix=prefix)
     said = run.json
     assert (run.code, said["ok"], said["submissions"]) == (3, False, [])
-    assert "submissions cannot be locked in on this machine, which offers seccomp, limits: " in said["error"]["message"]
+    assert "submissions cannot be locked in on this machine, which offers seccomp, limits" in said["error"]["message"]
     assert words in said["error"]["message"]
     assert "--allow-unsandboxed" in said["error"]["message"]
     assert not out.exists(), "nothing is begun"
@@ -299,7 +299,7 @@ def test_a_run_that_is_cut_off_loses_nothing_that_was_finished(
         with (folder / f"s{index}/ops.py").open("a") as file:
             file.write(f"\n# {number} {index}\n")
     kept = course.root / ".goldsmith/grades/hw1"
-    before = set(kept.iterdir()) if kept.is_dir() else set()
+    before = set(kept.glob("[!.]*"))
     process = subprocess.Popen(
         [*COMMAND, "grade", "hw1", str(folder), "--jobs", "2", "--output", str(tmp_path / "out")],
         cwd=course.root,
@@ -308,12 +308,12 @@ def test_a_run_that_is_cut_off_loses_nothing_that_was_finished(
         text=True,
     )
     deadline = time.monotonic() + 60
-    while len(set(kept.iterdir()) - before if kept.is_dir() else ()) < 3 and time.monotonic() < deadline:
+    while len(set(kept.glob("[!.]*")) - before) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(process.pid, number)
     process.communicate(timeout=30)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
-    done = {path for path in set(kept.iterdir()) - before if not path.name.startswith(".")}
+    done = set(kept.glob("[!.]*")) - before
     assert 3 <= len(done) < 8
     times = {path: path.stat().st_mtime_ns for path in done}
     resumed = grade(course, str(folder), "--output", str(tmp_path / "out"), "--json")
