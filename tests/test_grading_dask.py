@@ -207,6 +207,7 @@ def test_certificates_without_a_scheduler_that_asks_for_them_are_bad_usage(
         assert (run.code, words in said) == (2, True), run.err
 
 
+@pytest.mark.long
 def test_a_worker_that_was_told_to_do_without_walls_puts_them_up_for_the_next_run(
     course: CourseOnDisk, handed_in: Path, tmp_path: Path
 ) -> None:
