@@ -1,7 +1,7 @@
-"""The course's old door for staff, now a thin one to goldsmith: same options, goldsmith's exit codes.
+"""A thin door to goldsmith for staff who are used to these options; exit codes are goldsmith's.
 
-python3 scripts/dev_utils.py --inject scratch-1
-python3 scripts/dev_utils.py --reset scratch-1
+python3 scripts/dev_utils.py --inject ASSIGNMENT
+python3 scripts/dev_utils.py --reset ASSIGNMENT
 python3 scripts/dev_utils.py --list
 python3 scripts/dev_utils.py --verify-clean
 """

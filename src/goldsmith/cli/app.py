@@ -16,6 +16,7 @@ from goldsmith.cli import (
     guard,
     init,
     inject,
+    new,
     reset,
     rigor,
     skills,
@@ -35,6 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("init")(init.init)
+app.command("new")(new.new)
 app.command("generate")(generate.generate)
 app.command("status")(status.status)
 app.command("verify")(verify.verify)

@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import DebugOption, JsonOption, at_a_terminal, open_course, shown_errors
+from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, shown_errors
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from goldsmith.scaffolding import Change, Layout, Plan
+
+
+class Part(StrEnum):
+    settings = "settings"
+    marker = "marker"
+    gitignore = "gitignore"
+    ci = "ci"
+    hook = "hook"
+    scripts = "scripts"
+    skills = "skills"
+
 
 EXAMPLES = """
-In a course that is there already, it adds scripts/dev_utils.py and a pre-commit hook that refuses commits while a
-solution is in place or that would show one. It says what it would write, asks, and overwrites nothing.
+Finds out where assignments, solutions and tests lie, and writes goldsmith.toml, the pytest marker, lines of
+.gitignore, a CI workflow, a pre-commit hook, scripts/dev_utils.py and the skills. It shows every change first and asks
+once. What is yours is never overwritten, and a second run changes nothing.
 
 With --example it copies out a course with three assignments (a transformer, a vision encoder, a policy), each with
 starter, solution, recipe, tests and gold.
 
 Examples:
 
-    goldsmith init                       in your course
-    goldsmith init --example my-course   a course to try things on
+    goldsmith init                          in your course, or in an empty folder
+    goldsmith init --dry-run                only show what it would do
+    goldsmith init --yes --without ci       for a script
+    goldsmith init --example my-course      a course to try things on
+
+Exit codes: 0 all is there, 1 something waits for your agreement, 2 bad usage or configuration, 3 it could not be
+written.
 """
 
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The course, or the folder to make.")] = Path("."),
     example: Annotated[bool, typer.Option("--example", help="Copy the bundled course into DIR.")] = False,
+    without: Annotated[
+        list[Part] | None, typer.Option("--without", help="Leave this part out; may be given several times.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, write nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     json: JsonOption = False,
+    no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors("init", as_json=json, debug=debug):
+    items: list[dict[str, Any]] = []
+    with shown_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
         if example:
             _copy(folder, json)
         else:
-            _add(folder, yes, json)
+            ask = at_a_terminal() and not (yes or json or dry_run)
+            _add(folder, [part.value for part in without or []], items, ask, yes, dry_run, json, no_color)
 
 
 init.__doc__ = f"Add to a course what it lacks, or copy the bundled one out.\n{EXAMPLES}"
@@ -56,37 +86,81 @@ def _copy(folder: Path, json: bool) -> None:
     print(f"\nNext: cd {folder} && goldsmith generate all")
 
 
-def _add(folder: Path, yes: bool, json: bool) -> None:
-    from goldsmith.course import additions
+def _add(
+    folder: Path,
+    without: list[str],
+    items: list[dict[str, Any]],
+    ask: bool,
+    yes: bool,
+    dry_run: bool,
+    json: bool,
+    no_color: bool,
+) -> None:
+    from rich.console import Console
 
-    course = open_course(folder)
-    items: list[dict[str, Any]] = []
-    for addition in additions(course):
-        name = str(course.relative(addition.path))
-        outcome = {"missing": "left", "same": "unchanged", "other": "kept"}[addition.standing]
-        if addition.standing == "missing" and (yes or _agrees(name, addition.why, json)):
-            addition.write()
-            outcome = "written"
-        items.append({"name": name, "outcome": outcome, "why": addition.why})
+    from goldsmith.errors import NotAgreed
+    from goldsmith.report import note_text, plan_items, report, show_plan
+    from goldsmith.scaffolding import apply, course_at, detected, plan_course
+
+    root = course_at(folder)
+    layout = detected(root)
+    if layout is None:
+        open_course(root)
+    elif ask:
+        layout = _settle(layout)
+    plan = plan_course(root, layout, without)
+    console = Console(no_color=no_color or None)
+    if not json:
+        console.print(f"The course in {root}\n", style="bold", highlight=False, soft_wrap=True)
+        show_plan(console, plan, differences=not yes or dry_run, full=dry_run)
+    items += plan_items(plan)
+    chosen = plan.pending if yes and not dry_run else _chosen(plan) if ask and plan.pending else []
+    apply(chosen)
+    if plan.pending and not chosen and not dry_run:
+        raise NotAgreed(len(plan.pending))
     if json:
-        from goldsmith.report import report
-
-        print(report("init", True, "files", items))
+        notes = [note_text(note) for note in plan.notes]
+        print(report("init", True, "files", plan_items(plan, chosen), root=str(root), notes=notes))
         return
-    said = {
-        "written": "written",
-        "unchanged": "there already",
-        "kept": "kept as it is: it is not goldsmith's",
-        "left": "not written; say --yes",
-    }
-    for item in items:
-        print(f"  {item['name']}: {said[item['outcome']]} ({item['why']})")
-    print("Next: goldsmith status")
+    _conclude(console, plan, chosen, dry_run)
 
 
-def _agrees(name: str, why: str, json: bool) -> bool:
-    if json or not at_a_terminal():
-        return False
-    from goldsmith.cli.questions import ask_to_write
+def _settle(layout: Layout) -> Layout:
+    """What is in doubt is a person's to say."""
+    from goldsmith.cli.questions import ask_about_layout
+    from goldsmith.errors import MenuLeft
 
-    return ask_to_write(name, why)
+    for doubt in layout.doubts:
+        answer = ask_about_layout(doubt)
+        if answer is None:
+            raise MenuLeft
+        layout = layout.settled(doubt, answer)
+    return layout
+
+
+def _chosen(plan: Plan) -> list[Change]:
+    from goldsmith.cli.questions import ask_what_to_write
+    from goldsmith.errors import MenuLeft
+
+    chosen = ask_what_to_write(plan)
+    if chosen is None:
+        raise MenuLeft
+    return chosen
+
+
+def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:
+    from goldsmith.course import find_course
+
+    console.print()
+    if dry_run and plan.pending:
+        console.print("Nothing was written: this was --dry-run.", highlight=False)
+        return
+    left = len(plan.pending) - len(chosen)
+    whole = all(change.standing == "unchanged" for change in plan.changes)
+    nothing = "All is there already" if whole else "Nothing to write"
+    written = f"{len(chosen)} file{'' if len(chosen) == 1 else 's'} written" if chosen else nothing
+    more = f", {left} left out" if left else ""
+    console.print(f"{written}{more}.", style="bold green", highlight=False)
+    if not dry_run:
+        there = find_course(plan.root).assignments()
+        console.print(f"Next: goldsmith {'status' if there else 'new NAME'}", style="bold", highlight=False)

@@ -3,37 +3,36 @@
 Nothing here runs code of the course, writes files or knows what gold is.
 """
 
-from goldsmith.course.config import Config
+from goldsmith.course.config import Config, read_config
 from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_students
-from goldsmith.course.example import copy_example
+from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, without_points
 from goldsmith.course.provided import changed_provided, with_provided
-from goldsmith.course.scaffold import Addition, additions
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
 
 __all__ = [
     "LITTER",
     "MOST_POINTS",
     "SUFFIX",
-    "Addition",
     "Assignment",
     "Config",
     "Course",
     "Drift",
     "Placement",
-    "additions",
     "are_points",
     "changed_provided",
     "copy_example",
+    "example_folder",
     "find_course",
     "find_drift",
     "git",
     "is_provided",
     "placements",
     "recipe_points",
+    "read_config",
     "variants_of",
     "with_provided",
     "without_points",

@@ -76,6 +76,7 @@ from goldsmith.errors.recipe import (
 )
 from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
 from goldsmith.errors.sandbox import CannotConfine, NoSandbox
+from goldsmith.errors.scaffolding import AssignmentExists, BadName, ChangedMeanwhile, NotAFolder, NotAgreed
 from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
 
 __all__ = [
@@ -83,9 +84,11 @@ __all__ = [
     "COULD_NOT_RUN",
     "INTERRUPTED",
     "USAGE",
+    "AssignmentExists",
     "BadAdapter",
     "BadArchive",
     "BadConfig",
+    "BadName",
     "BadOperators",
     "BadPoints",
     "BlindGuard",
@@ -94,6 +97,7 @@ __all__ = [
     "CannotInject",
     "CannotReset",
     "CannotWrite",
+    "ChangedMeanwhile",
     "CheckOrForce",
     "DaskMissing",
     "DeviceMissing",
@@ -128,6 +132,8 @@ __all__ = [
     "NoSuchSubmission",
     "NoSuchVariant",
     "NotACourse",
+    "NotAFolder",
+    "NotAgreed",
     "NotCalibrated",
     "NotReplayable",
     "NotReplayed",

@@ -18,7 +18,7 @@ class NotACourse(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"{self.start} is not inside a course: neither it nor a folder above it has goldsmith.toml or "
-            "src/assignments/; change into one, or make one with `goldsmith init --example DIR`."
+            "src/assignments/; change into one, or make this folder one with `goldsmith init`."
         )
 
 
@@ -64,7 +64,7 @@ class NothingChosen(GoldsmithError):
 
     def sentence(self) -> str:
         if not self.known:
-            return "This course has no assignments yet; nothing to generate."
+            return "This course has no assignments yet; make one with `goldsmith new NAME`."
         return f"Name an assignment or `all` (there is no terminal to ask on); found: {', '.join(self.known)}."
 
 

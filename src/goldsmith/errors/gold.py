@@ -131,6 +131,8 @@ class Interrupted(GoldsmithError):
     command: str = ""
 
     def sentence(self) -> str:
+        if self.command in ("init", "new"):
+            return "Interrupted. Either everything was written or nothing; `git status` says which."
         if self.command in ("rigor", "grade"):
             return "Interrupted. What was finished is kept; the same command goes on from there."
         if self.command.startswith("skills"):

@@ -17,6 +17,16 @@ from goldsmith.report.terminal import PlainProgress, TerminalProgress, replay_pr
 if TYPE_CHECKING:
     from goldsmith.report.markdown import verdict_markdown
     from goldsmith.report.rigor import mutants_report, rigor_progress, rigor_report, show_mutants, show_rigor
+    from goldsmith.report.scaffolding import (
+        doubt_words,
+        kind_words,
+        note_text,
+        plan_items,
+        show_files,
+        show_plan,
+        shown_name,
+        why,
+    )
     from goldsmith.report.skills import show_skills
     from goldsmith.report.verdicts import show_verdict
 
@@ -24,18 +34,26 @@ __all__ = [
     "PlainProgress",
     "Summary",
     "TerminalProgress",
+    "doubt_words",
+    "kind_words",
     "mutants_report",
+    "note_text",
+    "plan_items",
     "replay_progress",
     "report",
     "rigor_progress",
     "rigor_report",
     "show_changes",
     "show_edits",
+    "show_files",
     "show_mutants",
+    "show_plan",
     "show_rigor",
     "show_skills",
     "show_verdict",
+    "shown_name",
     "verdict_markdown",
+    "why",
 ]
 
 __getattr__ = late(
@@ -48,6 +66,14 @@ __getattr__ = late(
         "show_rigor": "goldsmith.report.rigor",
         "show_skills": "goldsmith.report.skills",
         "show_verdict": "goldsmith.report.verdicts",
+        "doubt_words": "goldsmith.report.scaffolding",
+        "kind_words": "goldsmith.report.scaffolding",
+        "note_text": "goldsmith.report.scaffolding",
+        "plan_items": "goldsmith.report.scaffolding",
+        "show_files": "goldsmith.report.scaffolding",
+        "show_plan": "goldsmith.report.scaffolding",
+        "shown_name": "goldsmith.report.scaffolding",
+        "why": "goldsmith.report.scaffolding",
         "verdict_markdown": "goldsmith.report.markdown",
     },
 )

@@ -1,0 +1,98 @@
+"""`goldsmith new`: an assignment to start from, complete and ready to generate."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    at_a_terminal,
+    open_course,
+    shown_errors,
+)
+
+if TYPE_CHECKING:
+    from goldsmith.scaffolding import Kind as KindName
+
+
+class Kind(StrEnum):
+    torch = "torch"
+    numpy = "numpy"
+
+
+EXAMPLES = """
+Writes a small exercise that works from the first minute: starter, solution, recipe, tests that students run, tests for
+staff, and the students' README. Then make it your own. Nothing that is there is overwritten.
+
+Examples:
+
+    goldsmith new hw1                   choose between torch and NumPy
+    goldsmith new hw1 --kind numpy
+    goldsmith generate hw1              then
+
+Exit codes: 0 made, 2 bad usage or a name that is taken, 3 it could not be written.
+"""
+
+
+def new(
+    assignment: Annotated[str, typer.Argument(metavar="A", help="Its name, such as hw-1.")],
+    kind: Annotated[
+        Kind | None, typer.Option(help="What it uses.", show_default="torch where that is installed")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    course: CourseOption = Path("."),
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    with shown_errors("new", as_json=json, debug=debug):
+        from rich.console import Console
+
+        from goldsmith.report import plan_items, report, show_files, show_plan
+        from goldsmith.scaffolding import apply, new_assignment
+
+        found = open_course(course)
+        chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run))
+        plan = new_assignment(found, assignment, chosen)
+        written = [] if dry_run else plan.pending
+        apply(written)
+        if json:
+            files = plan_items(plan, written, differences=dry_run)
+            item = {"name": assignment, "outcome": "planned" if dry_run else "made", "kind": chosen, "files": files}
+            print(report("new", True, "assignments", [item]))
+            return
+        console = Console(no_color=no_color or None)
+        if dry_run:
+            show_plan(console, plan, full=True)
+            console.print("\nNothing was written: this was --dry-run.", highlight=False)
+        else:
+            show_files(console, plan)
+            console.print(f"\nNext: goldsmith generate {assignment}", style="bold", highlight=False)
+
+
+new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"
+
+
+def _kind(wanted: Kind | None, *, ask: bool) -> KindName:
+    from goldsmith.errors import MenuLeft
+    from goldsmith.scaffolding import usual_kind
+
+    if wanted is not None:
+        return wanted.value
+    usual = usual_kind()
+    if not ask:
+        return usual
+    from goldsmith.cli.questions import ask_new_kind
+
+    answer = ask_new_kind(usual)
+    if answer is None:
+        raise MenuLeft
+    return answer

@@ -1,0 +1,56 @@
+"""What can keep `init` and `new` from writing what they planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from goldsmith.errors.base import AGAINST, USAGE, GoldsmithError
+
+
+@dataclass(eq=False)
+class NotAgreed(GoldsmithError):
+    exit_code: ClassVar[int] = AGAINST
+    files: int
+
+    def sentence(self) -> str:
+        what = "one file waits" if self.files == 1 else f"{self.files} files wait"
+        return f"nothing was written: {what} for your agreement; say --yes to write what is shown above."
+
+
+@dataclass(eq=False)
+class NotAFolder(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    path: Path
+
+    def sentence(self) -> str:
+        return f"{self.path} is a file; name the folder that is, or is to become, the course."
+
+
+@dataclass(eq=False)
+class ChangedMeanwhile(GoldsmithError):
+    path: Path
+
+    def sentence(self) -> str:
+        return f"{self.path} changed while you were asked; nothing was written, run the command again."
+
+
+@dataclass(eq=False)
+class BadName(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    wanted: str
+
+    def sentence(self) -> str:
+        return f"{self.name!r} cannot be an assignment's name; it needs {self.wanted}. Nothing was written."
+
+
+@dataclass(eq=False)
+class AssignmentExists(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    there: Path
+
+    def sentence(self) -> str:
+        return f"{self.name} cannot be made: {self.there} is there already; take another name. Nothing was written."

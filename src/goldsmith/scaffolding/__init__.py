@@ -1,0 +1,26 @@
+"""What `init` adds to a course and what `new` makes: planned as changes, shown, then written whole or not at all.
+
+Nothing here asks or prints, and nothing that is somebody's own is overwritten. Texts to start from lie in `templates/`.
+"""
+
+from goldsmith.scaffolding.assignment import KINDS, Kind, new_assignment, usual_kind
+from goldsmith.scaffolding.changes import Change, Plan, apply
+from goldsmith.scaffolding.course import PARTS, course_at, detected, plan_course
+from goldsmith.scaffolding.detection import Doubt, Layout, Note
+
+__all__ = [
+    "KINDS",
+    "PARTS",
+    "Change",
+    "Doubt",
+    "Kind",
+    "Layout",
+    "Note",
+    "Plan",
+    "apply",
+    "course_at",
+    "detected",
+    "new_assignment",
+    "plan_course",
+    "usual_kind",
+]

@@ -1,0 +1,155 @@
+"""The plan of `goldsmith init`: what this course lacks, and what of it is there already."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Collection
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+import msgspec
+
+from goldsmith.course import LITTER, Config, Course, example_folder, find_course, git, read_config
+from goldsmith.errors import NotACourse, NotAFolder
+from goldsmith.scaffolding.changes import Change, Plan, whole_file
+from goldsmith.scaffolding.detection import Layout, Note, detect
+from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
+from goldsmith.scaffolding.pytest_marker import marker_change
+from goldsmith.scaffolding.settings import settings_text
+
+PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
+_HOOK = """\
+#!/bin/sh
+# Written by `goldsmith init`: refuses commits while a solution is in place, or that would show one to students.
+exec {python} -m goldsmith guard --staged --course {course}
+"""
+
+
+def course_at(folder: Path) -> Path:
+    """The root of the course that `folder` lies in; where there is none, `folder` is to become one."""
+    try:
+        return find_course(folder).root
+    except NotACourse as error:
+        if error.start.exists() and not error.start.is_dir():
+            raise NotAFolder(error.start) from None
+        return error.start
+
+
+def detected(root: Path) -> Layout | None:
+    """Where things seem to lie, or None where a configuration says so."""
+    return None if read_config(root) is not None else detect(root)
+
+
+def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()) -> Plan:
+    """Everything that `init` would do at `root`, some parts apart; `layout` is None where the course is configured."""
+    config = read_config(root) or Config()
+    if layout is not None:
+        values = {key.replace("-", "_"): value for key, value in layout.values.items()}
+        config = msgspec.structs.replace(config, **values)
+    course = Course(root, config)
+    changes = [
+        _settings(course, layout),
+        marker_change(root),
+        ignored_change(course),
+        _workflow(course),
+        _hook(course),
+        _dev_utils(course),
+        *_skills(course),
+    ]
+    notes = list(layout.notes) if layout is not None else []
+    if hidden_gold(course):
+        notes.append(Note("gold-ignored", (hidden_gold(course),)))
+    return Plan(root, [change for change in changes if change.part not in without], notes)
+
+
+def _settings(course: Course, layout: Layout | None) -> Change:
+    own = course.root / "goldsmith.toml"
+    if layout is None:
+        where = own if own.is_file() else course.root / "pyproject.toml"
+        return Change("settings", where, "unchanged")
+    return whole_file(course.root, "settings", own, settings_text(layout))
+
+
+def _workflow(course: Course) -> Change:
+    path = course.root / ".github" / "workflows" / "goldsmith.yml"
+    commands = "goldsmith generate all --check\ngoldsmith guard\ngoldsmith test all"
+    top = git(course, "rev-parse", "--show-toplevel")
+    if top is not None and Path(top.strip()).resolve() != course.root.resolve():
+        return Change("ci", path, "by-hand", reason="not-the-top", detail=top.strip(), by_hand=commands)
+    if (course.root / ".gitlab-ci.yml").exists() and not path.exists():
+        return Change("ci", course.root / ".gitlab-ci.yml", "by-hand", reason="other-ci", by_hand=commands)
+    packages = ["goldsmith[torch]" if _uses_torch(course) else "goldsmith", "pytest"]
+    requirements = ["-r requirements.txt"] if (course.root / "requirements.txt").is_file() else []
+    install = [f"pip install {item}" for item in (*requirements, " ".join(map(shlex.quote, packages)))]
+    text = template("workflow.yml.txt").substitute(
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        install="\n".join(f"          {line}" for line in install),
+        dollar="$",
+    )
+    if path.is_file() and "Written by `goldsmith init`" in path.read_text(errors="replace"):
+        return Change("ci", path, "unchanged")
+    return whole_file(course.root, "ci", path, text)
+
+
+def _uses_torch(course: Course) -> bool:
+    """Whether code of the course imports torch; where there is no code yet, whether it could here."""
+    seen = False
+    for folder in (course.assignments_folder, course.solutions_folder):
+        for path in folder.rglob("*.py"):
+            if not LITTER.intersection(path.parts):
+                seen = True
+                if re.search(r"^\s*(import|from) torch\b", path.read_text(errors="replace"), re.M):
+                    return True
+    return not seen and find_spec("torch") is not None
+
+
+def _hook(course: Course) -> Change:
+    """In the repository's own folder for hooks; one that other repositories share is not ours to write into."""
+    hooks = git(course, "rev-parse", "--git-path", "hooks")
+    if hooks is None:
+        return Change("hook", course.root / ".git" / "hooks" / "pre-commit", "skipped", reason="no-repository")
+    path = course.root / hooks.strip() / "pre-commit"
+    command = _HOOK.format(python=shlex.quote(sys.executable), course=shlex.quote(str(course.root)))
+    by_hand = command.splitlines()[-1].removeprefix("exec ")
+    own = [git(course, "rev-parse", "--git-common-dir"), git(course, "rev-parse", "--show-toplevel")]
+    bases = [(course.root / answer.strip()).resolve() for answer in own if answer]
+    real = path.parent.resolve()
+    base = next((base for base in bases if real.is_relative_to(base)), None)
+    if base is None:
+        return Change("hook", path, "by-hand", reason="shared-hooks", detail=str(path.parent), by_hand=by_hand)
+    path = real / "pre-commit"
+    change = whole_file(base, "hook", path, command, mode=0o755)
+    if change.standing != "kept":
+        return change
+    old = path.read_bytes()
+    ours = re.fullmatch(_pattern(), old.decode("utf-8", "replace"))
+    if ours is None:
+        return Change("hook", path, "by-hand", reason="yours", by_hand=by_hand)
+    alive = [Path(*shlex.split(ours[name])) for name in ("python", "course")]
+    if all(item.exists() for item in alive):
+        return Change("hook", path, "unchanged")
+    return Change("hook", path, "extend", command.encode(), old, mode=0o755)
+
+
+def _pattern() -> str:
+    """What a hook looks like that goldsmith wrote, for whichever Python and course."""
+    return re.escape(_HOOK).replace(r"\{python\}", "(?P<python>.+)").replace(r"\{course\}", "(?P<course>.+)")
+
+
+def _dev_utils(course: Course) -> Change:
+    door = (example_folder() / "scripts" / "dev_utils.py").read_text(encoding="utf-8")
+    return whole_file(course.root, "scripts", course.root / "scripts" / "dev_utils.py", door)
+
+
+def _skills(course: Course) -> list[Change]:
+    """The coding-agent skills that this course lacks."""
+    return []
+
+
+def template(name: str) -> Template:
+    """A text to start from; `$name` and `${name}` in it are filled in."""
+    return Template((files("goldsmith.scaffolding") / "templates" / name).read_text(encoding="utf-8"))
