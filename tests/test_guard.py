@@ -196,21 +196,15 @@ def test_the_hook_stops_commits_while_injected_and_of_leaks(example: CourseOnDis
     example.git("commit", "--quiet", "-m", "private files are fine here")
 
 
-def test_init_overwrites_nothing_and_can_be_run_again(example: CourseOnDisk) -> None:
+def test_a_hook_of_somebody_else_stays_and_the_line_to_add_is_shown(example: CourseOnDisk) -> None:
     hook = example.root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 0\n")
-    run = example.run("init")
+    run = example.run("init", "--yes")
     assert run.code == 0
-    assert "scripts/dev_utils.py: there already" in run.out
-    assert "pre-commit: kept as it is: it is not goldsmith's" in run.out
+    assert "there already, and not as goldsmith would write it: it stays as it is" in run.out
+    assert f"-m goldsmith guard --staged --course {example.root}" in run.out
     assert hook.read_text() == "#!/bin/sh\nexit 0\n"
-    (example.root / "scripts/dev_utils.py").unlink()
-    run = example.run("init")
-    assert "scripts/dev_utils.py: not written; say --yes" in run.out
-    assert not (example.root / "scripts/dev_utils.py").exists()
-    outcomes = {item["name"]: item["outcome"] for item in example.run("init", "--yes", "--json").json["files"]}
-    assert outcomes["scripts/dev_utils.py"] == "written"
 
 
 def test_the_old_door_leads_to_goldsmith_with_its_exit_codes(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def _chosen(plan: Plan) -> list[Change]:
 
 
 def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:
-    from goldsmith.course import find_course
+    from goldsmith.scaffolding import has_assignments
 
     console.print()
     if dry_run and plan.pending:
@@ -162,5 +162,5 @@ def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool)
     more = f", {left} left out" if left else ""
     console.print(f"{written}{more}.", style="bold green", highlight=False)
     if not dry_run:
-        there = find_course(plan.root).assignments()
-        console.print(f"Next: goldsmith {'status' if there else 'new NAME'}", style="bold", highlight=False)
+        command = "status" if has_assignments(plan.root) else "new NAME"
+        console.print(f"Next: goldsmith {command}", style="bold", highlight=False)

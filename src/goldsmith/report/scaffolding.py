@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -44,6 +44,12 @@ _NOTES = {
     "into a folder of its own below `solutions`.",
     "at-the-root": "{places}: assignments at the root of the course are not found; move them into one folder and name "
     "that in goldsmith.toml.",
+    "doubt-pair": "it is not clear which of these students get, and which holds the solutions: {places}; say so in "
+    "goldsmith.toml, or answer the question that `goldsmith init` asks at a terminal.",
+    "doubt-assignments": "the assignments could lie in any of {places}; name the folder in goldsmith.toml.",
+    "doubt-solutions": "the solutions could lie in any of {places}; name the folder in goldsmith.toml.",
+    "doubt-tests": "{places} are both possible for tests that students do not get; look at `internal-tests` in "
+    "goldsmith.toml.",
     "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; take that line out of .gitignore.",
 }
 _STANDINGS = {
@@ -66,13 +72,8 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
     """What would be written, as differences, and a list of all there is to say; `full` shortens nothing."""
     for change in plan.pending if differences else ():
         _show_difference(console, plan, change, full)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for change in plan.changes:
-        word, style = _STANDINGS[change.standing]
-        table.add_row(Text(word, style), shown_name(plan, change), why(change))
-    if not console.is_terminal:
-        console.width = 240
-    console.print(table)
+    rows = [(Text(*_STANDINGS[item.standing]), shown_name(plan, item), why(item)) for item in plan.changes]
+    _show_rows(console, rows)
     for change in plan.changes:
         if change.standing == "by-hand":
             console.print()
@@ -86,12 +87,21 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
 
 def show_files(console: Console, plan: Plan) -> None:
     """What was made, file by file."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for change in plan.changes:
-        table.add_row(shown_name(plan, change), why(change))
-    if not console.is_terminal:
-        console.width = 240
-    console.print(table)
+    _show_rows(console, [(Text(shown_name(plan, change)), why(change)) for change in plan.changes])
+
+
+def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) -> None:
+    """Aligned; wrapped in its own column on a terminal, never in a log."""
+    if console.is_terminal:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        return
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
+        console.print(Text("  ".join(cells).rstrip()), soft_wrap=True)
 
 
 def why(change: Change) -> str:

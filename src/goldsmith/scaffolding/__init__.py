@@ -5,7 +5,7 @@ Nothing here asks or prints, and nothing that is somebody's own is overwritten. 
 
 from goldsmith.scaffolding.assignment import KINDS, Kind, new_assignment, usual_kind
 from goldsmith.scaffolding.changes import Change, Plan, apply
-from goldsmith.scaffolding.course import PARTS, course_at, detected, plan_course
+from goldsmith.scaffolding.course import PARTS, course_at, detected, has_assignments, plan_course
 from goldsmith.scaffolding.detection import Doubt, Layout, Note
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "apply",
     "course_at",
     "detected",
+    "has_assignments",
     "new_assignment",
     "plan_course",
     "usual_kind",

@@ -101,7 +101,8 @@ def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
 def _public_tests(course: Course) -> str:
     """Beside the internal tests, unless students would not get it there."""
     private = [PurePosixPath(folder) for folder in private_folders(course)]
-    beside = PurePosixPath(course.config.internal_tests).parent / "public"
+    internal = PurePosixPath(course.config.internal_tests)
+    beside = internal.parent / "public" if len(internal.parts) > 1 else internal
     for folder in (beside, PurePosixPath("tests/public"), PurePosixPath("public-tests")):
         if not any(folder.is_relative_to(other) for other in private):
             break

@@ -60,10 +60,22 @@ def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()
         _dev_utils(course),
         *_skills(course),
     ]
-    notes = list(layout.notes) if layout is not None else []
+    notes = _notes(layout) if layout is not None else []
     if hidden_gold(course):
         notes.append(Note("gold-ignored", (hidden_gold(course),)))
     return Plan(root, [change for change in changes if change.part not in without], notes)
+
+
+def has_assignments(root: Path) -> bool:
+    return bool(Course(root, read_config(root) or Config()).assignments())
+
+
+def _notes(layout: Layout) -> list[Note]:
+    open_questions = [
+        Note(f"doubt-{doubt.kind}", tuple(dict.fromkeys(next(iter(option.values())) for option in doubt.options)))
+        for doubt in layout.doubts
+    ]
+    return [*layout.notes, *open_questions]
 
 
 def _settings(course: Course, layout: Layout | None) -> Change:

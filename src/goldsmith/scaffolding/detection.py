@@ -65,7 +65,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A question: what it is about, and which settings follow from each answer. The first holds if nobody is asked."""
+    """A question: what it is about, and the settings that follow from each answer. Defaults hold if nobody is asked."""
 
     kind: Literal["pair", "assignments", "solutions", "tests"]
     options: tuple[Mapping[str, str], ...]
@@ -98,20 +98,21 @@ def detect(root: Path) -> Layout:
     if pairs:
         best = [pair for pair in pairs if pair.rank == pairs[0].rank]
         options = tuple({"assignments": pair.starters, "solutions": pair.solutions} for pair in best)
-        values = dict(options[0])
-        found = {"assignments": ", ".join(best[0].names), "solutions": "by the names of its files"}
-        doubts += [Doubt("pair", options, ", ".join(best[0].names))] if len(options) > 1 else []
+        if len(options) == 1:
+            values = dict(options[0])
+            found = {"assignments": ", ".join(best[0].names), "solutions": "by the names of its files"}
+        else:
+            doubts.append(Doubt("pair", options, ", ".join(best[0].names)))
     else:
         for setting, words in _WORDS.items():
             named = _by_name(tree, words, values[setting], setting == "solutions")
-            if named:
+            if len(named) == 1:
                 values[setting], found[setting] = named[0], "by its name"
-            if len(named) > 1:
+            elif named:
                 doubts.append(Doubt(setting, tuple({setting: name} for name in named)))
         if _overlap(values["assignments"], values["solutions"]):
             values["solutions"] = plain.solutions
             found.pop("solutions", None)
-            doubts = [doubt for doubt in doubts if doubt.kind != "solutions"]
     private = [values["assignments"], values["solutions"]]
     tests, why, doubt = _internal_tests(root, tree, private)
     values["internal-tests"] = tests
@@ -217,7 +218,15 @@ def _evidence(
 def _todos(path: Path) -> int:
     if path.suffix not in (".py", ".ipynb") or not path.is_file():
         return 0
-    return len(_TODO.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return len(_TODO.findall(_text(path)))
+
+
+def _text(path: Path) -> str:
+    """Nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _says(name: str, words: Sequence[str]) -> bool:
@@ -248,11 +257,7 @@ def _internal_tests(
     if not tests:
         return plain, "", None
     named = [name for name in tests if _says(name, _INTERNAL_WORDS)]
-    telling = [
-        name
-        for name, files in tests.items()
-        if any(_USES_GOLD.search(file.read_text(encoding="utf-8", errors="replace")) for file in files)
-    ]
+    telling = [name for name, files in tests.items() if any(_USES_GOLD.search(_text(file)) for file in files)]
     for found, why in ((named, "by its name"), (telling, "by its tests, which read gold")):
         common = _common(found)
         if common and not _overlaps(common, others) and not (set(tests) - set(found)) & _below(tests, common):

@@ -39,8 +39,8 @@ def settings_text(layout: Layout) -> str:
     for key, meaning in _MEANINGS.items():
         found = layout.found.get(key, "")
         origin = f" (found: {found})" if found else ""
-        doubtful = any(key in option for doubt in layout.doubts for option in doubt.options)
-        origin += " (not sure: look at this)" if doubtful else ""
+        options = dict.fromkeys(option[key] for doubt in layout.doubts for option in doubt.options if key in option)
+        origin += f" (not sure: it could be {' or '.join(options)})" if options else ""
         rows.append((f"{key} = {json.dumps(layout.values[key], ensure_ascii=False)}", meaning + origin))
     width = max(len(setting) for setting, _ in rows)
     return _HEAD + "".join(f"{setting.ljust(width)}  # {comment}\n" for setting, comment in rows) + _TAIL
