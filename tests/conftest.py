@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -46,3 +49,15 @@ def warm() -> Iterator[Warm]:
 def checked(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     """A course with gold to check against. One for all tests of a file: a check writes nothing into it."""
     return checked_course(tmp_path_factory.mktemp("check") / "course")
+
+
+@pytest.fixture(scope="session")
+def without_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a real environment with every package of this one but torch."""
+    folder = tmp_path_factory.mktemp("no-torch") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(("torch", "functorch")):
+            (site / entry.name).symlink_to(entry)
+    return folder / "bin/python"

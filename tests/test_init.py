@@ -288,7 +288,14 @@ def test_a_folder_that_may_not_be_written_to_stays_as_it_is(repository: CourseOn
 # --- at a terminal
 
 
-@pytest.mark.parametrize(("keys", "code"), [(ESCAPE, 130), (CTRL_C, 130), (DOWN + DOWN + ENTER, 1)])
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        (ESCAPE, 130),
+        pytest.param(CTRL_C, 130, marks=pytest.mark.long),
+        pytest.param(DOWN + DOWN + ENTER, 1, marks=pytest.mark.long),
+    ],
+)
 def test_leaving_leaves_everything_as_it_was(empty: CourseOnDisk, keys: str, code: int) -> None:
     terminal = Terminal(["init"], empty.root, lines=200)
     terminal.wait_for("Write these 5 files?")
@@ -309,6 +316,7 @@ def test_a_person_sees_the_difference_and_chooses(empty: CourseOnDisk) -> None:
     assert set(everything(empty.root)) == WRITTEN - {"pytest.ini"}
 
 
+@pytest.mark.long
 def test_what_changed_while_somebody_was_asked_is_not_overwritten(empty: CourseOnDisk) -> None:
     empty.write({".gitignore": "*.log\n"})
     terminal = Terminal(["init"], empty.root, lines=200)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import sysconfig
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -233,15 +230,3 @@ def test_numpy_recipes_work_where_torch_is_not_installed(course: CourseOnDisk, w
     assert run.code == 0, run.out + run.err
     assert goldsmith.load(course.gold()).manifest.provenance.environment.torch is None
     assert course.run("status", python=without_torch).code == 0
-
-
-@pytest.fixture(scope="module")
-def without_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a real environment with every package of this one but torch."""
-    folder = tmp_path_factory.mktemp("no-torch") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    site = next(folder.glob("lib/python*/site-packages"))
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.startswith(("torch", "functorch")):
-            (site / entry.name).symlink_to(entry)
-    return folder / "bin/python"

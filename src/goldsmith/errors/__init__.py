@@ -76,13 +76,22 @@ from goldsmith.errors.recipe import (
 )
 from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
 from goldsmith.errors.sandbox import CannotConfine, NoSandbox
-from goldsmith.errors.scaffolding import AssignmentExists, BadName, ChangedMeanwhile, NotAFolder, NotAgreed
+from goldsmith.errors.scaffolding import (
+    OBSTACLES,
+    AssignmentExists,
+    BadName,
+    ChangedMeanwhile,
+    InTheWay,
+    NotAFolder,
+    NotAgreed,
+)
 from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
 
 __all__ = [
     "AGAINST",
     "COULD_NOT_RUN",
     "INTERRUPTED",
+    "OBSTACLES",
     "USAGE",
     "AssignmentExists",
     "BadAdapter",
@@ -111,6 +120,7 @@ __all__ = [
     "GoldRefused",
     "GoldUnreadable",
     "GoldsmithError",
+    "InTheWay",
     "Interrupted",
     "IsInjected",
     "JournalUnreadable",

@@ -8,6 +8,23 @@ from typing import ClassVar
 
 from goldsmith.errors.base import AGAINST, USAGE, GoldsmithError
 
+OBSTACLES = {
+    "link": "a link leads there, and goldsmith does not write through links",
+    "no-file": "something that is no file stands there",
+    "no-folder": "a file stands where its folder would be",
+}
+
+
+@dataclass(eq=False)
+class InTheWay(GoldsmithError):
+    name: str
+    path: Path
+    obstacle: str
+
+    def sentence(self) -> str:
+        reason = OBSTACLES[self.obstacle]
+        return f"{self.name} cannot be made: {self.path} cannot be written, for {reason}. Nothing was written."
+
 
 @dataclass(eq=False)
 class NotAgreed(GoldsmithError):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from goldsmith.errors import OBSTACLES
 from goldsmith.scaffolding import KINDS, Change, Doubt, Note, Plan
 
 _SHOWN = 40
@@ -30,9 +31,7 @@ _PARTS = {
 }
 _REASONS = {
     "yours": "there already, and not as goldsmith would write it: it stays as it is",
-    "link": "a link leads there, and goldsmith does not write through links",
-    "no-file": "something that is no file stands there",
-    "no-folder": "a file stands where its folder would be",
+    **OBSTACLES,
     "unsafe": "it cannot be added safely here",
     "no-repository": "this is no git repository; run `git init`, then `goldsmith init` again",
     "not-the-top": "CI files belong into the root of the repository, {detail}",

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from goldsmith.course import Course
-from goldsmith.errors import AssignmentExists, BadName
+from goldsmith.errors import AssignmentExists, BadName, InTheWay
 from goldsmith.guard import private_folders
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
 from goldsmith.scaffolding.course import template
@@ -91,6 +91,8 @@ def _is_installed(module: str) -> bool:
 
 def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
     for change in changes:
+        if change.standing == "skipped":
+            raise InTheWay(name, course.relative(change.path), change.reason)
         if change.standing != "create":
             raise AssignmentExists(name, course.relative(change.path))
     for folder in (course.solutions_folder / name, course.fixtures_folder / name):
@@ -101,8 +103,9 @@ def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
 def _public_tests(course: Course) -> str:
     """Beside the internal tests, unless students would not get it there."""
     private = [PurePosixPath(folder) for folder in private_folders(course)]
-    internal = PurePosixPath(course.config.internal_tests)
-    beside = internal.parent / "public" if len(internal.parts) > 1 else internal
+    internal, solutions = PurePosixPath(course.config.internal_tests), PurePosixPath(course.config.solutions)
+    with_solutions = internal.parts[0] == solutions.parts[0]
+    beside = internal if len(internal.parts) == 1 or with_solutions else internal.parent / "public"
     for folder in (beside, PurePosixPath("tests/public"), PurePosixPath("public-tests")):
         if not any(folder.is_relative_to(other) for other in private):
             break

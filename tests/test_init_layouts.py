@@ -1,0 +1,160 @@
+"""`goldsmith init` in repositories that nobody arranged for it: what lies where is found, or asked about."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from courses import RECIPE, SOLUTION, STARTER, CourseOnDisk
+from terminal import Terminal
+
+DOWN, ENTER, ESCAPE = "\x1b[B", "\r", "\x1b"
+STUDENTS = "from ops import scale\n\ndef test_it():\n    assert scale(1) == 3\n"
+STAFF = "import numpy as np\n\ndef test_it():\n    np.load('gold.npz')\n"
+
+LAYOUTS = {
+    "folders under other names": (
+        {
+            "homeworks/hw1/ops.py": STARTER,
+            "homeworks/hw2/more.py": STARTER,
+            "staff/answers/hw1/ops_solution.py": SOLUTION,
+            "staff/answers/hw2/more_solution.py": SOLUTION,
+            "staff/tests/test_hw1.py": STAFF,
+            "tests/test_hw1.py": STUDENTS,
+        },
+        {"assignments": "homeworks", "solutions": "staff/answers", "internal-tests": "staff/tests"},
+    ),
+    "solutions that are called like the starter": (
+        {"labs/hw1/ops.py": STARTER, "solutions/hw1/ops.py": SOLUTION},
+        {"assignments": "labs", "solutions": "solutions"},
+    ),
+    "names that say nothing": (
+        {"a/hw1/ops.py": SOLUTION, "b/hw1/ops.py": STARTER},
+        {"assignments": "b", "solutions": "a"},
+    ),
+    "solutions in one flat folder": (
+        {
+            "assignments/hw1/ops.py": STARTER,
+            "assignments/hw2/more.py": STARTER,
+            "answers/ops_solution.py": SOLUTION,
+            "answers/more_solution.py": SOLUTION,
+        },
+        {"assignments": "assignments", "solutions": "answers"},
+    ),
+    "no solutions yet": ({"exercises/hw1/ops.py": STARTER}, {"assignments": "exercises"}),
+    "handed-in work is no solution": (
+        {"hw/hw1/ops.py": STARTER, "submissions/hw1/ops.py": SOLUTION, "ref/hw1/ops.py": SOLUTION},
+        {"assignments": "hw", "solutions": "ref"},
+    ),
+    "gold and recipe of old": (
+        {
+            "hw/hw1/ops.py": STARTER,
+            "hw/hw1/make_gold.py": RECIPE,
+            "staff/keys/hw1/ops_solution.py": SOLUTION,
+            "staff/gold/hw1/out.npz": "",
+        },
+        {"fixtures": "staff/gold", "recipe": "make_gold.py", "solutions": "staff/keys"},
+    ),
+    "internal tests in a folder for each assignment": (
+        {
+            "src/assignments/hw1/ops.py": STARTER,
+            "private/solutions/hw1/ops_solution.py": SOLUTION,
+            "checks/hidden/hw1/test_a.py": STAFF,
+            "checks/hidden/hw2/test_b.py": STAFF,
+            "checks/open/test_a.py": STUDENTS,
+        },
+        {"internal-tests": "checks/hidden", "fixtures": "checks/hidden/fixtures"},
+    ),
+    "a library that is no course yet": (
+        {"src/package/__init__.py": "", "src/package/ops.py": SOLUTION, "tests/test_ops.py": STUDENTS},
+        {"assignments": "src/assignments", "internal-tests": "tests/internal"},
+    ),
+}
+
+
+def settings(course: CourseOnDisk) -> dict[str, str]:
+    return tomllib.loads((course.root / "goldsmith.toml").read_text())
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_what_lies_where_is_found(tmp_path: Path, name: str) -> None:
+    files, expected = LAYOUTS[name]
+    course = CourseOnDisk(tmp_path).write(files)
+    before = {path: (course.root / path).read_bytes() for path in files}
+    assert course.run("init", "--yes").code == 0
+    assert {key: settings(course)[key] for key in expected} == expected
+    assert {path: (course.root / path).read_bytes() for path in files} == before
+    status = course.run("status", "--json")
+    assert status.code == 0, status.err
+    names = {path.split("/")[-2] for path in files if path.startswith(settings(course)["assignments"] + "/")}
+    assert {item["name"] for item in status.json["assignments"]} == names
+
+
+def test_a_course_found_under_other_names_makes_gold(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path).write(LAYOUTS["folders under other names"][0])
+    course.write({"homeworks/hw1/generate_fixtures.py": RECIPE})
+    course.run("init", "--yes")
+    run = course.run("generate", "hw1")
+    assert run.code == 0, run.out + run.err
+    assert (course.root / "staff/tests/fixtures/hw1/gold_output.npz").is_file()
+    assert "staff/tests/reports/" in (course.root / ".gitignore").read_text()
+    assert course.run("guard").code == 0
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"homework/hw1/ops.py": STARTER, "homework/hw1/ops_solution.py": SOLUTION},
+            "homework/hw1: starter and solution",
+        ),
+        (
+            {"homework/hw1/ops.py": STARTER, "homework/hw1/solution/ops.py": SOLUTION},
+            "homework/hw1: starter and solution",
+        ),
+        ({"hw1/ops.py": STARTER, "hw2/ops.py": STARTER}, "hw1, hw2: assignments at the root of the course"),
+    ],
+)
+def test_layouts_that_cannot_work_are_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    course = CourseOnDisk(tmp_path).write(files)
+    assert said in course.run("init").out
+    assert any(said in note for note in course.run("init", "--yes", "--json").json["notes"])
+
+
+DOUBTFUL = {"one/hw1/ops.py": SOLUTION, "two/hw1/ops.py": SOLUTION, "tests/test_hw1.py": STUDENTS}
+
+
+def test_doubt_is_the_default_with_a_comment_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path).write(DOUBTFUL)
+    run = course.run("init", "--yes")
+    assert "it is not clear which of these students get, and which holds the solutions: one, two" in run.out
+    assert settings(course)["assignments"] == "src/assignments"
+    assert "(not sure: it could be one or two)" in (course.root / "goldsmith.toml").read_text()
+
+
+def test_doubt_is_a_question_at_a_terminal(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path).write(DOUBTFUL)
+    terminal = Terminal(["init"], course.root, lines=200)
+    terminal.wait_for("hw1: found in two places. Which one do students get?")
+    terminal.keys(DOWN + ENTER)
+    terminal.wait_for("Do students get the tests in tests/?")
+    terminal.keys(DOWN + ENTER)
+    terminal.wait_for("Write these 5 files?")
+    terminal.keys(ENTER)
+    assert terminal.end() == 0
+    found = settings(course)
+    assert (found["assignments"], found["solutions"]) == ("two", "one")
+    assert (found["internal-tests"], found["fixtures"]) == ("tests", "tests/fixtures")
+    assert "Next: goldsmith status" in terminal.screen
+
+
+@pytest.mark.long
+def test_leaving_a_question_writes_nothing(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path).write(DOUBTFUL)
+    terminal = Terminal(["init"], course.root)
+    terminal.wait_for("Which one do students get?")
+    terminal.keys(ESCAPE)
+    assert terminal.end() == 130
+    assert not (course.root / "goldsmith.toml").exists()
