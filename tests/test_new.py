@@ -75,7 +75,7 @@ def test_a_numpy_assignment_works_at_once_from_an_empty_folder(tmp_path: Path) -
     course.git("commit", "--quiet", "-m", "with the hook that init installed")
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", ["numpy", pytest.param("torch", marks=pytest.mark.long)])
 def test_its_public_tests_fail_on_the_starter_and_pass_on_the_solution(fresh: CourseOnDisk, kind: str) -> None:
     fresh.run("new", "hw1", "--kind", kind)
     starter, solution = "src/assignments/hw1/hw1.py", "private/solutions/hw1/hw1_solution.py"
@@ -188,12 +188,16 @@ def test_outside_of_a_course_the_way_into_one_is_named(tmp_path: Path) -> None:
     assert "make this folder one with `goldsmith init`" in run.err
 
 
-def test_a_person_chooses_what_it_uses_or_leaves(fresh: CourseOnDisk) -> None:
+@pytest.mark.long
+def test_a_person_who_leaves_the_menu_gets_nothing(fresh: CourseOnDisk) -> None:
     terminal = Terminal(["new", "hw1"], fresh.root)
     terminal.wait_for("What does it use?")
     terminal.keys(ESCAPE)
     assert terminal.end() == 130
     assert files(fresh) == {"goldsmith.toml"}
+
+
+def test_a_person_chooses_what_it_uses(fresh: CourseOnDisk) -> None:
     terminal = Terminal(["new", "hw1"], fresh.root)
     terminal.wait_for("What does it use?")
     assert "PyTorch  a two-layer network" in terminal.screen

@@ -28,7 +28,7 @@ from goldsmith.cli import (
 app = typer.Typer(
     name="goldsmith",
     help="Gold-standard test fixtures from a reference solution: made, verified, documented, starter untouched.",
-    epilog="First steps: `goldsmith init --example my-course`, then in it `goldsmith generate all`.",
+    epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try things on.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
