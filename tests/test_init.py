@@ -101,8 +101,11 @@ def test_every_file_keeps_what_people_write_into_it(repository: CourseOnDisk) ->
     before = everything(repository.root)
     found = outcomes(repository, "--yes")
     assert everything(repository.root) == before
-    assert found["scripts/dev_utils.py"] == "kept"
     assert found[".git/hooks/pre-commit"] == "by-hand"
+    repository.write({"scripts/dev_utils.py": "# a script of our own\n"})
+    run = repository.run("init", "--yes")
+    assert "yours    scripts/dev_utils.py" in run.out
+    assert (repository.root / "scripts/dev_utils.py").read_text() == "# a script of our own\n"
 
 
 def test_parts_can_be_left_out(empty: CourseOnDisk) -> None:

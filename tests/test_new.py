@@ -122,6 +122,18 @@ def test_several_stand_beside_each_other_without_giving_anything_away(fresh: Cou
         assert fresh.run("new", name, "--kind", kind).code == 0
     run = fresh.run("guard")
     assert run.code == 0, run.out
+    for check in (["check", "--select", "E,F,W,B,SIM,UP"], ["format", "--check"]):
+        command = [
+            Path(sys.executable).with_name("ruff"),
+            *check,
+            "--isolated",
+            "--no-cache",
+            "--line-length",
+            "120",
+            ".",
+        ]
+        done = subprocess.run(command, cwd=fresh.root, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(
