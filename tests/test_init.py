@@ -15,11 +15,14 @@ from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.cli.app import app
 from goldsmith.errors import CannotWrite
 from goldsmith.scaffolding import Change, apply
+from goldsmith.skills import skill_files
+from goldsmith.skills.marks import marked
 from terminal import Terminal
 
 DOWN, ENTER, ESCAPE, CTRL_C, SPACE = "\x1b[B", "\r", "\x1b", "\x03", " "
 WORKFLOW = ".github/workflows/goldsmith.yml"
-WRITTEN = {"goldsmith.toml", "pytest.ini", ".gitignore", WORKFLOW, "scripts/dev_utils.py"}
+SKILLS = {file.place.as_posix() for file in skill_files()}
+WRITTEN = SKILLS | {"goldsmith.toml", "pytest.ini", ".gitignore", WORKFLOW, "scripts/dev_utils.py"}
 
 
 def everything(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -54,7 +57,7 @@ def test_without_a_terminal_it_only_shows_and_says_how_to_agree(empty: CourseOnD
     assert run.code == 1
     assert '+assignments = "src/assignments"' in run.out
     assert "new      pytest.ini" in run.out
-    assert "nothing was written: 5 files wait for your agreement; say --yes" in run.err
+    assert "nothing was written: 11 files wait for your agreement; say --yes" in run.err
     assert everything(empty.root) == {}
     run = empty.run("init", "--json")
     assert run.code == 1
@@ -102,10 +105,21 @@ def test_every_file_keeps_what_people_write_into_it(repository: CourseOnDisk) ->
     found = outcomes(repository, "--yes")
     assert everything(repository.root) == before
     assert found[".git/hooks/pre-commit"] == "by-hand"
+    assert {found[name] for name in SKILLS} == {"kept"}
     repository.write({"scripts/dev_utils.py": "# a script of our own\n"})
     run = repository.run("init", "--yes")
     assert "yours    scripts/dev_utils.py" in run.out
     assert (repository.root / "scripts/dev_utils.py").read_text() == "# a script of our own\n"
+
+
+def test_skills_of_an_older_goldsmith_are_renewed(empty: CourseOnDisk) -> None:
+    empty.run("init", "--yes")
+    grade = empty.root / ".claude/skills/grade/SKILL.md"
+    new = grade.read_bytes()
+    grade.write_text(marked("An older text.\n"))
+    assert outcomes(empty, "--yes")[".claude/skills/grade/SKILL.md"] == "written"
+    assert grade.read_bytes() == new
+    assert empty.run("skills", "install", "--check").code == 0
 
 
 def test_parts_can_be_left_out(empty: CourseOnDisk) -> None:
@@ -301,7 +315,7 @@ def test_a_folder_that_may_not_be_written_to_stays_as_it_is(repository: CourseOn
 )
 def test_leaving_leaves_everything_as_it_was(empty: CourseOnDisk, keys: str, code: int) -> None:
     terminal = Terminal(["init"], empty.root, lines=200)
-    terminal.wait_for("Write these 5 files?")
+    terminal.wait_for("Write these 11 files?")
     terminal.keys(keys)
     assert terminal.end() == code
     assert everything(empty.root) == {}
@@ -309,13 +323,13 @@ def test_leaving_leaves_everything_as_it_was(empty: CourseOnDisk, keys: str, cod
 
 def test_a_person_sees_the_difference_and_chooses(empty: CourseOnDisk) -> None:
     terminal = Terminal(["init"], empty.root, lines=200)
-    terminal.wait_for("Write these 5 files?")
+    terminal.wait_for("Write these 11 files?")
     assert "+++ goldsmith.toml" in terminal.screen
     terminal.keys(DOWN + ENTER)
     terminal.wait_for("Which of them?")
     terminal.keys(DOWN + SPACE + ENTER)
     assert terminal.end() == 0
-    assert "4 files written, 1 left out." in terminal.screen
+    assert "10 files written, 1 left out." in terminal.screen
     assert set(everything(empty.root)) == WRITTEN - {"pytest.ini"}
 
 
@@ -323,7 +337,7 @@ def test_a_person_sees_the_difference_and_chooses(empty: CourseOnDisk) -> None:
 def test_what_changed_while_somebody_was_asked_is_not_overwritten(empty: CourseOnDisk) -> None:
     empty.write({".gitignore": "*.log\n"})
     terminal = Terminal(["init"], empty.root, lines=200)
-    terminal.wait_for("Write these 5 files?")
+    terminal.wait_for("Write these 11 files?")
     empty.write({".gitignore": "*.log\n*.tmp\n"})
     terminal.keys(ENTER)
     assert terminal.end() == 3

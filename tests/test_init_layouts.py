@@ -141,7 +141,7 @@ def test_doubt_is_a_question_at_a_terminal(tmp_path: Path) -> None:
     terminal.keys(DOWN + ENTER)
     terminal.wait_for("Do students get the tests in tests/?")
     terminal.keys(DOWN + ENTER)
-    terminal.wait_for("Write these 5 files?")
+    terminal.wait_for("Write these 11 files?")
     terminal.keys(ENTER)
     assert terminal.end() == 0
     found = settings(course)

@@ -13,7 +13,7 @@ from rich.text import Text
 from goldsmith.errors import OBSTACLES
 from goldsmith.scaffolding import KINDS, Change, Doubt, Note, Plan
 
-_SHOWN = 40
+_SHOWN, _SHOWN_OF_SKILLS = 40, 6
 _PARTS = {
     "settings": "where things are in this course",
     "marker": "pytest knows the marker `rigor`",
@@ -21,7 +21,7 @@ _PARTS = {
     "ci": "CI asks: is the gold right, is a solution visible, do the internal tests hold",
     "hook": "no commit while a solution is in place, or that shows one",
     "scripts": "--inject, --reset, --list and --verify-clean, for those who are used to them",
-    "skills": "skills for coding agents",
+    "skills": "a skill for coding agents",
     "README.md": "what students read",
     "starter.py": "what students get; look for TODO",
     "recipe.py": "what the gold records",
@@ -156,7 +156,8 @@ def kind_words() -> dict[str, str]:
 
 def _show_difference(console: Console, plan: Plan, change: Change, full: bool) -> None:
     lines = _difference(plan, change)
-    most = len(lines) if full or change.standing == "extend" else _SHOWN
+    short = _SHOWN_OF_SKILLS if change.part == "skills" else _SHOWN
+    most = len(lines) if full or change.standing == "extend" else short
     for line in lines[:most]:
         style = "bold" if line.startswith(("+++", "---")) else "green" if line.startswith("+") else ""
         console.print(Text(line, "red" if line.startswith("-") and not style else style), soft_wrap=True)

@@ -15,11 +15,12 @@ import msgspec
 
 from goldsmith.course import LITTER, Config, Course, example_folder, find_course, git, read_config
 from goldsmith.errors import NotACourse, NotAFolder
-from goldsmith.scaffolding.changes import Change, Plan, whole_file
+from goldsmith.scaffolding.changes import Change, Plan, extended, whole_file
 from goldsmith.scaffolding.detection import Layout, Note, detect
 from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
 from goldsmith.scaffolding.pytest_marker import marker_change
 from goldsmith.scaffolding.settings import settings_text
+from goldsmith.skills import OUTDATED, SkillFile, skill_files, standing_of
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
 _HOOK = """\
@@ -162,8 +163,20 @@ def _dev_utils(course: Course) -> Change:
 
 
 def _skills(course: Course) -> list[Change]:
-    """The coding-agent skills that this course lacks."""
-    return []
+    """The coding-agent skills: what is missing, or old and as goldsmith wrote it; edited ones are somebody's."""
+    return [_skill(course, file) for file in skill_files()]
+
+
+def _skill(course: Course, file: SkillFile) -> Change:
+    path = course.root / file.place
+    change = whole_file(course.root, "skills", path, file.text)
+    if change.standing != "kept":
+        return change
+    standing = standing_of(course, file)
+    if standing.state != OUTDATED:
+        return change if standing.is_somebodys else Change("skills", path, "unchanged")
+    newline = "\r\n" if "\r\n" in standing.content else "\n"
+    return extended(course.root, "skills", path, file.text, "", newline=newline)
 
 
 def template(name: str) -> Template:
