@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -100,7 +101,8 @@ def apply(changes: Iterable[Change]) -> None:
             for change in reversed(done):
                 _undo(change)
             for folder in reversed(made):
-                folder.rmdir()
+                with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+                    folder.rmdir()
             raise
 
 
