@@ -1,4 +1,4 @@
-"""Ctrl-C and polite kills: both interrupt, and both wait for the short stretches that put things in order."""
+"""Ctrl-C, polite kills, a terminal that closes: each interrupts, and waits for what is being put in order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ def install_handlers() -> None:
     """Called once by the command line; a library user keeps Python's own handling."""
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a terminal that closes is no matter
+        signal.signal(signal.SIGHUP, _interrupt)
 
 
 def remove_handlers() -> None:
     """What is decided stays decided: from here to the end of the process nothing interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
