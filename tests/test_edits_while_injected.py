@@ -74,13 +74,14 @@ def test_edits_can_be_given_up(edited: CourseOnDisk) -> None:
     assert "better" not in (edited.root / STARTER / "ops.py").read_text()
 
 
-@pytest.mark.parametrize(("keys", "left"), [(ENTER, None), ("\x1b", "injected")])
-def test_a_person_sees_the_difference_and_chooses(edited: CourseOnDisk, keys: str, left: str | None) -> None:
+@pytest.mark.parametrize(("keys", "code", "left"), [("k", 0, None), (ENTER, 1, "injected"), ("\x1b", 130, "injected")])
+def test_a_person_sees_the_difference_and_chooses(edited: CourseOnDisk, keys: str, code: int, left: str | None) -> None:
     terminal = Terminal(["reset", "hw1"], edited.root)
     terminal.wait_for("What is to become of that?")
     assert "+    return 'better'" in terminal.screen
+    assert "> Leave" in terminal.screen
     terminal.keys(keys)
-    terminal.end()
+    assert terminal.end() == code
     assert state(edited) == left
 
 

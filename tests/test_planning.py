@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
 
 import goldsmith
-from courses import FILES, RECIPE_FILE, CourseOnDisk
+from courses import RECIPE_FILE, CourseOnDisk
 from terminal import Terminal
 
 DOWN, ENTER, ESCAPE, CTRL_C = "\x1b[B", "\r", "\x1b", "\x03"
@@ -85,37 +84,10 @@ def test_models_that_cannot_be_guessed_say_what_was_tried(course: CourseOnDisk) 
 # --- at a terminal ---------------------------------------------------------------------------------------------
 
 
-def test_the_menu_offers_what_was_found_and_runs_the_choice(tmp_path: Path) -> None:
-    course = CourseOnDisk(tmp_path / "course").write(FILES)
-    course.write({name.replace("hw1", "hw2"): text for name, text in FILES.items()})
-    course.write({"src/assignments/hw2/README.md": "# Hw2: the second exercise\n"})
-    terminal = Terminal(["generate"], course.root)
-    terminal.wait_for("Which assignment would you like to generate fixtures for?")
-    terminal.wait_for("All  all 2 of them")
-    assert "Hw2  the second exercise" in terminal.screen
-    terminal.keys(DOWN + ENTER)
-    assert terminal.end() == 0
-    assert "FIXTURE GENERATION COMPLETE: HW2" in terminal.screen
-    assert course.gold("hw2").is_dir()
-    assert not course.gold("hw1").exists()
-
-
-@pytest.mark.parametrize("key", [CTRL_C, ESCAPE])
-def test_leaving_the_menu_leaves_everything_as_it_was(course: CourseOnDisk, key: str) -> None:
-    before = course.snapshot()
-    terminal = Terminal(["generate"], course.root)
-    terminal.wait_for("Hw1")
-    terminal.keys(key)
-    assert terminal.end() == 130
-    assert "Nothing chosen, nothing done." in terminal.screen
-    assert course.snapshot() == before
-    assert not course.gold().exists()
-
-
 @pytest.mark.long
 def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
     terminal = Terminal(["generate", "scratch-1", "--no-calibrate"], bare.root)
-    terminal.wait_for("What type of fixtures should we create?")
+    terminal.wait_for("What is the first one to make?")
     for label in ("Model outputs", "Trained checkpoints", "Both"):
         assert label in terminal.screen
     terminal.keys(DOWN + DOWN + ENTER)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 from goldsmith.gold import inspect_gold, read_manifest
-from terminal import Terminal
 
 pytestmark = pytest.mark.xdist_group("proof")  # its fixtures are dear
 
@@ -166,18 +165,6 @@ def test_without_yes_or_a_person_the_old_gold_stays(made: CourseOnDisk) -> None:
     assert run.code == 1
     assert "the old gold was kept: 1 of its tensors would change; say --yes" in run.last_line
     assert made.gold_bytes() == before
-
-
-@pytest.mark.parametrize("answer", ["y", "n"])
-def test_a_person_sees_the_changes_and_decides(made: CourseOnDisk, answer: str) -> None:
-    made.write({SOLUTION_FILE: "def scale(x):\n    return x * 3.0\n"})
-    before = made.gold_bytes()
-    terminal = Terminal(["generate", "hw1"], made.root)
-    terminal.wait_for("1 tensor of the gold would change. Replace it?")
-    assert "of its tolerance" in terminal.screen
-    terminal.keys(answer)
-    assert terminal.end() == (0 if answer == "y" else 1)
-    assert (made.gold_bytes() == before) is (answer == "n")
 
 
 # --- verify

@@ -12,6 +12,8 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
+    choose_one,
     open_course,
     shown_errors,
     watching,
@@ -19,7 +21,7 @@ from goldsmith.cli.common import (
 
 
 def check(
-    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
     submission: Annotated[
         str | None,
         typer.Argument(metavar="PATH", help="A folder, a file or a git revision; without, the tree as it stands."),
@@ -57,13 +59,15 @@ def check(
     """
     verdicts: list[dict[str, object]] = []
     with shown_errors("check", as_json=json, debug=debug, subjects="submissions"):
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
+        ask = at_a_terminal() and not json
+        chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
+
         from goldsmith.checking import Request, open_submission
         from goldsmith.checking import check as judge
         from goldsmith.generation import Options
 
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
-        chosen = open_course(course).assignment(assignment)
         config = chosen.course.config
         with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:
             request = Request(

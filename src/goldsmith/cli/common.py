@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.errors import GoldsmithError, Interrupted, Unexpected
+from goldsmith.errors import GoldsmithError, Interrupted, MenuLeft, NoAssignments, NothingChosen, Unexpected
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
@@ -57,8 +58,9 @@ def _as_error(problem: BaseException, command: str) -> GoldsmithError:
 
 
 def at_a_terminal() -> bool:
-    """Whether a question can be asked and answered."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+    """Whether a question can be asked and answered: somebody is there, and can be shown a menu."""
+    able = os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
+    return able and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def open_course(start: Path, *, repair: bool = True) -> Course:
@@ -87,11 +89,53 @@ def locked(course: Course, doing: str) -> Iterator[None]:
         yield
 
 
-def choose(course: Course, names: Sequence[str]) -> list[Assignment]:
-    """The assignments called `names`, each once and in that order; `all` stands for every one."""
-    if "all" in names:
-        return course.assignments()
-    return list({item.name: item for item in map(course.assignment, names)}.values())
+def choose(
+    course: Course, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
+) -> list[Assignment]:
+    """The assignments called `names`, each once and in that order; `all` stands for every one. When none is named,
+    a person is asked."""
+    if names and "all" not in names:
+        return list({item.name: item for item in map(course.assignment, names)}.values())
+    found = _assignments(course)
+    if names:
+        return found
+    if not ask:
+        raise NothingChosen(command, [item.name for item in found])
+    from goldsmith.cli.questions import ask_assignments
+
+    with left_by_interruption():
+        return ask_assignments(command, found, no_color=no_color)
+
+
+def choose_one(
+    course: Course, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
+) -> Assignment:
+    """The assignment called `name`. When none is named, a person is asked; `after` is what else the command needs."""
+    if name is not None:
+        return course.assignment(name)
+    found = _assignments(course)
+    if not ask:
+        raise NothingChosen(command, [item.name for item in found], several=False, after=after)
+    from goldsmith.cli.questions import ask_assignment
+
+    with left_by_interruption():
+        return ask_assignment(command, found, no_color=no_color)
+
+
+@contextlib.contextmanager
+def left_by_interruption() -> Iterator[None]:
+    """While nothing has begun, Ctrl-C leaves a question as Esc does."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise MenuLeft from None
+
+
+def _assignments(course: Course) -> list[Assignment]:
+    found = course.assignments()
+    if not found:
+        raise NoAssignments(course.relative(course.assignments_folder))
+    return found
 
 
 def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:

@@ -13,6 +13,8 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
+    choose_one,
     open_course,
     progress_on,
     shown_errors,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def diff(
-    name: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    name: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
     revision: Annotated[
         str | None, typer.Argument(metavar="REV", help="A git revision to compare with; without, regenerate.")
     ] = None,
@@ -44,7 +46,8 @@ def diff(
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 3 could not run.
     """
     with shown_errors("diff", as_json=json, debug=debug):
-        assignment = open_course(course).assignment(name)
+        ask = at_a_terminal() and not json
+        assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
         with tempfile.TemporaryDirectory(prefix="gold-diff-") as folder:
             changes = (
                 _since(assignment, revision, Path(folder)) if revision else _would(assignment, Path(folder), no_color)

@@ -16,6 +16,7 @@ from goldsmith.cli.common import (
     NoColorOption,
     at_a_terminal,
     choose,
+    left_by_interruption,
     open_course,
     progress_on,
     shown_errors,
@@ -100,7 +101,7 @@ def generate(
             calibrate=_calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
-        chosen = _choose(found, assignments or [], interactive)
+        chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
         show = _Show(as_json=json, no_color=no_color, verbose=verbose)
         if check:
             _check(chosen, options, show, outcomes, recorded_seed=seed is None)
@@ -119,35 +120,16 @@ def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "anew", 
     return "anew" if flag else "off"
 
 
-def _choose(course: Course, names: list[str], interactive: bool) -> list[Assignment]:
-    from goldsmith.errors import MenuLeft, NothingChosen
-
-    found = course.assignments()
-    if names and (found or "all" not in names):
-        return choose(course, names)
-    if interactive and found:
-        from goldsmith.cli.questions import ask_assignments
-
-        chosen = ask_assignments(found)
-        if not chosen:
-            raise MenuLeft
-        return chosen
-    raise NothingChosen([item.name for item in found])
-
-
-def _planned(assignment: Assignment, options: Options, interactive: bool) -> Options:
+def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:
     """Without a recipe, a person is asked what to make."""
     if assignment.recipe.is_file() or options.kind or not interactive:
         return options
     import msgspec
 
     from goldsmith.cli.questions import ask_kind
-    from goldsmith.errors import MenuLeft
 
-    kind = ask_kind()
-    if kind is None:
-        raise MenuLeft
-    return msgspec.structs.replace(options, kind=kind)
+    with left_by_interruption():
+        return msgspec.structs.replace(options, kind=ask_kind(assignment, no_color=no_color))
 
 
 @dataclass(frozen=True)
@@ -197,20 +179,20 @@ def _run(
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
-
-    def agree(changes: Sequence[TensorChange]) -> bool:
-        return yes or _agrees(changes, show, interactive)
-
+    planned = [_planned(assignment, options, interactive, show.no_color) for assignment in chosen]
     with course_lock(course, doing, wait=wait, on_wait=progress.note):
-        for assignment in chosen:
-            planned = _planned(assignment, options, interactive)
-            outcome = run_steps(assignment, planned, progress, agree)
+        for assignment, own in zip(chosen, planned, strict=True):
+
+            def agree(changes: Sequence[TensorChange], name: str = assignment.name) -> bool:
+                return yes or _agrees(name, changes, show, interactive)
+
+            outcome = run_steps(assignment, own, progress, agree)
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
     _report_all(outcomes, show)
 
 
-def _agrees(changes: Sequence[TensorChange], show: _Show, interactive: bool) -> bool:
+def _agrees(name: str, changes: Sequence[TensorChange], show: _Show, interactive: bool) -> bool:
     """A person who has seen what would change; without one, the old gold stays."""
     if not show.as_json:
         from rich.console import Console
@@ -222,7 +204,7 @@ def _agrees(changes: Sequence[TensorChange], show: _Show, interactive: bool) -> 
         return False
     from goldsmith.cli.questions import ask_to_replace
 
-    return ask_to_replace(len(changes))
+    return ask_to_replace(name, len(changes), no_color=show.no_color)
 
 
 def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:

@@ -13,6 +13,8 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
+    choose_one,
     open_course,
     shown_errors,
 )
@@ -26,7 +28,7 @@ def _certificate(name: str, text: str) -> Any:
 
 
 def grade(
-    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment.")] = None,
     submissions: Annotated[
         list[str] | None,
         typer.Argument(metavar="SUBMISSION…", help="Folders, .zip, .tar or .py files, git revisions, folders of such."),
@@ -83,6 +85,13 @@ def grade(
     """
     finished: list[Grade] = []
     with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
+        if not 0.5 <= memory < 1e6:
+            raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
+        ask = at_a_terminal() and not json and bool(refs)
+        chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
+
         from rich.console import Console
 
         from goldsmith.generation import Options
@@ -91,11 +100,6 @@ def grade(
         from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
         from goldsmith.sandbox import probe
 
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
-        if not 0.5 <= memory < 1e6:
-            raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
-        chosen = open_course(course).assignment(assignment)
         config = chosen.course.config
         tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()

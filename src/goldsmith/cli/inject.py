@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, locked, open_course, shown_errors
+from goldsmith.cli.common import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    at_a_terminal,
+    choose_one,
+    locked,
+    open_course,
+    shown_errors,
+)
 
 EXAMPLES = """
 Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
@@ -22,7 +32,7 @@ Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everythi
 
 
 def inject(
-    assignment: Annotated[str, typer.Argument(metavar="A", help="The assignment.")],
+    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -34,7 +44,8 @@ def inject(
         from goldsmith.workspace import inject as put_in_place
 
         found = open_course(course)
-        chosen = found.assignment(assignment)
+        ask = at_a_terminal() and not json
+        chosen = choose_one(found, assignment, "inject", ask=ask, no_color=no_color)
         with locked(found, f"inject {chosen.name}"):
             done = put_in_place(chosen, placements(chosen))
         item = {

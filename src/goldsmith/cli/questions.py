@@ -1,135 +1,166 @@
-"""The questions a person is asked at a terminal. Nobody else ever is."""
+"""The questions a person is asked at a terminal. Nobody else ever is.
+
+Esc and Ctrl-D leave a question without an answer, and the answer that loses nothing is the one that Enter gives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from goldsmith.course import Assignment
-from goldsmith.generation import KINDS
+from goldsmith.errors import MenuLeft
+from goldsmith.generation import KINDS, Freshness, freshness
+from goldsmith.menus import Row, ask_one, ask_several
 
 if TYPE_CHECKING:
-    from questionary import Choice, Question
-
+    from goldsmith.course import Assignment
     from goldsmith.scaffolding import Change, Doubt, Kind, Plan
+    from goldsmith.workspace import Journal
+
+_WHICH = {
+    "generate": "Which assignments do you want gold for?",
+    "verify": "Whose gold is to be verified?",
+    "diff": "Whose gold is to be compared with what its recipe makes now?",
+    "check": "Whose gold is to be checked against?",
+    "test": "Whose internal tests are to be tried?",
+    "rigor": "Whose gold is to be measured?",
+    "grade": "Which assignment was handed in?",
+    "inject": "Whose solution is to take the starter's place?",
+    "reset": "Which solutions are to be taken away again?",
+}
+
+Answer = TypeVar("Answer")
+Wanted = Callable[[Freshness], bool]
 
 
-def ask_assignments(found: Sequence[Assignment]) -> list[Assignment]:
-    """One of those found, or all of them; an empty list when the person leaves."""
-    import questionary
+def _lacks_gold(state: Freshness) -> bool:
+    return state.outcome in ("stale", "missing") and state.reasons != ("no recipe yet",)
 
-    width = max(len(item.label) for item in found)
-    choices = [
-        questionary.Choice(f"{item.label.ljust(width)}  {item.description}".rstrip(), value=[item]) for item in found
+
+def _is_fresh(state: Freshness) -> bool:
+    return state.outcome == "fresh"
+
+
+_TICKED: dict[str, Wanted] = {"generate": _lacks_gold, "verify": lambda state: state.outcome != "missing"}
+_POINTED: dict[str, Wanted] = {
+    "diff": lambda state: state.outcome == "stale",
+    "inject": lambda state: state.outcome != "injected",
+}
+
+
+def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> list[Assignment]:
+    """One, several or all of those found, each with how its gold stands."""
+    states = [freshness(item) for item in found]
+    wanted = _TICKED.get(command)
+    ticked = [index for index, state in enumerate(states) if wanted is not None and wanted(state)]
+    rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
+    pointed = ticked[0] if ticked else _first(command, states)
+    return _answered(ask_several(_WHICH[command], rows, ticked=ticked, pointed=pointed, no_color=no_color))
+
+
+def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> Assignment:
+    """One of those found."""
+    states = [freshness(item) for item in found]
+    rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
+    answer: Assignment | None = ask_one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
+    return _answered(answer)
+
+
+def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list[str]:
+    """Names of those whose solution is in place; all are ticked."""
+    rows = [Row(item.assignment, item.assignment, "injected", f"since {item.since}") for item in journals]
+    return _answered(ask_several(_WHICH["reset"], rows, ticked=range(len(rows)), no_color=no_color))
+
+
+def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
+    """What a first recipe is to make."""
+    rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
+    question = f"{assignment.name} has no recipe yet. What is the first one to make?"
+    answer: str | None = ask_one(question, rows, no_color=no_color)
+    return _answered(answer)
+
+
+def ask_to_replace(name: str, count: int, *, no_color: bool = False) -> bool:
+    """Whether gold that would change may be replaced; the old one stays unless somebody says otherwise."""
+    rows = [
+        Row(False, "Keep", about="the old gold stays, nothing is written", keys="nk"),
+        Row(True, "Replace", about="the new gold takes its place", keys="yr"),
     ]
-    if len(found) > 1:
-        choices.append(questionary.Choice(f"{'All'.ljust(width)}  all {len(found)} of them", value=list(found)))
-    answer: list[Assignment] | None = _select("Which assignment would you like to generate fixtures for?", choices)
-    return answer or []
-
-
-def ask_kind() -> str | None:
-    import questionary
-
-    width = max(len(label) for label, _ in KINDS.values())
-    choices = [
-        questionary.Choice(f"{label.ljust(width)}  {description}", value=kind)
-        for kind, (label, description) in KINDS.items()
-    ]
-    question = "No fixture generator found. What type of fixtures should we create?"
-    answer: str | None = _select(question, choices)
-    return answer
-
-
-def ask_to_replace(count: int) -> bool:
-    """Whether gold that would change may be replaced; No is the default."""
-    import questionary
-
-    try:
-        question = f"{count} tensor{'' if count == 1 else 's'} of the gold would change. Replace it?"
-        return bool(questionary.confirm(question, default=False).unsafe_ask())
-    except KeyboardInterrupt:
-        return False
+    question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
+    return bool(ask_one(question, rows, no_color=no_color))
 
 
 def ask_what_to_write(plan: Plan) -> list[Change] | None:
     """Those of a plan's changes that are wanted; None when the person leaves."""
-    import questionary
-
     from goldsmith.report import shown_name, why
 
     pending = plan.pending
     many = len(pending) > 1
-    choices = [questionary.Choice("All of it" if many else "Write it", value="all")]
-    choices += [questionary.Choice("Some of it  choose which", value="some")] if many else []
-    choices.append(questionary.Choice("Nothing", value="nothing"))
-    answer = _select(f"Write {f'these {len(pending)} files' if many else shown_name(plan, pending[0])}?", choices)
+    choices = [Row("all", "All of it" if many else "Write it", keys="y")]
+    choices += [Row("some", "Some of it", about="choose which")] if many else []
+    choices.append(Row("nothing", "Nothing", keys="n"))
+    question = f"Write {f'these {len(pending)} files' if many else shown_name(plan, pending[0])}?"
+    answer: str | None = ask_one(question, choices)
     if answer in (None, "all"):
         return pending if answer else None
     if answer == "nothing":
         return []
-    width = max(len(shown_name(plan, change)) for change in pending)
-    rows = [
-        questionary.Choice(f"{shown_name(plan, change).ljust(width)}  {why(change)}", value=change, checked=True)
-        for change in pending
-    ]
-    chosen: list[Change] | None = _answer(
-        questionary.checkbox("Which of them?", choices=rows, instruction="(Space chooses, Enter; Esc leaves)")
-    )
-    return chosen
+    rows = [Row(change, shown_name(plan, change), about=why(change)) for change in pending]
+    chosen: list[Change] = ask_several("Which of them?", rows, ticked=range(len(rows)))
+    return chosen or None
 
 
 def ask_about_layout(doubt: Doubt) -> Mapping[str, str] | None:
-    import questionary
-
     from goldsmith.report import doubt_words
 
     question, words = doubt_words(doubt)
-    choices = [questionary.Choice(text, value=option) for text, option in zip(words, doubt.options, strict=True)]
-    answer: Mapping[str, str] | None = _select(question, choices)
+    rows = [Row(option, text) for text, option in zip(words, doubt.options, strict=True)]
+    answer: Mapping[str, str] | None = ask_one(question, rows)
     return answer
 
 
 def ask_new_kind(usual: str) -> Kind | None:
     """What a new assignment uses; the usual one stands first."""
-    import questionary
-
     from goldsmith.report import kind_words
 
-    choices = [questionary.Choice(text, value=kind) for kind, text in kind_words().items()]
-    answer: Kind | None = _select("What does it use?", sorted(choices, key=lambda item: item.value != usual))
+    rows = [Row(kind, text) for kind, text in kind_words().items()]
+    answer: Kind | None = ask_one("What does it use?", sorted(rows, key=lambda item: item.value != usual))
     return answer
 
 
-def ask_about_edits(name: str, count: int) -> str | None:
-    """`keep`, `save`, `discard`, or None to leave everything as it is."""
-    import questionary
-
-    what = "this file" if count == 1 else f"these {count} files"
-    choices = [
-        questionary.Choice("Keep     the edits become the solution", value="keep"),
-        questionary.Choice(f"Save     into {name}-edits/", value="save"),
-        questionary.Choice("Discard  they are given up", value="discard"),
-        questionary.Choice("Leave    everything stays injected, as it is", value=None),
+def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:
+    """`keep`, `save`, `discard`, or `leave` to have everything stay as it is."""
+    what = "This file was" if count == 1 else f"These {count} files were"
+    rows = [
+        Row("leave", "Leave", about="everything stays injected, as it is", keys="l"),
+        Row("keep", "Keep", about="the edits become the solution", keys="k"),
+        Row("save", "Save", about=f"the edits go into {name}-edits/", keys="s"),
+        Row("discard", "Discard", about="the edits are given up", keys="d"),
     ]
-    answer: str | None = _select(f"You edited {what} while injected. What is to become of that?", choices)
+    question = f"{what} edited while {name} was injected. What is to become of that?"
+    answer: str | None = ask_one(question, rows, no_color=no_color)
+    return _answered(answer)
+
+
+def _answered(answer: Answer | None) -> Answer:
+    if not answer:
+        raise MenuLeft
     return answer
 
 
-def _select(question: str, choices: Sequence[Choice]) -> Any:
-    """The value of the choice, None when the person leaves by Esc or Ctrl-C."""
-    import questionary
+def _row(assignment: Assignment, state: Freshness) -> Row:
+    why = f": {_short(state.reasons[0])}" if state.reasons else ""
+    more = f" (and {len(state.reasons) - 1} more)" if len(state.reasons) > 1 else ""
+    detail = "; ".join(state.reasons) if state.reasons and (more or why != f": {state.reasons[0]}") else ""
+    return Row(assignment, assignment.label, f"{state.outcome}{why}{more}", assignment.description, detail)
 
-    return _answer(questionary.select(question, choices=choices, instruction="(arrow keys, Enter; Esc leaves)"))
+
+def _short(reason: str) -> str:
+    """A reason as it fits beside a name: files without their folders."""
+    return re.sub(r"\S*/(?=\S)", "", reason).removesuffix(" since the gold was made")
 
 
-def _answer(menu: Question) -> Any:
-    from prompt_toolkit.key_binding import KeyBindings
-
-    bindings = menu.application.key_bindings
-    assert isinstance(bindings, KeyBindings)
-    bindings.add("escape", eager=True)(lambda event: event.app.exit(result=None))
-    try:
-        return menu.unsafe_ask()
-    except KeyboardInterrupt:
-        return None
+def _first(command: str, states: Sequence[Freshness]) -> int:
+    wanted = _POINTED.get(command, _is_fresh)
+    return next((index for index, state in enumerate(states) if wanted(state)), 0)

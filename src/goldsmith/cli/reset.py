@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +14,14 @@ from goldsmith.cli.common import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
+    left_by_interruption,
     locked,
     open_course,
     shown_errors,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from goldsmith.course import Course
-    from goldsmith.workspace import Change, Journal
 
 EXAMPLES = """
 Files that were edited while they were injected are never thrown away silently: choose what becomes of them.
@@ -40,7 +39,7 @@ Exit codes: 0 reset (or nothing was injected), 1 edited files stand in the way, 
 
 def reset(
     assignment: Annotated[
-        str | None, typer.Argument(metavar="A", help="The assignment; without, every injected one.")
+        str | None, typer.Argument(metavar="A", help="The assignment; without, a menu, or every injected one.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Write edits back into the solution.")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write edits into this folder.")] = None,
@@ -53,20 +52,16 @@ def reset(
     items: list[dict[str, Any]] = []
     with shown_errors("reset", as_json=json, debug=debug, finished=items):
         from goldsmith.errors import OneWayOnly
-        from goldsmith.workspace import journals
 
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
         found = open_course(course, repair=False)
-        standing = [item.assignment for item in journals(found)]
-        names = standing
-        if assignment is not None:
-            names = [assignment] if assignment in standing else [found.assignment(assignment).name]
         ask = at_a_terminal() and not json
+        names = _chosen(found, assignment, ask, no_color)
+        told = _Told(keep, save, discard) if keep or save or discard else None
         with locked(found, f"reset {assignment or 'all'}"):
-            for name in names:
-                item = _reset(found, name, keep=keep, save=save, discard=discard, ask=ask, no_color=no_color)
-                items.append(item)
+            for name, told_or_asked in [(name, told or _asked(found, name, ask, no_color)) for name in names]:
+                items.append(_reset(found, name, told_or_asked))
         if json:
             from goldsmith.report import report
 
@@ -81,9 +76,52 @@ def reset(
 reset.__doc__ = f"Take the solution away again: every byte, mode and link as it was before.\n{EXAMPLES}"
 
 
-def _reset(
-    course: Course, name: str, *, keep: bool, save: Path | None, discard: bool, ask: bool, no_color: bool
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Told:
+    """What is to become of edits; with none of these, they stand in the way."""
+
+    keep: bool = False
+    save: Path | None = None
+    discard: bool = False
+
+
+def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
+    """The one that is named, or whatever is injected; a person chooses among several."""
+    from goldsmith.workspace import journals
+
+    standing = list(journals(course))
+    names = [item.assignment for item in standing]
+    if assignment is not None:
+        return [assignment] if assignment in names else [course.assignment(assignment).name]
+    if len(names) < 2 or not ask:
+        return names
+    from goldsmith.cli.questions import ask_injected
+
+    with left_by_interruption():
+        return ask_injected(standing, no_color=no_color)
+
+
+def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
+    """Edits shown as a difference, and what a person wants to become of them. Nothing is reset before all is asked."""
+    from goldsmith.workspace import edited_since, read_journal
+
+    journal = read_journal(course, name)
+    edited = edited_since(course, journal) if journal is not None else []
+    if not edited or not ask:
+        return _Told()
+    from rich.console import Console
+
+    from goldsmith.cli.questions import ask_about_edits
+    from goldsmith.report import show_edits
+
+    show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
+    with left_by_interruption():
+        answer = ask_about_edits(name, len(edited), no_color=no_color)
+    folder = Path(f"{name}-edits") if answer == "save" else None
+    return _Told(answer == "keep", folder, answer == "discard")
+
+
+def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
     from goldsmith.workspace import Kept, edited_since, give_up_edits, keep_edits, read_journal, save_edits
     from goldsmith.workspace import reset as take_away
 
@@ -91,14 +129,12 @@ def _reset(
     if journal is None:
         return {"name": name, "outcome": "unchanged", "files": [], "kept": []}
     edited = edited_since(course, journal)
-    if edited and ask and not (keep or save or discard):
-        keep, save, discard = _ask(course, journal, edited, no_color)
     kept = Kept([], {})
-    if keep:
+    if told.keep:
         kept = keep_edits(course, edited)
-    elif save is not None:
-        kept = save_edits(course, edited, save)
-    elif discard:
+    elif told.save is not None:
+        kept = save_edits(course, edited, told.save)
+    elif told.discard:
         kept = give_up_edits(course, edited)
     take_away(course, name, release=kept.released)
     return {
@@ -107,19 +143,6 @@ def _reset(
         "files": [change.path for change in journal.changes],
         "kept": [str(course.relative(path)) for path in kept.paths],
     }
-
-
-def _ask(course: Course, journal: Journal, edited: Sequence[Change], no_color: bool) -> tuple[bool, Path | None, bool]:
-    """What was edited, shown as a difference, and what is to become of it."""
-    from rich.console import Console
-
-    from goldsmith.cli.questions import ask_about_edits
-    from goldsmith.report import show_edits
-
-    show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
-    answer = ask_about_edits(journal.assignment, len(edited))
-    folder = Path(f"{journal.assignment}-edits")
-    return answer == "keep", folder if answer == "save" else None, answer == "discard"
 
 
 def _show(item: dict[str, Any]) -> None:

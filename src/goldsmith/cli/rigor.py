@@ -15,6 +15,7 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
     choose,
     open_course,
     shown_errors,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 
 def rigor(
-    assignments: Annotated[list[str], typer.Argument(metavar="A… | all", help="The assignments.")],
+    assignments: Annotated[
+        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
+    ] = None,
     least: Annotated[
         float | None, typer.Option("--min", metavar="SCORE", help="Exit with 1 where the score is below this.")
     ] = None,
@@ -73,16 +76,19 @@ def rigor(
     findings: list[Finding] = []
     measured: list[Rigor] = []
     with shown_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
+        if least is not None and not 0 < least <= 1:
+            raise typer.BadParameter(f"--min is {least}; give a score above 0 and at most 1")
+        opened = open_course(course)
+        ask = at_a_terminal() and not json
+        named = choose(opened, assignments or [], "rigor", ask=ask, no_color=no_color)
+
         from rich.console import Console
 
         from goldsmith.generation import Options
         from goldsmith.recording import processors
         from goldsmith.rigor import Wanted
 
-        if least is not None and not 0 < least <= 1:
-            raise typer.BadParameter(f"--min is {least}; give a score above 0 and at most 1")
         console = Console(no_color=no_color or None)
-        opened = open_course(course)
         config = opened.config
         wanted = Wanted(
             options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
@@ -94,7 +100,7 @@ def rigor(
             baselines=baselines,
             allow_stale=allow_stale,
         )
-        chosen = _having(choose(opened, assignments), wanted.names)
+        chosen = _having(named, wanted.names)
         if listed:
             _list(console, chosen, wanted.names, json)
             raise typer.Exit(0)

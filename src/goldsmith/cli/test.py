@@ -12,6 +12,7 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
     choose,
     open_course,
     shown_errors,
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def try_tests(
-    assignments: Annotated[list[str], typer.Argument(metavar="A…", help="Assignments by name, or `all`.")],
+    assignments: Annotated[
+        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
+    ] = None,
     select: Annotated[
         str, typer.Option("-k", metavar="EXPR", help="Only tests that fit, as pytest's -k; no report is kept.")
     ] = "",
@@ -54,15 +57,14 @@ def try_tests(
     """
     verdicts: list[InternalVerdict] = []
     with shown_errors("test", as_json=json, debug=debug, finished=verdicts):
+        found = open_course(course)
+        ask = at_a_terminal() and not json
+        chosen = choose(found, assignments or [], "test", ask=ask, no_color=no_color)
+
         from rich.console import Console
 
-        from goldsmith.errors import NothingToTest
         from goldsmith.report.suites import show_internal, show_internals
 
-        found = open_course(course)
-        chosen = choose(found, assignments)
-        if not chosen:
-            raise NothingToTest(found.relative(found.assignments_folder))
         console = Console(no_color=no_color or None)
         for number, assignment in enumerate(chosen):
             verdict = _tried(assignment, select, timeout or found.config.timeout, no_color)

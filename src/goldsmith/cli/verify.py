@@ -12,6 +12,7 @@ from goldsmith.cli.common import (
     DebugOption,
     JsonOption,
     NoColorOption,
+    at_a_terminal,
     choose,
     open_course,
     progress_on,
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 def verify(
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A…", help="Assignments by name; without, all of them.")
+        list[str] | None,
+        typer.Argument(metavar="A…", help="Assignments by name; without, a menu, or all."),
     ] = None,
     reproduce: Annotated[bool, typer.Option("--reproduce", help="Run the recipe again, too, and compare.")] = False,
     course: CourseOption = Path("."),
@@ -40,10 +42,12 @@ def verify(
     """
     proofs: list[Proof] = []
     with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
-        from goldsmith.generation import prove
-        from goldsmith.generation import reproduce as run_again
+        ask = at_a_terminal() and not json
+        names = assignments or ([] if ask else ["all"])
+        for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):
+            from goldsmith.generation import prove
+            from goldsmith.generation import reproduce as run_again
 
-        for assignment in choose(open_course(course), assignments or ["all"]):
             proof = prove(assignment)
             if reproduce:
                 proof = run_again(proof, assignment, progress_on(no_color))

@@ -20,6 +20,7 @@ from goldsmith.errors.course import (
     BlindGuard,
     FolderNotEmpty,
     GitCannotSay,
+    NoAssignments,
     NoSolution,
     NoSuchRevision,
     NoSuchVariant,
@@ -74,7 +75,7 @@ from goldsmith.errors.recipe import (
     RecipeSyntax,
     RecipeTimedOut,
 )
-from goldsmith.errors.rigor import NoInternalTests, NothingToTest, PytestMissing
+from goldsmith.errors.rigor import NoInternalTests, PytestMissing
 from goldsmith.errors.sandbox import CannotConfine, NoSandbox
 from goldsmith.errors.scaffolding import (
     OBSTACLES,
@@ -127,6 +128,7 @@ __all__ = [
     "MenuLeft",
     "MissingPackage",
     "MovedMeanwhile",
+    "NoAssignments",
     "NoCluster",
     "NoFreshGold",
     "NoGold",
@@ -151,7 +153,6 @@ __all__ = [
     "NothingHandedIn",
     "NothingToCheck",
     "NothingToMutate",
-    "NothingToTest",
     "OneTargetOnly",
     "OneWayOnly",
     "PytestMissing",

@@ -58,14 +58,29 @@ class UnknownAssignment(GoldsmithError):
 
 
 @dataclass(eq=False)
-class NothingChosen(GoldsmithError):
+class NoAssignments(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
-    known: Sequence[str]
+    folder: Path
 
     def sentence(self) -> str:
-        if not self.known:
-            return "This course has no assignments yet; make one with `goldsmith new NAME`."
-        return f"Name an assignment or `all` (there is no terminal to ask on); found: {', '.join(self.known)}."
+        return f"there are no assignments in {self.folder} yet; make one with `goldsmith new NAME`."
+
+
+@dataclass(eq=False)
+class NothingChosen(GoldsmithError):
+    """Nothing was named, and there is no terminal to ask on."""
+
+    exit_code: ClassVar[int] = USAGE
+    command: str
+    known: Sequence[str]
+    several: bool = True
+    after: str = ""
+
+    def sentence(self) -> str:
+        which = "an assignment or `all`" if self.several else "an assignment"
+        there = "there is" if len(self.known) == 1 else "there are"
+        names = ", ".join(self.known)
+        return f"name {which}, as in `goldsmith {self.command} {self.known[0]}{self.after}`; {there} {names}."
 
 
 @dataclass(eq=False)

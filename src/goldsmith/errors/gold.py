@@ -122,7 +122,7 @@ class MenuLeft(GoldsmithError):
     exit_code: ClassVar[int] = INTERRUPTED
 
     def sentence(self) -> str:
-        return "Nothing chosen, nothing done."
+        return "nothing was chosen, and nothing was done."
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
+from goldsmith.errors.base import GoldsmithError
 
 
 @dataclass(eq=False)
@@ -26,15 +26,6 @@ class NoInternalTests(GoldsmithError):
             f"{name} has no internal tests: no test file in {self.folder} is named after it, and none marks tests with "
             f'@pytest.mark.gold("{name}"). Write {self.folder}/{file}, or name files in `tests` of [assignment.{name}].'
         )
-
-
-@dataclass(eq=False)
-class NothingToTest(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
-    folder: Path
-
-    def sentence(self) -> str:
-        return f"there are no assignments in {self.folder} yet; nothing to test."
 
 
 @dataclass(eq=False)

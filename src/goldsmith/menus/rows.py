@@ -1,0 +1,87 @@
+"""Rows of a menu as lines of text: columns that fit the terminal, the part of a long list that is in sight."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+
+_GAP = 2
+_LEAST = (6, 8, 12)
+_STYLES = {"fresh": "class:good", "stale": "class:doubt", "missing": "class:bad", "injected": "class:bad"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer: what it is called, how it stands, what it is about. `keys` are letters that choose it at once, and
+    `detail` is what there is no room for in a column."""
+
+    value: Any
+    label: str
+    status: str = ""
+    about: str = ""
+    detail: str = ""
+    keys: str = ""
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        return self.label, self.status, self.about
+
+
+def column_widths(rows: Sequence[Row], room: int) -> tuple[int, ...]:
+    """As wide as they need to be; where there is no room for that, the last is cut first, and left out when hardly
+    anything of it would remain. 0 stands for a column that is left out."""
+    widths = [max(cell_len(row.cells[column]) for row in rows) for column in range(len(_LEAST))]
+    for column in reversed(range(len(_LEAST))):
+        excess = sum(widths) + _GAP * (sum(map(bool, widths)) - 1) - room
+        if excess <= 0:
+            break
+        cut = max(widths[column] - excess, min(widths[column], _LEAST[column]))
+        last = column == len(_LEAST) - 1
+        widths[column] = 0 if last and widths[column] - excess < _LEAST[column] else cut
+    return tuple(widths)
+
+
+def row_pieces(row: Row, widths: Sequence[int]) -> list[tuple[str, str]]:
+    """A row as styled text, its columns aligned with those of its neighbours."""
+    pieces: list[tuple[str, str]] = []
+    for cell, width, style in zip(row.cells, widths, ("", _status_style(row), "class:dim"), strict=True):
+        if not width:
+            continue
+        if pieces:
+            pieces.append(("", " " * _GAP))
+        pieces.append((style, set_cell_size(shortened(cell, width), width)))
+    return pieces
+
+
+def out_of_sight(row: Row, widths: Sequence[int]) -> list[str]:
+    """What there is to know about a row and its columns do not show."""
+    label, status, about = (cell_len(cell) > width for cell, width in zip(row.cells, widths, strict=True))
+    said = [row.label] if label else []
+    said += [row.detail] if row.detail else [row.status] if status else []
+    return [*said, row.about] if about else said
+
+
+def shortened(text: str, width: int) -> str:
+    if cell_len(text) <= width:
+        return text
+    return f"{set_cell_size(text, width - 1).rstrip()}…" if width > 1 else "…"[:width]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(10, width), break_on_hyphens=False) or [""]
+
+
+def in_sight(count: int, pointed: int, first: int, room: int) -> tuple[int, int]:
+    """From which row to which, so that the pointed one is among them; moved no further from `first` than needed."""
+    if count <= room:
+        return 0, count
+    first = min(max(first, pointed - room + 1), pointed, count - room)
+    return first, first + room
+
+
+def _status_style(row: Row) -> str:
+    return _STYLES.get(row.status.partition(":")[0], "class:dim")
