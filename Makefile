@@ -49,8 +49,9 @@ rigor: $(BIN)/.ready  ## the tables of docs/rigor.md and docs/operators.md, meas
 soak: $(BIN)/.ready  ## the long kill test, and its table in docs/soak.md
 	$(BIN)/python tests/soak.py --write
 
-picture: $(BIN)/.ready  ## the README's picture, from a real terminal
+picture: $(BIN)/.ready  ## the pictures, from a real terminal
 	$(BIN)/python scripts/picture.py
+	$(BIN)/python scripts/menus.py
 
 example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
 	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from goldsmith.report import Summary
 
 
+_QUESTION = 6
+"""Lines that a question takes, which what it is about should stay in sight of."""
+
+
 class Kind(StrEnum):
     outputs = "outputs"
     checkpoint = "checkpoint"
@@ -199,7 +203,9 @@ def _agrees(name: str, changes: Sequence[TensorChange], show: _Show, interactive
 
         from goldsmith.report import show_changes
 
-        show_changes(Console(stderr=True, no_color=show.no_color or None), changes)
+        show_changes(
+            Console(stderr=True, no_color=show.no_color or None), changes, below=_QUESTION if interactive else 0
+        )
     if not interactive:
         return False
     from goldsmith.cli.questions import ask_to_replace
