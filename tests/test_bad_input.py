@@ -64,7 +64,7 @@ def test_unknown_assignment_offers_the_nearest_names(course: CourseOnDisk) -> No
 def test_no_name_without_a_terminal(course: CourseOnDisk) -> None:
     run = course.run("generate")
     assert run.code == USAGE
-    assert "found: hw1" in run.err
+    assert "there is hw1." in run.err
 
 
 def test_no_solution(course: CourseOnDisk) -> None:
@@ -272,7 +272,7 @@ def test_a_device_that_is_not_there(example: CourseOnDisk) -> None:
     before = example.gold_bytes("scratch-3")
     run = example.run("generate", "scratch-3", "--device", "cuda:7")
     assert run.code == COULD_NOT_RUN
-    assert "no device 'cuda:7' here; available: cpu" in run.last_line
+    assert "no device 'cuda:7' here; there is cpu" in run.last_line
     assert example.gold_bytes("scratch-3") == before
 
 

@@ -229,15 +229,15 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(checked: CourseOnDisk, t
     (tmp_path / "other name").mkdir()
     (tmp_path / "other name" / "model.py").write_text("x = 1")
     for arguments, said in [
-        (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course."),
-        ([str(empty)], "it holds no Python file. A submission has ops.py."),
+        (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course; give the path"),
+        ([str(empty)], "it holds no Python file; a submission has ops.py."),
         (["tests/internal/fixtures/hw1/README.md"], "it is no Python file and no folder"),
         (
             ["src/assignments/hw1/generate_fixtures.py"],
-            "no file of the starter is called that.",
+            "no file of the starter is called that;",
         ),
-        ([str(linked)], "holds a link, ops.py, that leads out of it."),
-        ([str(tmp_path / "other name")], "none of the starter's files is in it."),
+        ([str(linked)], "holds a link, ops.py, that leads out of it;"),
+        ([str(tmp_path / "other name")], "none of the starter's files is in it;"),
         ([hand_in(checked), "--device", "cuda:7"], "cuda:7"),
         ([hand_in(checked), "--case", "other"], "there is no case other; there are centred, scaled, counted."),
     ]:

@@ -163,7 +163,10 @@ def test_without_yes_or_a_person_the_old_gold_stays(made: CourseOnDisk) -> None:
     before = made.gold_bytes()
     run = made.run("generate", "hw1", yes=False)
     assert run.code == 1
-    assert "the old gold was kept: 1 of its tensors would change; say --yes" in run.last_line
+    assert (
+        "the old gold was kept: 1 of its tensors would change; replace it with `goldsmith generate hw1 --yes`."
+        in run.last_line
+    )
     assert made.gold_bytes() == before
 
 

@@ -127,7 +127,7 @@ def test_asking_for_what_gold_has_not_is_an_error_that_lists_what_it_has(plugged
     text = result.stdout.str()
     assert "gold has no output 'logits'; there are y, gold_output.y, negative.y, nested.parts, nested.label." in text
     assert "there is no case positive; there are gold_output, negative, nested." in text
-    assert "No assignment is called 'hw2'" in text
+    assert "no assignment is called 'hw2'" in text
     assert "case nested records parts, label, not one output" in text
     assert text.count("mark the test with @pytest.mark.gold") >= 2
 

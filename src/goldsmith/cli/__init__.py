@@ -16,14 +16,15 @@ def run() -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a letter is no reason to fail
-        from goldsmith.cli.app import app
+        from goldsmith.cli.usage import run_app
 
         try:
-            app()
+            code = run_app()
         finally:
             remove_handlers()
+        raise SystemExit(code)
     except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
+        print("goldsmith: interrupted.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
 
 

@@ -18,6 +18,7 @@ from goldsmith.cli.common import (
     shown_errors,
     watching,
 )
+from goldsmith.errors import BadOption
 
 
 def check(
@@ -60,7 +61,7 @@ def check(
     verdicts: list[dict[str, object]] = []
     with shown_errors("check", as_json=json, debug=debug, subjects="submissions"):
         if timeout is not None and not 0 < timeout < float("inf"):
-            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
+            raise BadOption("--timeout", timeout, "a number of seconds above 0")
         ask = at_a_terminal() and not json
         chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
 

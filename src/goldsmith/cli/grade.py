@@ -18,6 +18,7 @@ from goldsmith.cli.common import (
     open_course,
     shown_errors,
 )
+from goldsmith.errors import BadOption
 
 if TYPE_CHECKING:
     from goldsmith.grading import Engine, Grade, Tls
@@ -86,9 +87,9 @@ def grade(
     finished: list[Grade] = []
     with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
         if timeout is not None and not 0 < timeout < float("inf"):
-            raise typer.BadParameter(f"--timeout is {timeout}; give a number of seconds above 0")
+            raise BadOption("--timeout", timeout, "a number of seconds above 0")
         if not 0.5 <= memory < 1e6:
-            raise typer.BadParameter(f"--memory is {memory}; give GiB, at least 0.5")
+            raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
         ask = at_a_terminal() and not json and bool(refs)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
 
@@ -155,4 +156,4 @@ def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:
         return Local(jobs)
     if name == "dask" or (name == "local" and scheduler):
         return Dask(scheduler, jobs, tls=tls)
-    raise typer.BadParameter(f"--engine is {name!r}; there are local and dask")
+    raise BadOption("--engine", name, "local or dask")

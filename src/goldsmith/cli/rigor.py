@@ -20,6 +20,7 @@ from goldsmith.cli.common import (
     open_course,
     shown_errors,
 )
+from goldsmith.errors import BadOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def rigor(
     measured: list[Rigor] = []
     with shown_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
         if least is not None and not 0 < least <= 1:
-            raise typer.BadParameter(f"--min is {least}; give a score above 0 and at most 1")
+            raise BadOption("--min", least, "a score above 0 and at most 1")
         opened = open_course(course)
         ask = at_a_terminal() and not json
         named = choose(opened, assignments or [], "rigor", ask=ask, no_color=no_color)

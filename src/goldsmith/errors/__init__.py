@@ -87,6 +87,7 @@ from goldsmith.errors.scaffolding import (
     NotAgreed,
 )
 from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
+from goldsmith.errors.usage import BadOption, BadUsage
 
 __all__ = [
     "AGAINST",
@@ -100,7 +101,9 @@ __all__ = [
     "BadConfig",
     "BadName",
     "BadOperators",
+    "BadOption",
     "BadPoints",
+    "BadUsage",
     "BlindGuard",
     "Busy",
     "CannotConfine",

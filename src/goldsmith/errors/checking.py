@@ -16,7 +16,10 @@ class NoSuchSubmission(GoldsmithError):
     name: str
 
     def sentence(self) -> str:
-        return f"{self.name} is neither a file, nor a folder, nor a git revision of this course."
+        return (
+            f"{self.name} is neither a file, nor a folder, nor a git revision of this course; give the path of what "
+            "was handed in, or a branch that `git branch --all` lists."
+        )
 
 
 @dataclass(eq=False)
@@ -27,7 +30,7 @@ class NothingToCheck(GoldsmithError):
     wanted: Sequence[str]
 
     def sentence(self) -> str:
-        return f"{self.name} cannot be checked: {self.problem}. A submission has {', '.join(self.wanted) or 'code'}."
+        return f"{self.name} cannot be checked: {self.problem}; a submission has {', '.join(self.wanted) or 'code'}."
 
 
 @dataclass(eq=False)
@@ -37,7 +40,7 @@ class SubmissionLeaves(GoldsmithError):
     link: Path
 
     def sentence(self) -> str:
-        return f"{self.name} holds a link, {self.link}, that leads out of it. Put the file itself there."
+        return f"{self.name} holds a link, {self.link}, that leads out of it; put the file itself there."
 
 
 @dataclass(eq=False)
@@ -47,7 +50,7 @@ class BadAdapter(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"the adapter {self.file} cannot be used: {self.problem}. docs/adapters.md shows how to write one."
+        return f"the adapter {self.file} cannot be used: {self.problem}; docs/adapters.md shows how to write one."
 
 
 @dataclass(eq=False)
@@ -68,8 +71,8 @@ class StaleGold(GoldsmithError):
     def sentence(self) -> str:
         more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
         return (
-            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}. "
-            f"Make it anew with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
+            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
+            f"make it anew with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
         )
 
 
@@ -79,8 +82,8 @@ class NotReplayed(GoldsmithError):
 
     def sentence(self) -> str:
         return (
-            f"the recipe of {self.assignment} is a script without cases, so nothing can be replayed. "
-            "Write it with @goldsmith.case (docs/recipes.md)."
+            f"the recipe of {self.assignment} is a script without cases, so nothing can be replayed; "
+            "write it with @goldsmith.case (docs/recipes.md)."
         )
 
 

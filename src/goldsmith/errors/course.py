@@ -47,14 +47,14 @@ class UnknownAssignment(GoldsmithError):
 
     def sentence(self) -> str:
         if not self.exists:
-            hint = "that folder does not exist; `assignments` in the configuration names it."
+            hint = "that folder does not exist; name the right one as `assignments` in goldsmith.toml."
         elif self.nearest:
             hint = "did you mean " + " or ".join(self.nearest) + "?"
         elif self.known:
             hint = "there are " + ", ".join(self.known) + "."
         else:
-            hint = "there are no assignments there yet."
-        return f"No assignment is called {self.name!r} in {self.folder}; {hint}"
+            hint = f"put the first one into {self.folder}/<name>/."
+        return f"no assignment is called {self.name!r} in {self.folder}; {hint}"
 
 
 @dataclass(eq=False)
@@ -164,7 +164,7 @@ class NoSuchRevision(GoldsmithError):
     root: Path
 
     def sentence(self) -> str:
-        return f"git knows no revision {self.revision!r} in {self.root}; `git branch --all` lists branches."
+        return f"git knows no revision {self.revision!r} in {self.root}; choose one that `git branch --all` lists."
 
 
 @dataclass(eq=False)
@@ -181,7 +181,7 @@ class BlindGuard(GoldsmithError):
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"the guard does not know what to look for: {self.problems[0]}{more}."
+        return f"the guard does not know what to look for: {self.problems[0]}{more}; mend that, then run it again."
 
 
 @dataclass(eq=False)
@@ -198,4 +198,4 @@ class FolderNotEmpty(GoldsmithError):
     folder: Path
 
     def sentence(self) -> str:
-        return f"{self.folder} exists and is not an empty folder; name a new one. Nothing was written."
+        return f"{self.folder} exists and is not an empty folder; nothing was written, name a new one."

@@ -19,7 +19,7 @@ class GoldRefused(GoldsmithError):
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"gold refused: {self.problems[0]}{more}. Mend it, or accept it by name: {self.hint}."
+        return f"gold refused: {self.problems[0]}{more}; mend it, or accept it by name: {self.hint}."
 
 
 @dataclass(eq=False)
@@ -29,7 +29,7 @@ class NotCalibrated(GoldsmithError):
 
     def sentence(self) -> str:
         problem = self.problem.rstrip(".")
-        return f"tolerances could not be measured: {problem}. With --no-calibrate the gold gets customary ones."
+        return f"tolerances could not be measured: {problem}; with --no-calibrate the gold gets customary ones."
 
 
 @dataclass(eq=False)
@@ -51,8 +51,12 @@ class GoldIsStale(GoldsmithError):
     tensors: int
 
     def sentence(self) -> str:
-        what = f"{self.tensors} tensors" if self.tensors else "its documentation"
-        return f"regenerating would change {what}; see `goldsmith diff {self.assignment}`, then generate it."
+        count = f"{self.tensors} tensor{'' if self.tensors == 1 else 's'}"
+        name = self.assignment
+        return (
+            f"regenerating would change {count if self.tensors else 'its documentation'}; see what with "
+            f"`goldsmith diff {name}`, then run `goldsmith generate {name}`."
+        )
 
 
 @dataclass(eq=False)
@@ -63,7 +67,10 @@ class GoldKept(GoldsmithError):
     tensors: int
 
     def sentence(self) -> str:
-        return f"the old gold was kept: {self.tensors} of its tensors would change; say --yes to replace it."
+        return (
+            f"the old gold was kept: {self.tensors} of its tensors would change; replace it with "
+            f"`goldsmith generate {self.assignment} --yes`."
+        )
 
 
 @dataclass(eq=False)
@@ -74,7 +81,10 @@ class UnknownRevision(GoldsmithError):
     reason: str
 
     def sentence(self) -> str:
-        return f"git has no gold at {self.folder} in {self.revision!r} ({self.reason})."
+        return (
+            f"git has no gold at {self.folder} in {self.revision!r} ({self.reason}); choose a revision that "
+            f"`git log -- {self.folder}` lists."
+        )
 
 
 @dataclass(eq=False)
@@ -85,7 +95,7 @@ class TreeChanged(GoldsmithError):
     def sentence(self) -> str:
         names = ", ".join(str(path) for path in self.paths[:3]) + (" and more" if len(self.paths) > 3 else "")
         return (
-            f"{names} changed while the recipe ran, by the recipe or by hand; look at what changed (git diff), "
+            f"{names} changed while the recipe ran, by the recipe or by hand; look at what changed with `git diff`, "
             "then run again."
         )
 
@@ -105,7 +115,7 @@ class CannotWrite(GoldsmithError):
     reason: str
 
     def sentence(self) -> str:
-        return f"{self.path} cannot be written ({self.reason}); free space or permissions, then run again."
+        return f"{self.path} cannot be written ({self.reason}); make room, or make it writable, then run again."
 
 
 @dataclass(eq=False)
@@ -134,10 +144,12 @@ class Interrupted(GoldsmithError):
         if self.command in ("init", "new"):
             return "Interrupted. Either everything was written or nothing; `git status` says which."
         if self.command in ("rigor", "grade"):
-            return "Interrupted. What was finished is kept; the same command goes on from there."
+            return "interrupted; what was finished is kept, and the same command goes on from there."
+        if self.command in ("inject", "reset"):
+            return "interrupted; nothing is lost, and `goldsmith status` says whether the solution is in place."
         if self.command.startswith("skills"):
-            return "Interrupted. No file was left half written; the same command does the rest."
-        return "Interrupted. The starter is untouched and gold that was not finished was not published."
+            return "interrupted; no file was left half written, and the same command does the rest."
+        return "interrupted; the starter is untouched, and gold that was not finished was not published."
 
 
 @dataclass(eq=False)
@@ -157,4 +169,4 @@ class Unexpected(GoldsmithError):
     error: str
 
     def sentence(self) -> str:
-        return f"goldsmith itself failed ({self.error}); --debug shows where. The starter is untouched."
+        return f"goldsmith itself failed ({self.error}); run it again with --debug to see where, and report that."

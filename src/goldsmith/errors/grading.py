@@ -18,7 +18,7 @@ class NothingHandedIn(GoldsmithError):
 
     def sentence(self) -> str:
         kinds = "a folder, a .zip or .tar file, a .py file, a git revision, or a folder of such"
-        return f"{self.where} names no submission: {kinds}."
+        return f"{self.where} names no submission; give {kinds}."
 
 
 @dataclass(eq=False)
@@ -27,7 +27,9 @@ class BadArchive(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"the archive {self.name} is not opened: {self.problem}."
+        return (
+            f"the archive {self.name} is not opened: {self.problem}; have it handed in again as a plain folder or .zip."
+        )
 
 
 @dataclass(eq=False)

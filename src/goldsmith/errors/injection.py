@@ -17,7 +17,10 @@ class CannotInject(GoldsmithError):
     reason: str
 
     def sentence(self) -> str:
-        return f"{self.assignment} was not injected: {self.path} ({self.reason}); everything is as it was before."
+        return (
+            f"{self.assignment} was not injected: {self.path} ({self.reason}); everything is as it was before. "
+            f"Mend that, then run `goldsmith inject {self.assignment}`."
+        )
 
 
 @dataclass(eq=False)

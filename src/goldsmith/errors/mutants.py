@@ -18,7 +18,7 @@ class SolutionDisagrees(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"the solution of {self.assignment} does not agree with its own gold in case {self.case} ({self.reason}): "
-            f"nothing can be said of its mutants. See `goldsmith verify {self.assignment} --reproduce`."
+            f"nothing can be said of its mutants; see why with `goldsmith verify {self.assignment} --reproduce`."
         )
 
 
@@ -29,7 +29,7 @@ class NothingToMutate(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"no mutant of {self.assignment} can be made: its solution has no code, beyond what the starter provides, "
-            "that any operator knows how to change."
+            "that any operator knows how to change; write an operator of your own (docs/rigor.md)."
         )
 
 
@@ -40,8 +40,8 @@ class NoSuchMutant(GoldsmithError):
     near: Sequence[str]
 
     def sentence(self) -> str:
-        hint = f" Did you mean {', '.join(self.near)}?" if self.near else ""
-        return f"no mutant, part or operator is called {self.name!r}; `--list` shows them all.{hint}"
+        hint = f"did you mean {' or '.join(self.near)}? " if self.near else ""
+        return f"no mutant, part or operator is called {self.name!r}; {hint}--list shows them all."
 
 
 @dataclass(eq=False)
@@ -51,4 +51,4 @@ class BadOperators(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"the course's own operators in {self.file} cannot be used: {self.problem}."
+        return f"the operators in {self.file} cannot be used: {self.problem}; docs/rigor.md shows how to write one."

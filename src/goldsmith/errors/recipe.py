@@ -35,7 +35,7 @@ class NoModelFound(GoldsmithError):
         else:
             reason = "its solution defines no torch.nn.Module"
         return (
-            f"No recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand: "
+            f"no recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand: "
             "functions marked @goldsmith.case that call case.input, case.model and case.record."
         )
 
@@ -49,7 +49,7 @@ class RecipeSyntax(GoldsmithError):
 
     def sentence(self) -> str:
         code = f": {self.text.strip()}" if self.text.strip() else ""
-        return f"{self.file}, line {self.line}: {self.problem}{code}"
+        return f"{self.file}, line {self.line}, is not Python: {self.problem}{code}"
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ class RecipeMisused(GoldsmithError):
     def sentence(self) -> str:
         where = self.place or str(self.recipe)
         case = f"case {self.case}: " if self.case else ""
-        return f"{where}: {case}{self.problem}"
+        return f"{where}: {case}{self.problem}{'' if self.problem.endswith(('.', '?')) else '.'}"
 
 
 @dataclass(eq=False)
@@ -100,7 +100,10 @@ class RecipeLeftEarly(GoldsmithError):
 
     def sentence(self) -> str:
         where = f"in case {self.case}" if self.case else "before its cases had run"
-        return f"{self.recipe} left early ({self.how}) {where}; gold is only made when every case has finished."
+        return (
+            f"{self.recipe} left early ({self.how}) {where}; take that out, for gold is only made when every case has "
+            "finished."
+        )
 
 
 @dataclass(eq=False)
@@ -112,11 +115,11 @@ class RecipeKilled(GoldsmithError):
     def sentence(self) -> str:
         where = f" in case {self.case}" if self.case else ""
         why = {
-            "SIGKILL": ": most likely the machine ran out of memory; use smaller sizes in the recipe",
-            "SIGSEGV": ": native code crashed",
-            "SIGABRT": ": native code gave up",
-        }.get(self.signal, "")
-        return f"{self.recipe} was killed by {self.signal}{where}{why}."
+            "SIGKILL": "most likely the machine ran out of memory; use smaller sizes in the recipe",
+            "SIGSEGV": "native code crashed; see what it printed until then with -v",
+            "SIGABRT": "native code gave up; see what it printed until then with -v",
+        }.get(self.signal, "see what it printed until then with -v")
+        return f"{self.recipe} was killed by {self.signal}{where}: {why}."
 
 
 @dataclass(eq=False)
@@ -151,7 +154,7 @@ class MissingPackage(GoldsmithError):
 
     def sentence(self) -> str:
         extra = "'goldsmith[torch]'" if self.package == "torch" else self.package
-        return f"{self.needed_by} needs {self.package}, which is not installed: pip install {extra}"
+        return f"{self.needed_by} needs {self.package}, which is not installed; install it with `pip install {extra}`."
 
 
 @dataclass(eq=False)
@@ -160,4 +163,5 @@ class DeviceMissing(GoldsmithError):
     available: Sequence[str]
 
     def sentence(self) -> str:
-        return f"There is no device {self.device!r} here; available: {', '.join(self.available)}."
+        there = "there is" if len(self.available) == 1 else "there are"
+        return f"there is no device {self.device!r} here; {there} {', '.join(self.available)}."

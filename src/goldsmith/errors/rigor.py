@@ -20,11 +20,14 @@ class NoInternalTests(GoldsmithError):
     def sentence(self) -> str:
         name = self.assignment
         if self.pattern:
-            return f"{name} has no internal tests: its setting `tests` names {self.pattern}, and nothing is there."
+            return (
+                f"{name} has no internal tests: its setting `tests` names {self.pattern}, where nothing is; write "
+                "them, or name others."
+            )
         file = f"test_{name.replace('-', '_')}.py"
         return (
             f"{name} has no internal tests: no test file in {self.folder} is named after it, and none marks tests with "
-            f'@pytest.mark.gold("{name}"). Write {self.folder}/{file}, or name files in `tests` of [assignment.{name}].'
+            f'@pytest.mark.gold("{name}"); write {self.folder}/{file}, or name files in `tests` of [assignment.{name}].'
         )
 
 

@@ -16,7 +16,10 @@ class CannotConfine(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"this process could not be locked down, so nothing is run in it: {self.layer} failed ({self.problem})."
+        return (
+            f"this process could not be locked down, so nothing is run in it: {self.layer} failed ({self.problem}); "
+            "`goldsmith doctor` says what this machine can do."
+        )
 
 
 @dataclass(eq=False)
