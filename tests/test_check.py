@@ -230,7 +230,7 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(checked: CourseOnDisk, t
     (tmp_path / "other name" / "model.py").write_text("x = 1")
     for arguments, said in [
         (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course; give the path"),
-        ([str(empty)], "it holds no Python file; a submission has ops.py."),
+        ([str(empty)], "it holds no Python file; hand in ops.py."),
         (["tests/internal/fixtures/hw1/README.md"], "it is no Python file and no folder"),
         (
             ["src/assignments/hw1/generate_fixtures.py"],

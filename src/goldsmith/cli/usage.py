@@ -47,7 +47,7 @@ def _in_our_words(problem: Any) -> BadUsage:
     command = " ".join(["goldsmith", *(name for name in path if name in known)])
     kind, parameter = type(problem).__name__, getattr(problem, "param", None)
     if kind == "NoSuchOption":
-        return BadUsage(command, f"there is no option {problem.option_name}", problem.possibilities or ())
+        return BadUsage(command, f"there is no option {problem.option_name}", [*(problem.possibilities or ())][:1])
     if kind == "BadOptionUsage":
         return BadUsage(command, f"{problem.option_name} needs a value")
     if kind == "MissingParameter" and parameter is not None:

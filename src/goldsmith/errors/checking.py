@@ -30,7 +30,7 @@ class NothingToCheck(GoldsmithError):
     wanted: Sequence[str]
 
     def sentence(self) -> str:
-        return f"{self.name} cannot be checked: {self.problem}; a submission has {', '.join(self.wanted) or 'code'}."
+        return f"{self.name} cannot be checked: {self.problem}; hand in {', '.join(self.wanted) or 'code'}."
 
 
 @dataclass(eq=False)
