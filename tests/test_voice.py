@@ -188,6 +188,18 @@ def assert_commands_are_real(text: str) -> None:
         assert (ROOT / page).is_file(), f"{page} is not there: {text}"
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_says_what_it_is_for(name: str) -> None:
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    first, _, rest = command.help.partition("\n\n")
+    assert first.endswith(".")
+    assert len(first) <= 110, first
+    assert not re.search(r"(^|\n)- `goldsmith", rest), "examples stand in columns, below `Examples:`"
+    for item in command.params:
+        assert item.help, f"{name}: {item.name} has no help"
+        assert item.help.endswith("."), f"{name}: {item.help}"
+
+
 # --- command lines that make no sense
 
 

@@ -37,7 +37,9 @@ def check(
     adapter: Annotated[
         Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
     ] = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds for each case.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this long.")
+    ] = None,
     device: Annotated[str, typer.Option("--device", metavar="D", help="Where models run.")] = "cpu",
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Check against gold that is stale.")] = False,
     course: CourseOption = Path("."),
@@ -45,16 +47,17 @@ def check(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Run the recipe on another implementation, with the gold's inputs and weights, and say what is wrong with it:
-    which part, whether it is the source or a victim, how far off, where, and what it looks like.
+    """Replay the recipe on another implementation and say what is wrong with it.
 
-    It runs in a private copy, in a process of its own that never sees the gold's outputs; nothing is written.
+    It is given the gold's inputs and weights. The answer names the part, whether it is the source or a victim, how far
+    off it is, where, and what that looks like. It runs in a private copy, in a process of its own that never sees the
+    gold's outputs; nothing is written.
 
-    - `goldsmith check scratch-1` looks at the tree as it stands
+    Examples:
 
-    - `goldsmith check scratch-1 submissions/ada` at what somebody handed in
-
-    - `goldsmith check scratch-1 origin/ada --markdown` at a branch, as a comment for its author
+        goldsmith check scratch-1                            the tree as it stands
+        goldsmith check scratch-1 submissions/ada            what somebody handed in
+        goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
 
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run.
     """

@@ -40,10 +40,12 @@ def diff(
 ) -> None:
     """Show, tensor by tensor, what regenerating would change, or what changed since a git revision.
 
+    Examples:
+
         goldsmith diff scratch-1             run the recipe again, compare with the gold
         goldsmith diff scratch-1 HEAD~3      compare the gold with that of three commits ago
 
-    Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 3 could not run.
+    Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
     with shown_errors("diff", as_json=json, debug=debug):
         ask = at_a_terminal() and not json

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
-    """Say what on this machine bears on the bits that come out of a recipe, and what each fact means.
+    """Say what on this machine bears on the bits that come out of a recipe.
 
     Exit codes: 0 nothing interferes, 1 something does.
     """

@@ -57,7 +57,9 @@ def grade(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
     ] = None,
-    timeout: Annotated[float | None, typer.Option("--timeout", metavar="S", help="Seconds for each case.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this long.")
+    ] = None,
     memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For each process of a submission.")] = 6.0,
     again: Annotated[bool, typer.Option("--again", help="Run all, also those known from an earlier run.")] = False,
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,
@@ -69,18 +71,18 @@ def grade(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Check every submission, each locked in and in a private copy, score them by the assignment's rubric, and write
-    what people use: `grades.csv`, feedback for each student, Gradescope's `results.json`, JUnit XML, and an overview of
-    the class.
+    """Check a class, each submission locked in, and write grades, feedback and an overview.
 
-    A submission sees its inputs and weights, never gold's outputs, solutions, other submissions, your environment or
-    the network. What is finished is kept: a second run, or one after Ctrl-C, only runs what is new.
+    Scores follow the assignment's rubric. What people use is written: `grades.csv`, feedback for each student,
+    Gradescope's `results.json`, JUnit XML, and an overview of the class. A submission sees its inputs and weights,
+    never gold's outputs, solutions, other submissions, your environment or the network. What is finished is kept: a
+    second run, or one after Ctrl-C, only runs what is new.
 
-    - `goldsmith grade scratch-1 submissions/` everything in a folder
+    Examples:
 
-    - `goldsmith grade scratch-1 --refs 'scratch-1-*'` every branch of that name
-
-    - `goldsmith grade scratch-1 ada.zip --fresh --json` one, on inputs that nobody has seen
+        goldsmith grade scratch-1 submissions/               everything in a folder
+        goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
+        goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
 
     Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade.
     """

@@ -99,7 +99,7 @@ def _show(findings: list[Finding], what: str, secrets: int, no_color: bool) -> N
         console.print(Text(f"          {finding.why}"), soft_wrap=True)
     if findings:
         count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
-        text = f"{count} in {what}: students could see what they must not."
+        text = f"{count} in {what}: take each out, or allow it with a reason in [guard] of goldsmith.toml."
         console.print()
         console.print(Text(text, "bold red"), soft_wrap=True)
     else:

@@ -24,8 +24,8 @@ Nothing is lost: what was there before, uncommitted edits too, is kept and comes
 
 Examples:
 
-    goldsmith inject scratch-1
-    goldsmith reset scratch-1
+    goldsmith inject              choose from a menu
+    goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it away again
 
 Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
 """

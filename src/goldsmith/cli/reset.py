@@ -28,7 +28,7 @@ Files that were edited while they were injected are never thrown away silently: 
 
 Examples:
 
-    goldsmith reset                            whatever is injected
+    goldsmith reset                            whatever is injected; several: choose from a menu
     goldsmith reset scratch-1 --keep           edits become the solution
     goldsmith reset scratch-1 --save DIR       edits go into a folder
     goldsmith reset scratch-1 --discard        edits are given up

@@ -59,18 +59,18 @@ def rigor(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Make mutants of the solution, each with one mistake that people really make, replay the recipe on each, and say
-    which of them the gold would have passed: why no case saw them, and what to add to the recipe.
+    """Say which mistakes that people really make the gold would not notice, why, and what to add to the recipe.
 
-    Score = killed / (killed + survived). Mutants that differ from the solution by less than 1e-9 in float64, under
-    every condition that was tried, are equivalent and do not count. Nothing in the course is touched; what was found
-    is kept under `.goldsmith/`, so that a second run only tries what changed.
+    Each mutant is the solution with one such mistake; the recipe is replayed on it. Score = killed / (killed +
+    survived). Mutants that differ from the solution by less than 1e-9 in float64, under every condition that was tried,
+    are equivalent and do not count. Nothing in the course is touched; what was found is kept under `.goldsmith/`, so
+    that a second run only tries what changed.
 
-    - `goldsmith rigor scratch-1` measures the gold of scratch-1
+    Examples:
 
-    - `goldsmith rigor scratch-1 --only RMSNorm --all` only mutants of RMSNorm, each with what saw it first
-
-    - `goldsmith rigor all --min 0.95 --json` for CI
+        goldsmith rigor scratch-1                         the gold of scratch-1
+        goldsmith rigor scratch-1 --only RMSNorm --all    only mutants of RMSNorm, each with what saw it first
+        goldsmith rigor all --min 0.95 --json             for CI
 
     Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
     """

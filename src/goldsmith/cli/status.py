@@ -20,7 +20,7 @@ def status(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say for every assignment whether its gold is fresh, stale (and why), missing, or the solution injected.
+    """Say of every assignment whether its gold is fresh, stale and why, or missing, or its solution injected.
 
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
     """

@@ -32,23 +32,25 @@ def try_tests(
     ] = "",
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", metavar="S", min=0.1, help="Seconds for the tests of one.", show_default="600"),
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=0.1, help="Stop the tests of one after this long.", show_default="600"
+        ),
     ] = None,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Run the internal tests (those marked `rigor`) twice: on the solution, where they must pass, and on the starter,
-    where they must fail. A skipped test is not a passed one.
+    """Run the internal tests on the solution, where they must pass, and on the starter, where they must fail.
 
-    Both run in private copies, side by side. Text and JUnit XML are kept under `tests/internal/reports/`.
+    They are those marked `rigor`; a skipped test is not a passed one. Both run in private copies, side by side. Text
+    and JUnit XML are kept under `tests/internal/reports/`.
 
-    - `goldsmith test scratch-1` tries the tests of one assignment
+    Examples:
 
-    - `goldsmith test all` of every one
-
-    - `goldsmith test scratch-1 -k gradient` some of them
+        goldsmith test scratch-1                one assignment
+        goldsmith test all                      every assignment
+        goldsmith test scratch-1 -k gradient    some of its tests
 
     Tests belong to the assignment that their file or folder is named after (`test_scratch_1.py`), or that their marker
     names, `@pytest.mark.gold("scratch-1")`; `tests` of `[assignment.scratch-1]` in goldsmith.toml says otherwise.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def verify(
     assignments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A…", help="Assignments by name; without, a menu, or all."),
+        typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu, or all."),
     ] = None,
     reproduce: Annotated[bool, typer.Option("--reproduce", help="Run the recipe again, too, and compare.")] = False,
     course: CourseOption = Path("."),
@@ -34,11 +34,17 @@ def verify(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Read published gold back and repeat every check, hashes included: a flipped bit in any file is found and named.
+    """Read published gold back and repeat every check, hashes included.
 
-    With --reproduce the recipe runs again in private copies, and its gold is compared bit for bit; nothing is written.
+    A flipped bit in any file is found and named. With --reproduce the recipe runs again in private copies, and its gold
+    is compared bit for bit; nothing is written.
 
-    Exit codes: 0 all sound, 1 a check failed or bits differ, 3 there is no gold.
+    Examples:
+
+        goldsmith verify                            choose from a menu; without a terminal, all
+        goldsmith verify scratch-1 --reproduce      run its recipe again, too
+
+    Exit codes: 0 all sound, 1 a check failed or bits differ, 2 bad usage, 3 there is no gold.
     """
     proofs: list[Proof] = []
     with shown_errors("verify", as_json=json, debug=debug, finished=proofs):

@@ -63,9 +63,8 @@ def _trouble(run: Run, error: GoldsmithError) -> Trouble:
 
 
 def _next_steps(assignment: Assignment, folder: str) -> tuple[str, ...]:
-    tests = assignment.course.config.internal_tests
     return (
         f"cat {folder}/{README}",
         f'goldsmith.load("{assignment.name}")',
-        f"pytest {tests} -m rigor  (on a solution)",
+        f"goldsmith test {assignment.name}",
     )

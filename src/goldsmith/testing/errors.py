@@ -41,8 +41,8 @@ class StaleForTests(StaleGold):
     def sentence(self) -> str:
         more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
         return (
-            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}. "
-            f"Make it anew with `goldsmith generate {self.assignment}`, or test against it with --gold-allow-stale."
+            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
+            f"make it anew with `goldsmith generate {self.assignment}`, or test against it with --gold-allow-stale."
         )
 
 
