@@ -216,7 +216,8 @@ def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFail
         yield f"case {case.name}: no floating-point array goes in that could be disturbed, so nothing was measured"
     elif others:
         first = others[0]
-        yield f"case {case.name}: {len(others)} trials failed, the first ({first.trial}) with {first.message}"
+        count = f"{len(others)} trial{'' if len(others) == 1 else 's'}"
+        yield f"case {case.name}: {count} failed, the first ({first.trial}) with {first.message}"
     if calibrated.untrusted:
         path = case.label(calibrated.untrusted[0])
         yield f"case {case.name}: {path} is something else in float64; it is judged in its own dtype"

@@ -21,7 +21,7 @@ def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> No
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
             console.print(Text(line, style=style), soft_wrap=True)
         if len(lines) > _SHOWN:
-            console.print(f"… and {len(lines) - _SHOWN} lines more", highlight=False)
+            console.print(f"and {len(lines) - _SHOWN} more lines", highlight=False)
 
 
 def _difference(course: Course, change: Change) -> Sequence[str]:

@@ -64,13 +64,17 @@ def score_line(rigor: Rigor) -> str:
     caught = counts[KILLED] + counts[CRASHED]
     if rigor.score is None:
         return f"{rigor.assignment}: no mutant could be judged."
-    said = [f"{caught} of {caught + counts[SURVIVED]} mutants killed"]
+    said = [f"{caught} of {_mutants(caught + counts[SURVIVED])} killed"]
     said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
     said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
     said += [f"{len(rigor.explained)} explained"] if rigor.explained else []
     said += [f"{counts[COULD_NOT_RUN]} could not be tried"] if counts[COULD_NOT_RUN] else []
     chosen = f"; {len(rigor.findings)} of {rigor.made} mutants" if len(rigor.findings) < rigor.made else ""
     return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen})."
+
+
+def _mutants(count: int) -> str:
+    return f"{count} mutant{'' if count == 1 else 's'}"
 
 
 def shown_score(score: float) -> str:
@@ -147,9 +151,9 @@ def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
         if not total:
             detail = "the solution itself, first"
         elif not done:
-            detail = f"{total} mutants to try; the solution itself, first"
+            detail = f"{_mutants(total)} to try; the solution itself, first"
         else:
-            detail = f"{done} of {total} mutants: " + ", ".join(f"{counts[item]} {item}" for item in counts)
+            detail = f"{done} of {_mutants(total)}: " + ", ".join(f"{counts[item]} {item}" for item in counts)
         return Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{time.monotonic() - started:.0f} s", "dim"))
 
     def show() -> None:
@@ -164,7 +168,7 @@ def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
         nonlocal total
         total = count
         if kept:
-            console.print(f"{name}: {kept} mutants are known from before, {count} are to be tried.", highlight=False)
+            console.print(f"{name}: {_mutants(kept)} known from before, {count} to be tried.", highlight=False)
         show()
 
     def on_finding(found: Finding) -> None:

@@ -55,7 +55,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 def probe() -> Level:
     """What this machine can do. Tried for real, never in this process, once."""
     if not machine():
-        where = "this processor is not known to Goldsmith" if sys.platform == "linux" else "this is not Linux"
+        where = "this processor is not known to goldsmith" if sys.platform == "linux" else "this is not Linux"
         return Level(missing=(f"no Landlock and no seccomp: {where}",))
     missing: list[str] = []
     abi = _landlock_here(missing)
