@@ -42,9 +42,10 @@ def _refuse(problem: Any) -> int:
 
 
 def _in_our_words(problem: Any) -> BadUsage:
-    known = [item.name or "" for item in app.registered_commands]
-    path = problem.ctx.command_path.split()[1:] if problem.ctx is not None else [*sys.argv[1:2]]
-    command = " ".join(["goldsmith", *(name for name in path if name in known)])
+    group = typer.main.get_command(app) if problem.ctx is None else problem.ctx.command
+    known = getattr(group, "commands", {})
+    path = problem.ctx.command_path.split()[1:] if problem.ctx is not None else [*known.keys() & {*sys.argv[1:2]}]
+    command = " ".join(["goldsmith", *path])
     kind, parameter = type(problem).__name__, getattr(problem, "param", None)
     if kind == "NoSuchOption":
         return BadUsage(command, f"there is no option {problem.option_name}", [*(problem.possibilities or ())][:1])

@@ -25,8 +25,8 @@ class SkillLeadsOut(GoldsmithError):
 
     def sentence(self) -> str:
         return (
-            f"{self.path} leads out of the course by a link, and nothing is written there: replace the link by a "
-            "folder or file of the course's own, then run again. Nothing was written."
+            f"{self.path} leads out of the course by a link, so nothing was written; put a folder or file of the "
+            "course's own in the link's place, then run again."
         )
 
 
@@ -37,7 +37,7 @@ class NoSuchSkill(GoldsmithError):
     known: Sequence[str]
 
     def sentence(self) -> str:
-        return f"No skill is called {self.name!r}; there are {', '.join(self.known)}."
+        return f"no skill is called {self.name!r}; there are {', '.join(self.known)}."
 
 
 @dataclass(eq=False)
