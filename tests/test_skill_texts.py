@@ -80,7 +80,9 @@ def test_every_command_of_a_skill_parses(skill: str, line: str) -> None:
     parse(line)
 
 
-@pytest.mark.parametrize("line", ["goldsmith generat x", "goldsmith generate x --kid both", "goldsmith test", "pytest"])
+@pytest.mark.parametrize(
+    "line", ["goldsmith generat x", "goldsmith generate x --kid both", "goldsmith init a b", "pytest"]
+)
 def test_what_the_command_line_does_not_know_does_not_parse(line: str) -> None:
     with pytest.raises(Exception):  # noqa: B017, PT011
         parse(line)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from goldsmith.workspace import Journal
 
 _WHICH = {
-    "generate": "Which assignments do you want gold for?",
-    "verify": "Whose gold is to be verified?",
-    "diff": "Whose gold is to be compared with what its recipe makes now?",
-    "check": "Whose gold is to be checked against?",
-    "test": "Whose internal tests are to be tried?",
-    "rigor": "Whose gold is to be measured?",
-    "grade": "Which assignment was handed in?",
-    "inject": "Whose solution is to take the starter's place?",
-    "reset": "Which solutions are to be taken away again?",
+    "generate": "Which assignment would you like to generate fixtures for?",
+    "verify": "Which assignment would you like to verify?",
+    "diff": "Which assignment would you like to compare?",
+    "check": "Which assignment would you like to check against?",
+    "test": "Which assignment would you like to test?",
+    "rigor": "Which assignment would you like to measure?",
+    "grade": "Which assignment would you like to grade?",
+    "inject": "Which assignment would you like to inject?",
+    "reset": "Which assignment would you like to reset?",
 }
 
 Answer = TypeVar("Answer")
@@ -76,7 +76,7 @@ def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list
 def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
     """What a first recipe is to make."""
     rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
-    question = f"{assignment.name} has no recipe yet. What is the first one to make?"
+    question = f"{assignment.name}: No fixture generator found. What type of fixtures should we create?"
     answer: str | None = ask_one(question, rows, no_color=no_color)
     return _answered(answer)
 
