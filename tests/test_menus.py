@@ -158,7 +158,7 @@ def test_a_course_without_assignments_says_where_they_go(tmp_path: Path, command
     course = CourseOnDisk(tmp_path).write({"goldsmith.toml": ""})
     run = course.run(command, *(["all"] if command in ("generate", "test", "rigor") else []))
     assert run.code == 2
-    assert "there are no assignments in src/assignments yet; put the first one into src/assignments/<name>/." in run.err
+    assert "there are no assignments in src/assignments yet; make one with `goldsmith new NAME`." in run.err
 
 
 def test_json_at_a_terminal_asks_nothing(made: CourseOnDisk) -> None:

@@ -21,6 +21,7 @@ import goldsmith.errors
 from courses import CourseOnDisk
 from goldsmith.cli.app import app
 from goldsmith.errors import GoldsmithError
+from goldsmith.errors.scaffolding import OBSTACLES
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "goldsmith"
@@ -76,6 +77,8 @@ def values_for(hint: object, name: str) -> list[object]:
         one = Path("src/one.py") if "Path" in text else "one"
         required = name in ("problems", "reasons", "known", "available", "paths", "assignments")
         return [[one], [one, one]] if required else [[], [one], [one, one]]
+    if name == "obstacle":
+        return [*OBSTACLES]
     if "Path" in text:
         return [Path("src/hw1/ops.py")]
     if "bool" in text:

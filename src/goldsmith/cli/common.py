@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.errors import GoldsmithError, Interrupted, MenuLeft, NoAssignments, NothingChosen, Unexpected
+from goldsmith.errors import GoldsmithError, Interrupted, NoAssignments, NothingChosen, Unexpected
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
@@ -103,8 +103,7 @@ def choose(
         raise NothingChosen(command, [item.name for item in found])
     from goldsmith.cli.questions import ask_assignments
 
-    with left_by_interruption():
-        return ask_assignments(command, found, no_color=no_color)
+    return ask_assignments(command, found, no_color=no_color)
 
 
 def choose_one(
@@ -118,17 +117,7 @@ def choose_one(
         raise NothingChosen(command, [item.name for item in found], several=False, after=after)
     from goldsmith.cli.questions import ask_assignment
 
-    with left_by_interruption():
-        return ask_assignment(command, found, no_color=no_color)
-
-
-@contextlib.contextmanager
-def left_by_interruption() -> Iterator[None]:
-    """While nothing has begun, Ctrl-C leaves a question as Esc does."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise MenuLeft from None
+    return ask_assignment(command, found, no_color=no_color)
 
 
 def _assignments(course: Course) -> list[Assignment]:

@@ -16,7 +16,6 @@ from goldsmith.cli.common import (
     NoColorOption,
     at_a_terminal,
     choose,
-    left_by_interruption,
     open_course,
     progress_on,
     shown_errors,
@@ -132,8 +131,7 @@ def _planned(assignment: Assignment, options: Options, interactive: bool, no_col
 
     from goldsmith.cli.questions import ask_kind
 
-    with left_by_interruption():
-        return msgspec.structs.replace(options, kind=ask_kind(assignment, no_color=no_color))
+    return msgspec.structs.replace(options, kind=ask_kind(assignment, no_color=no_color))
 
 
 @dataclass(frozen=True)

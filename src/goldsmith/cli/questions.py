@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.errors import MenuLeft
 from goldsmith.generation import KINDS, Freshness, freshness
@@ -56,28 +56,28 @@ def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool
     ticked = [index for index, state in enumerate(states) if wanted is not None and wanted(state)]
     rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
     pointed = ticked[0] if ticked else _first(command, states)
-    return _answered(ask_several(_WHICH[command], rows, ticked=ticked, pointed=pointed, no_color=no_color))
+    return _answered(_several(_WHICH[command], rows, ticked=ticked, pointed=pointed, no_color=no_color))
 
 
 def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> Assignment:
     """One of those found."""
     states = [freshness(item) for item in found]
     rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
-    answer: Assignment | None = ask_one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
+    answer: Assignment | None = _one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
     return _answered(answer)
 
 
 def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list[str]:
     """Names of those whose solution is in place; all are ticked."""
     rows = [Row(item.assignment, item.assignment, "injected", f"since {item.since}") for item in journals]
-    return _answered(ask_several(_WHICH["reset"], rows, ticked=range(len(rows)), no_color=no_color))
+    return _answered(_several(_WHICH["reset"], rows, ticked=range(len(rows)), no_color=no_color))
 
 
 def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
     """What a first recipe is to make."""
     rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
     question = f"{assignment.name}: No fixture generator found. What type of fixtures should we create?"
-    answer: str | None = ask_one(question, rows, no_color=no_color)
+    answer: str | None = _one(question, rows, no_color=no_color)
     return _answered(answer)
 
 
@@ -101,13 +101,13 @@ def ask_what_to_write(plan: Plan) -> list[Change] | None:
     choices += [Row("some", "Some of it", about="choose which")] if many else []
     choices.append(Row("nothing", "Nothing", keys="n"))
     question = f"Write {f'these {len(pending)} files' if many else shown_name(plan, pending[0])}?"
-    answer: str | None = ask_one(question, choices)
+    answer: str | None = _one(question, choices)
     if answer in (None, "all"):
         return pending if answer else None
     if answer == "nothing":
         return []
     rows = [Row(change, shown_name(plan, change), about=why(change)) for change in pending]
-    chosen: list[Change] = ask_several("Which of them?", rows, ticked=range(len(rows)))
+    chosen: list[Change] = _several("Which of them?", rows, ticked=range(len(rows)))
     return chosen or None
 
 
@@ -116,7 +116,7 @@ def ask_about_layout(doubt: Doubt) -> Mapping[str, str] | None:
 
     question, words = doubt_words(doubt)
     rows = [Row(option, text) for text, option in zip(words, doubt.options, strict=True)]
-    answer: Mapping[str, str] | None = ask_one(question, rows)
+    answer: Mapping[str, str] | None = _one(question, rows)
     return answer
 
 
@@ -125,7 +125,7 @@ def ask_new_kind(usual: str) -> Kind | None:
     from goldsmith.report import kind_words
 
     rows = [Row(kind, text) for kind, text in kind_words().items()]
-    answer: Kind | None = ask_one("What does it use?", sorted(rows, key=lambda item: item.value != usual))
+    answer: Kind | None = _one("What does it use?", sorted(rows, key=lambda item: item.value != usual))
     return answer
 
 
@@ -139,8 +139,23 @@ def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:
         Row("discard", "Discard", about="the edits are given up", keys="d"),
     ]
     question = f"{what} edited while {name} was injected. What is to become of that?"
-    answer: str | None = ask_one(question, rows, no_color=no_color)
+    answer: str | None = _one(question, rows, no_color=no_color)
     return _answered(answer)
+
+
+def _one(question: str, rows: Sequence[Row], **more: Any) -> Any:
+    """While nothing has begun, Ctrl-C leaves a question as Esc does."""
+    try:
+        return ask_one(question, rows, **more)
+    except KeyboardInterrupt:
+        return None
+
+
+def _several(question: str, rows: Sequence[Row], **more: Any) -> list[Any]:
+    try:
+        return ask_several(question, rows, **more)
+    except KeyboardInterrupt:
+        return []
 
 
 def _answered(answer: Answer | None) -> Answer:

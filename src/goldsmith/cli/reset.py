@@ -14,7 +14,6 @@ from goldsmith.cli.common import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
-    left_by_interruption,
     locked,
     open_course,
     shown_errors,
@@ -97,8 +96,7 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
         return names
     from goldsmith.cli.questions import ask_injected
 
-    with left_by_interruption():
-        return ask_injected(standing, no_color=no_color)
+    return ask_injected(standing, no_color=no_color)
 
 
 def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
@@ -115,8 +113,7 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
     from goldsmith.report import show_edits
 
     show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
-    with left_by_interruption():
-        answer = ask_about_edits(name, len(edited), no_color=no_color)
+    answer = ask_about_edits(name, len(edited), no_color=no_color)
     folder = Path(f"{name}-edits") if answer == "save" else None
     return _Told(answer == "keep", folder, answer == "discard")
 

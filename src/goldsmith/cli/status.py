@@ -76,7 +76,7 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
     todo, kind = (todo, "") if todo else (bare, " --kind outputs")
     console.print()
     if not items:
-        console.print("This course has no assignments yet. Make one: goldsmith new NAME")
+        console.print("There are no assignments yet; make one with `goldsmith new NAME`.", highlight=False)
     elif injected:
         console.print(f"Next: goldsmith reset {injected[0]}", style="bold", highlight=False)
     elif todo:

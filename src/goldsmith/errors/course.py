@@ -53,7 +53,7 @@ class UnknownAssignment(GoldsmithError):
         elif self.known:
             hint = "there are " + ", ".join(self.known) + "."
         else:
-            hint = f"put the first one into {self.folder}/<name>/."
+            hint = "make the first one with `goldsmith new NAME`."
         return f"no assignment is called {self.name!r} in {self.folder}; {hint}"
 
 

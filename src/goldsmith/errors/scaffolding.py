@@ -23,7 +23,7 @@ class InTheWay(GoldsmithError):
 
     def sentence(self) -> str:
         reason = OBSTACLES[self.obstacle]
-        return f"{self.name} cannot be made: {self.path} cannot be written, for {reason}. Nothing was written."
+        return f"{self.name} cannot be made at {self.path}, for {reason}; nothing was written. Move it away first."
 
 
 @dataclass(eq=False)
@@ -60,7 +60,7 @@ class BadName(GoldsmithError):
     wanted: str
 
     def sentence(self) -> str:
-        return f"{self.name!r} cannot be an assignment's name; it needs {self.wanted}. Nothing was written."
+        return f"{self.name!r} cannot be an assignment's name; nothing was written. Give it {self.wanted}."
 
 
 @dataclass(eq=False)
@@ -70,4 +70,4 @@ class AssignmentExists(GoldsmithError):
     there: Path
 
     def sentence(self) -> str:
-        return f"{self.name} cannot be made: {self.there} is there already; take another name. Nothing was written."
+        return f"{self.name} cannot be made: {self.there} is there already; nothing was written. Take another name."

@@ -162,7 +162,7 @@ def _show_difference(console: Console, plan: Plan, change: Change, full: bool) -
         style = "bold" if line.startswith(("+++", "---")) else "green" if line.startswith("+") else ""
         console.print(Text(line, "red" if line.startswith("-") and not style else style), soft_wrap=True)
     if len(lines) > most:
-        console.print(f"… and {len(lines) - most} lines more", highlight=False)
+        console.print(f"and {len(lines) - most} more lines", highlight=False)
     console.print()
 
 
