@@ -141,7 +141,7 @@ def test_several_stand_beside_each_other_without_giving_anything_away(fresh: Cou
     [
         ("a b", "letters and digits, in words joined by dashes"),
         ("../up", "letters and digits, in words joined by dashes"),
-        ("-x", "No such option"),
+        ("-x", "there is no option -x"),
         ("1st", "beginning with a letter"),
         ("übung", "letters and digits, in words joined by dashes"),
         ("x" * 61, "letters and digits, in words joined by dashes"),
