@@ -37,7 +37,7 @@ def shown_errors(
     """
     try:
         yield
-    except typer.Exit:
+    except (typer.Exit, typer.BadParameter):
         raise
     except (Exception, KeyboardInterrupt) as problem:
         error = _as_error(problem, command)
