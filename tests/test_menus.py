@@ -58,7 +58,7 @@ def test_rows_are_aligned_and_say_how_the_gold_stands(made: CourseOnDisk) -> Non
     terminal = Terminal(["generate"], made.root)
     terminal.wait_for("Esc leaves.")
     assert terminal.screen.splitlines() == [
-        "Which assignment would you like to generate fixtures for?",
+        "Make gold for which assignment?",
         "  [ ] All  all 3 of them",
         "  [ ] Hw1  fresh",
         "> [x] Hw2  stale: ops_solution.py changed  the second exercise",
@@ -78,7 +78,7 @@ def test_enter_does_what_is_ticked(three: CourseOnDisk) -> None:
     terminal.wait_for("Enter: Hw2, Hw3")
     terminal.keys(ENTER)
     assert terminal.end() == 0, terminal.screen
-    assert b"Which assignment would you like to generate fixtures for? Hw2, Hw3" in terminal.seen
+    assert b"Make gold for which assignment? Hw2, Hw3" in terminal.seen
     assert "2 of 2 assignments have verified gold." in terminal.screen
     assert three.gold("hw3").is_dir()
     assert three.gold_bytes("hw1") == fresh
@@ -101,7 +101,7 @@ def test_one_several_or_all(made: CourseOnDisk) -> None:
         terminal.wait_for(f"Enter: {chosen}\n")
     terminal.keys(ENTER)
     assert terminal.end() == 0
-    assert terminal.screen.startswith("Which assignment would you like to verify? Hw2\n")
+    assert terminal.screen.startswith("Verify the gold of which assignment? Hw2\n")
     assert [f"hw{number}: " in terminal.screen for number in (1, 2, 3)] == [False, True, False]
 
 
@@ -117,14 +117,14 @@ def test_a_choice_of_one_runs_the_command_on_it(made: CourseOnDisk) -> None:
 
 
 QUESTIONS = {
-    ("generate",): "Which assignment would you like to generate fixtures for?",
-    ("verify",): "Which assignment would you like to verify?",
-    ("diff",): "Which assignment would you like to compare?",
-    ("check",): "Which assignment would you like to check against?",
-    ("test",): "Which assignment would you like to test?",
-    ("rigor",): "Which assignment would you like to measure?",
-    ("grade", "--refs", "*"): "Which assignment would you like to grade?",
-    ("inject",): "Which assignment would you like to inject?",
+    ("generate",): "Make gold for which assignment?",
+    ("verify",): "Verify the gold of which assignment?",
+    ("diff",): "Compare the gold of which assignment?",
+    ("check",): "Check against the gold of which assignment?",
+    ("test",): "Test which assignment?",
+    ("rigor",): "Measure the gold of which assignment?",
+    ("grade", "--refs", "*"): "Grade which assignment?",
+    ("inject",): "Inject the solution of which assignment?",
 }
 
 
@@ -244,8 +244,7 @@ def test_a_narrow_window_cuts_columns_and_says_the_rest_below(made: CourseOnDisk
     terminal = Terminal(["generate"], made.root, columns=40)
     terminal.wait_for("Esc leaves.")
     assert terminal.screen.splitlines() == [
-        "Which assignment would you like to",
-        "generate fixtures for?",
+        "Make gold for which assignment?",
         "  [ ] All  all 3 of them",
         "  [ ] Hw1  fresh",
         "> [x] Hw2  stale: ops_solution.py chan…",
@@ -324,10 +323,10 @@ def test_the_kind_of_a_first_recipe_is_asked_for_before_anything_is_done(three: 
     terminal = Terminal(["generate", "hw1", "hw3"], three.root)
     terminal.wait_for("Esc leaves.")
     assert terminal.screen.splitlines() == [
-        "hw3: No fixture generator found. What type of fixtures should we create?",
-        "> Model outputs        forward pass outputs for fidelity comparison",
-        "  Trained checkpoints  model weights after training",
-        "  Both                 output fixtures and checkpoints",
+        "hw3 has no recipe yet. What shall its first one record?",
+        "> Model outputs        what the model returns for fixed inputs and weights",
+        "  Trained checkpoints  weights and losses after training for a while",
+        "  Both                 what it returns, and what it learns",
         "Up and Down move, Enter chooses, Esc leaves.",
     ]
     terminal.keys(ESCAPE)

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from goldsmith.workspace import Journal
 
 _WHICH = {
-    "generate": "Which assignment would you like to generate fixtures for?",
-    "verify": "Which assignment would you like to verify?",
-    "diff": "Which assignment would you like to compare?",
-    "check": "Which assignment would you like to check against?",
-    "test": "Which assignment would you like to test?",
-    "rigor": "Which assignment would you like to measure?",
-    "grade": "Which assignment would you like to grade?",
-    "inject": "Which assignment would you like to inject?",
-    "reset": "Which assignment would you like to reset?",
+    "generate": "Make gold for which assignment?",
+    "verify": "Verify the gold of which assignment?",
+    "diff": "Compare the gold of which assignment?",
+    "check": "Check against the gold of which assignment?",
+    "test": "Test which assignment?",
+    "rigor": "Measure the gold of which assignment?",
+    "grade": "Grade which assignment?",
+    "inject": "Inject the solution of which assignment?",
+    "reset": "Reset which assignment?",
 }
 
 Answer = TypeVar("Answer")
@@ -76,7 +76,7 @@ def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list
 def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
     """What a first recipe is to make."""
     rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
-    question = f"{assignment.name}: No fixture generator found. What type of fixtures should we create?"
+    question = f"{assignment.name} has no recipe yet. What shall its first one record?"
     answer: str | None = _one(question, rows, no_color=no_color)
     return _answered(answer)
 

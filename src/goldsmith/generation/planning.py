@@ -15,9 +15,9 @@ from goldsmith.recording import Job, Watcher, run_side_by_side
 from goldsmith.workspace import Workspace, make_workspaces
 
 KINDS = {
-    "outputs": ("Model outputs", "forward pass outputs for fidelity comparison"),
-    "checkpoint": ("Trained checkpoints", "model weights after training"),
-    "both": ("Both", "output fixtures and checkpoints"),
+    "outputs": ("Model outputs", "what the model returns for fixed inputs and weights"),
+    "checkpoint": ("Trained checkpoints", "weights and losses after training for a while"),
+    "both": ("Both", "what it returns, and what it learns"),
 }
 
 

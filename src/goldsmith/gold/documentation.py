@@ -56,9 +56,9 @@ def _head(manifest: Manifest) -> str:
 def _case(case: CaseEntry) -> str:
     lines = [f"### `{case.file}`", ""]
     purpose = case.title or (
-        "Trained model weights for convergence testing."
+        "Weights after training, for tests of what training should reach."
         if case.kind == "checkpoint"
-        else "Reference output for fidelity comparison."
+        else "What another implementation must compute."
     )
     lines.append(f"- **Purpose**: {purpose}")
     for title, section, names in (("Input", "input", case.inputs), ("Output", "output", case.outputs)):

@@ -144,7 +144,7 @@ _OUTPUT = textwrap.dedent(
     '''
     @gs.case
     def gold_output(case):
-        """Reference output of {name} for fidelity comparison."""
+        """What {name} returns."""
         model = case.model({name}, **CONFIG)
     {draws}
         case.record("output", case.first(model({arguments}))){extras}
