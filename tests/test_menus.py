@@ -128,7 +128,14 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("arguments", QUESTIONS, ids=lambda item: item[0])
+HEAVIEST = ("check", "grade", "rigor", "verify")
+"""Commands whose own code needs NumPy; the others are asked the same way."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(item, marks=[] if item[0] in HEAVIEST else pytest.mark.long, id=item[0]) for item in QUESTIONS],
+)
 def test_every_command_asks_quickly_and_can_be_left(made: CourseOnDisk, arguments: tuple[str, ...]) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(arguments, made.root, command=TELLS_WHAT_IT_IMPORTED)
@@ -182,7 +189,7 @@ def test_several_injected_solutions_are_chosen_from(three: CourseOnDisk) -> None
 # --- leaving
 
 
-@pytest.mark.parametrize("key", [ESCAPE, CTRL_C, CTRL_D])
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D, pytest.param(ESCAPE, marks=pytest.mark.long)])
 def test_a_key_that_leaves_gives_the_terminal_back(made: CourseOnDisk, key: str) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
@@ -196,7 +203,7 @@ def test_a_key_that_leaves_gives_the_terminal_back(made: CourseOnDisk, key: str)
     assert whole_tree(made.root) == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_signal_leaves_too(made: CourseOnDisk, number: signal.Signals) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
@@ -227,7 +234,7 @@ def test_a_dumb_terminal_is_told_in_a_sentence(made: CourseOnDisk) -> None:
     assert "name an assignment or `all`" in terminal.screen
 
 
-@pytest.mark.parametrize("how", ["environment", "option"])
+@pytest.mark.parametrize("how", ["option", pytest.param("environment", marks=pytest.mark.long)])
 def test_a_menu_without_colours_says_the_same(made: CourseOnDisk, how: str) -> None:
     options, env = ((), {"NO_COLOR": "1"}) if how == "environment" else (("--no-color",), {})
     terminal = Terminal(["generate", *options], made.root, **env)
