@@ -17,7 +17,7 @@ demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
 	$(BIN)/goldsmith status --course $(DEMO)
 
 docs: $(BIN)/.ready  ## the site, in build/site; nothing in it is fetched from elsewhere
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
 
 reference: $(BIN)/.ready  ## docs/reference, from the code
