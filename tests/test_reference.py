@@ -46,7 +46,7 @@ def test_the_reference_is_what_the_code_says(name: str) -> None:
 
 
 def test_every_command_has_its_form() -> None:
-    names = {name.split()[1] for name, _ in reference.commands()}
+    names = {name.removeprefix("goldsmith ") for name, _ in reference.commands()}
     assert names == {form.command for form in FORMS}
 
 
@@ -95,6 +95,7 @@ QUICK = [
     ("inject", "inject hw1", 0),
     ("reset", "reset hw1", 0),
     ("guard", "guard", 1),
+    ("skills install", "skills install", 0),
     ("generate", "generate hw1 --force", 0),
 ]
 DEAR = [
@@ -139,6 +140,7 @@ def test_an_error_has_its_form(course: CourseOnDisk) -> None:
 def test_another_form_would_be_noticed(change: dict[str, Any]) -> None:
     (form,) = [item for item in FORMS if item.command == "status"]
     item: dict[str, Any] = {"name": "hw1", "outcome": "stale", "reasons": ["the recipe changed"]}
+    item |= {"label": "Hw1", "description": "", "recipe": None, "folder": None}
     body = {"schema": 1, "command": "status", "ok": True, "error": None, "assignments": [item]}
     assert not list(against(body, form))
     item |= change

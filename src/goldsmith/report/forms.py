@@ -18,6 +18,7 @@ from goldsmith.guard import Finding as Leak
 from goldsmith.recording import Fact
 from goldsmith.rigor import Finding
 from goldsmith.rigor.internal import InternalVerdict
+from goldsmith.skills import SkillResult
 
 
 class Error(msgspec.Struct, frozen=True):
@@ -72,6 +73,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How its gold stands."""
     reasons: tuple[str, ...]
     """Why it is not fresh."""
+    label: str
+    """What it is called in menus."""
+    description: str
+    """One line about it."""
+    recipe: str | None
+    """Where its recipe lies; null where there is none."""
+    folder: str | None
+    """Where its gold lies; null where it is no assignment any more."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,6 +239,7 @@ FORMS = (
     Form(command="inject", subjects="assignments", item=Injected),
     Form(command="reset", subjects="assignments", item=TakenAway),
     Form(command="guard", subjects="findings", item=Seen),
+    Form(command="skills install", subjects="skills", item=SkillResult),
     Form(command="doctor", subjects="facts", item=Fact),
 )
 
