@@ -1,4 +1,7 @@
-"""Pages of the documentation: their blocks, and a page acted out as a reader would, file by file and line by line."""
+"""Pages of the documentation: their blocks, and a page acted out as a reader would, file by file and line by line.
+
+`python tests/pages.py docs/tutorial.md` does so for everybody to see, in an empty folder.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,10 @@ def blocks_of(page: Path) -> list[Block]:
     return [Block(language, text, mark) for mark, language, text in _BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
-def act_out(page: Path, folder: Path, *, patience: bool = True, **env: str) -> list[str]:
+def act_out(page: Path, folder: Path, *, patience: bool = True, aloud: bool = False, **env: str) -> list[str]:
     """Write the files that a page shows and run its commands, in order, and hold what is printed against the `text`
     right after a command: each line is there, in that order, where `…` stands for anything. Without `patience`, what is
-    marked as taking long is left out. Returns the commands that ran."""
+    marked as taking long is left out; `aloud`, what is printed is shown. Returns the commands that ran."""
     ran: list[str] = []
     reader = _Reader(folder, folder, env)
     skipped = False
@@ -60,6 +63,8 @@ def act_out(page: Path, folder: Path, *, patience: bool = True, **env: str) -> l
             skipped = "takes long" in block.mark and not patience
             if not skipped:
                 reader.run(block)
+                if aloud:
+                    print(f"$ {block.text.strip()}\n{reader.printed}", flush=True)
                 ran.append(block.text)
         elif block.language == "text" and ran and not skipped:
             assert_printed(block.text, reader.printed, ran[-1])
@@ -123,3 +128,11 @@ def anchors_of(page: Path) -> set[str]:
         plain = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
         found.add(re.sub(r"[-\s]+", "-", plain))
     return found
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as empty:
+        for shown in sys.argv[1:]:
+            act_out(Path(shown), Path(empty), aloud=True)
