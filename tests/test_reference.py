@@ -97,9 +97,10 @@ QUICK = [
     ("guard", "guard", 1),
     ("skills install", "skills install", 0),
     ("generate", "generate hw1 --force", 0),
+    ("new", "new hw2 --kind numpy", 0),
 ]
 DEAR = [
-    ("verify", "verify --reproduce", 0),
+    ("verify", "verify hw1 --reproduce", 0),
     ("test", "test hw1", 0),
     ("rigor", "rigor hw1 --max 4", 0),
     ("grade", "grade hw1 {}", 1),

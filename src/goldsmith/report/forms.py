@@ -54,14 +54,34 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that `init` adds to a course."""
+    """A file that `init` adds to a course, or `new` to an assignment."""
 
     name: str
     """Its path in the course."""
-    outcome: Literal["written", "unchanged", "kept", "left"]
-    """`written` now, `unchanged` where the same was there, `kept` where another was, `left` where nobody agreed."""
+    outcome: Literal["written", "left", "unchanged", "kept", "skipped", "by-hand"]
+    """`written` now, `left` where it would be written and was not, `unchanged` where all is there, `kept` where it is
+    somebody's own, `skipped` where it makes no sense, `by-hand` where somebody who knows the file should add to it."""
+    part: str
+    """What it belongs to, as `--without` takes it."""
     why: str
     """What it is for."""
+    by_hand: str
+    """What somebody should add there; empty elsewhere."""
+    difference: tuple[str, ...]
+    """What is new in it, as a difference."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """An assignment that `new` makes."""
+
+    name: str
+    """The assignment."""
+    outcome: Literal["made", "planned"]
+    """`planned` with `--dry-run`."""
+    kind: Literal["torch", "numpy"]
+    """What it uses."""
+    files: tuple[Added, ...]
+    """Its files."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,8 +245,9 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FORMS = (
-    Form(command="init", subjects="files", item=Added),
+    Form(command="init", subjects="files", item=Added, more={"root": str, "notes": tuple[str, ...]}),
     Form(command="init", when="--example", subjects="assignments", item=Copied),
+    Form(command="new", subjects="assignments", item=Made),
     Form(command="generate", subjects="assignments", item=Outcome),
     Form(command="status", subjects="assignments", item=Standing),
     Form(command="verify", subjects="assignments", item=Proof),
