@@ -84,7 +84,7 @@ def handed_in(course: CourseOnDisk) -> Path:
 
 
 QUICK = [
-    ("init --example", "init --example bundled", 0),
+    ("init --example", "init --example ../bundled", 0),
     ("init", "init --yes", 0),
     ("status", "status", 0),
     ("verify", "verify", 0),
