@@ -194,9 +194,10 @@ def json_page() -> str:
     ]
     for form in forms.FORMS:
         command = f"`{form.command}{f' {form.when}' if form.when else ''}`"
-        more = ", ".join(f"`{name}`: {structures.in_words(kind)}" for name, kind in form.more.items())
+        own = ", ".join(f"`{name}`" for name in form.more.__struct_fields__) if form.more else ""
+        more = f"{own}: {structures.in_words(form.more)}" if form.more else ""
         lines.append(f"| {command} | `{form.subjects}` | {structures.in_words(form.item)} | {more} |")
-    roots = [kind for form in forms.FORMS for kind in (form.item, *form.more.values())]
+    roots = [kind for form in forms.FORMS for kind in (form.item, *filter(None, [form.more]))]
     lines += ["", *structures.sections([forms.Error, *roots], "##")]
     return _page(lines)
 

@@ -152,7 +152,7 @@ def against(body: dict[str, Any], form: Form) -> Iterator[str]:
     """Where an object is not of its form: fields that are missing, that nobody speaks of, or of another type."""
     common = {field.name for field in msgspec.structs.fields(Common)}
     yield from _unlike({key: body.get(key) for key in common & body.keys()}, Common, "")
-    more = dict(form.more) if body["error"] is None else {}
+    more = get_type_hints(form.more) if form.more and body["error"] is None else {}
     for name in body.keys() ^ (common | {form.subjects} | set(more)):
         yield f"{name}: missing, or not spoken of"
     yield from _unlike(body[form.subjects], tuple[form.item, ...], form.subjects)

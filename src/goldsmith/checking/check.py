@@ -176,9 +176,9 @@ class Checking:
         """A workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
         without = (*self.request.without, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
-        with make_workspaces(
-            self.assignment, everything, 1, public=True, room=self.request.room, without=without
-        ) as (workspace,):
+        with make_workspaces(self.assignment, everything, 1, public=True, room=self.request.room, without=without) as (
+            workspace,
+        ):
             yield Stage(
                 self.assignment,
                 workspace,

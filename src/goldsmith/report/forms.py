@@ -6,7 +6,7 @@ command.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -234,18 +234,45 @@ class Seen(Leak, frozen=True, kw_only=True):
     """Always `leak`."""
 
 
+class OfCourse(msgspec.Struct, frozen=True, kw_only=True):
+    """What `init` says about the course as a whole."""
+
+    root: str
+    """Its root."""
+    notes: tuple[str, ...]
+    """What is worth knowing."""
+
+
+class OfRigor(msgspec.Struct, frozen=True, kw_only=True):
+    """What `rigor` says besides its mutants."""
+
+    assignments: tuple[Sharpness, ...]
+    """How sharp the gold of each is."""
+
+
+class OfClass(msgspec.Struct, frozen=True, kw_only=True):
+    """What `grade` says about a class as a whole."""
+
+    overview: Overview
+    """The class in numbers."""
+    earlier: str | None
+    """Where files went that stood in the way; null where none did."""
+    left: tuple[str, ...]
+    """Files that a person has changed, and that this run had nothing new to say in."""
+
+
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """What one command's object has besides what all have: a list of `subjects`, and `more`."""
+    """What one command's object has besides what all have: a list of `subjects`, and the fields of `more`."""
 
     command: str
     subjects: str
     item: type[msgspec.Struct]
     when: str = ""
-    more: dict[str, Any] = {}
+    more: type[msgspec.Struct] | None = None
 
 
 FORMS = (
-    Form(command="init", subjects="files", item=Added, more={"root": str, "notes": tuple[str, ...]}),
+    Form(command="init", subjects="files", item=Added, more=OfCourse),
     Form(command="init", when="--example", subjects="assignments", item=Copied),
     Form(command="new", subjects="assignments", item=Made),
     Form(command="generate", subjects="assignments", item=Outcome),
@@ -254,9 +281,9 @@ FORMS = (
     Form(command="diff", subjects="assignments", item=Difference),
     Form(command="check", subjects="submissions", item=Verdict),
     Form(command="test", subjects="assignments", item=InternalVerdict),
-    Form(command="rigor", subjects="mutants", item=Mutant, more={"assignments": tuple[Sharpness, ...]}),
+    Form(command="rigor", subjects="mutants", item=Mutant, more=OfRigor),
     Form(command="rigor", when="--list", subjects="mutants", item=Untried),
-    Form(command="grade", subjects="submissions", item=Graded, more={"overview": Overview}),
+    Form(command="grade", subjects="submissions", item=Graded, more=OfClass),
     Form(command="inject", subjects="assignments", item=Injected),
     Form(command="reset", subjects="assignments", item=TakenAway),
     Form(command="guard", subjects="findings", item=Seen),
