@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
 
-.PHONY: demo test test-long lint bench submissions tolerances rigor soak picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long lint bench submissions tolerances rigor soak picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -15,6 +15,16 @@ demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
 	$(BIN)/goldsmith init --example $(DEMO)
 	$(BIN)/goldsmith generate all --force --yes --course $(DEMO)
 	$(BIN)/goldsmith status --course $(DEMO)
+
+docs: $(BIN)/.ready  ## the site, in build/site; nothing in it is fetched from elsewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
+
+tutorial: $(BIN)/.ready  ## the tutorial acted out in an empty folder, as a new user would
+	$(BIN)/python tests/pages.py docs/tutorial.md
+
+reference: $(BIN)/.ready  ## docs/reference, from the code
+	$(BIN)/python scripts/reference.py
 
 test: $(BIN)/.ready  ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"

@@ -1,20 +1,26 @@
-"""Draw docs/pictures: real runs of `goldsmith generate` and `goldsmith check` on a real pseudo-terminal.
+"""Draw docs/pictures: real runs of goldsmith on a real pseudo-terminal.
 
 What the program writes goes through a terminal emulator, and the screen it leaves is drawn as it is.
 """
 
 from __future__ import annotations
 
+import functools
+import http.server
 import os
 import pty
+import re
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyte
-from rich.color import ColorParseError
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
@@ -22,22 +28,28 @@ from rich.text import Text
 from goldsmith.course import copy_example
 
 COLUMNS, LINES = 104, 66
+_AT_REST = 1.0
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 SUBMISSIONS = ROOT / "tests" / "submissions" / "scratch-1"
 
 
-def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:
-    """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end."""
+def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0, until: str = "") -> pyte.Screen:
+    """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end; or as soon as it shows `until`
+    and has come to rest, and then it is left."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (LINES, COLUMNS))
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
     environment.pop("NO_COLOR", None)
     command = [sys.executable, "-c", "from goldsmith.cli import run; run()", *arguments]
     with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         while True:
+            if until and until in "\n".join(screen.display) and not select.select([ours], [], [], _AT_REST)[0]:
+                process.terminate()
+                return screen
             try:
                 data = os.read(ours, 65536)
             except OSError:
@@ -66,10 +78,11 @@ def as_text(screen: pyte.Screen) -> list[Text]:
 
 
 def _style(cell: pyte.screens.Char) -> Style:
-    try:
-        return Style(color=None if cell.fg == "default" else cell.fg, bold=cell.bold or None)
-    except ColorParseError:
-        return Style(bold=cell.bold or None)
+    """What pyte calls brown is yellow everywhere else; of 256 colours it knows the numbers only."""
+    colour = cell.fg.replace("brown", "yellow").replace("bright", "bright_")
+    if re.fullmatch(r"[0-9a-f]{6}", colour):
+        colour = f"#{colour}"
+    return Style(color=None if colour == "default" else colour, bold=cell.bold or None, reverse=cell.reverse or None)
 
 
 def draw(name: str, shown: str, screen: pyte.Screen) -> None:
@@ -80,20 +93,77 @@ def draw(name: str, shown: str, screen: pyte.Screen) -> None:
         console.print(line, no_wrap=True, crop=False)
     PICTURES.mkdir(parents=True, exist_ok=True)
     target = PICTURES / f"{name}.svg"
-    console.save_svg(str(target), title="goldsmith", unique_id=f"goldsmith-{name}")
+    drawn = console.export_svg(title="goldsmith", unique_id=f"goldsmith-{name}")
+    own = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.S)  # a picture fetches nothing, not even a font
+    target.write_text(own.replace("Fira Code, monospace", "monospace"), encoding="utf-8")
     print(f"drew {target}")
 
 
+def generate(course: Path) -> None:
+    for file in (course / "tests/internal/fixtures/scratch-1").glob("*"):
+        file.unlink()
+    draw("generate", "goldsmith generate scratch-1", run_on_terminal(["generate", "scratch-1"], course))
+
+
+def check(course: Path) -> None:
+    shutil.copytree(SUBMISSIONS / "two-norm-eps-and-scale", course / "submissions" / "ada")
+    arguments = ["check", "scratch-1", "submissions/ada"]
+    draw("check", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course, expected=1))
+
+
+def menu(course: Path) -> None:
+    draw("menu", "goldsmith generate", run_on_terminal(["generate"], course, until="Scratch-3"))
+
+
+def grade(course: Path) -> None:
+    arguments = ["grade", "scratch-2", "private/submissions/scratch-2"]
+    draw("grade", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course, expected=1))
+
+
+def rigor(course: Path) -> None:
+    arguments = ["rigor", "scratch-2", "--only", "PatchEncoder", "--only", "EncoderBlock"]
+    draw("rigor", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course))
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+def front_page(course: Path) -> None:
+    """The first page of the site, in a browser without a window."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        raise SystemExit("front-page needs chromium on the PATH; the other pictures do not.")
+    site = course.parent / "site"
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+    subprocess.run(build, cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
+    target = PICTURES / "front-page.png"
+    headless = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800"]
+    handler = functools.partial(_Silent, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/index.html"
+        subprocess.run([browser, *headless, f"--screenshot={target}", address], check=True, capture_output=True)
+        server.shutdown()
+    print(f"drew {target}")
+
+
+PICTURE: dict[str, Callable[[Path], None]] = {
+    "menu": menu,
+    "generate": generate,
+    "check": check,
+    "rigor": rigor,
+    "grade": grade,
+    "front-page": front_page,
+}
+
+
 def main() -> None:
-    with tempfile.TemporaryDirectory() as temporary:
-        course = copy_example(Path(temporary, "course")).root
-        shutil.copytree(SUBMISSIONS / "two-norm-eps-and-scale", course / "submissions" / "ada")
-        check = ["check", "scratch-1", "submissions/ada"]
-        draw("check", "goldsmith check scratch-1 submissions/ada", run_on_terminal(check, course, expected=1))
-        gold = course / "tests/internal/fixtures/scratch-1"
-        for file in gold.glob("*"):
-            file.unlink()
-        draw("generate", "goldsmith generate scratch-1", run_on_terminal(["generate", "scratch-1"], course))
+    """All pictures, or those that are named."""
+    for name in sys.argv[1:] or PICTURE:
+        with tempfile.TemporaryDirectory() as temporary:
+            PICTURE[name](copy_example(Path(temporary, "course")).root)
 
 
 if __name__ == "__main__":

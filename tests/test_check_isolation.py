@@ -27,6 +27,30 @@ def test_a_submission_sees_neither_gold_nor_solutions_nor_internal_tests(checked
     assert check(checked, hand_in(checked, ("return x * factor", spying))).code == 0
 
 
+def test_a_submission_sees_neither_other_submissions_nor_anybody_s_grades(tmp_path: Path) -> None:
+    spying = """
+    import pathlib
+    seen = [str(path) for path in pathlib.Path.cwd().parents[2].rglob("*")]
+    hidden = [path for path in seen if "others" in path or "grades" in path]
+    if hidden or not any(path.endswith("data/table.csv") for path in seen):
+        raise RuntimeError(f"I can see {hidden[:3]} of {len(seen)}")
+    return x * factor"""
+    course = checked_course(tmp_path / "course")
+    spy = Path(hand_in(course, ("return x * factor", spying)), "ops.py").read_text()
+    course.write(
+        {
+            "others/ada/ops.py": spy,
+            "others/ben.zip": "what ben handed in",
+            "private/grades/hw1/grades.csv": "ada,1",
+            "data/table.csv": "1,2",
+        }
+    )
+    assert check(course, "others/ada").code == 0
+    graded = course.run("grade", "hw1", "others/ada", "--output", "earlier grades")
+    assert graded.code == 0, graded.out
+    assert course.run("grade", "hw1", "others/ada", "--output", "earlier grades", "--again").code == 0
+
+
 def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None:
     easy = "import goldsmith as gs\n\n@gs.case\ndef scaled(case):\n    case.record('y', 1.0)\n"
     folder = hand_in(checked, ("return x * factor", "return x"), generate_fixtures=easy)

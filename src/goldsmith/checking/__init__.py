@@ -6,7 +6,7 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage, given_file
-from goldsmith.checking.submissions import Submission, open_submission
+from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -42,5 +42,6 @@ __all__ = [
     "open_adapter",
     "open_gold",
     "open_submission",
+    "places_of",
     "shown_path",
 ]

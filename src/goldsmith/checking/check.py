@@ -43,7 +43,8 @@ QUICK = 0.2
 class Request:
     """What to check and how. `each` is how long one case may take; `adapter` another file than the course's own; a
     `warm` process may be shared by many checks, and a `room` be where their workspaces lie. What is `confined` cannot
-    reach anything but what it is given."""
+    reach anything but what it is given. `without` are files and folders of the course, relative to its root, that no
+    submission gets to see."""
 
     options: Options
     each: float
@@ -55,6 +56,7 @@ class Request:
     confined: Confined | None = None
     opened: Opened | None = None
     room: Path | None = None
+    without: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
         checking = Checking(assignment, opened, request, warm)
-        with checking.stage(submission.placed) as stage:
+        with checking.stage(submission.placed, submission.beside) as stage:
             verdicts, replays, layout = checking.judge(stage)
             calls = Calls.of(assignment)
             replays = {name: calls.believed(name, replay) for name, replay in replays.items()}
@@ -170,10 +172,13 @@ class Checking:
         return self.opened.adapter
 
     @contextlib.contextmanager
-    def stage(self, placed: Sequence[Placement]) -> Iterator[Stage]:
-        """A workspace with `placed` and the course's own recipe and adapter in it."""
+    def stage(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[Stage]:
+        """A workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
+        without = (*self.request.without, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
-        with make_workspaces(self.assignment, everything, 1, public=True, room=self.request.room) as (workspace,):
+        with make_workspaces(self.assignment, everything, 1, public=True, room=self.request.room, without=without) as (
+            workspace,
+        ):
             yield Stage(
                 self.assignment,
                 workspace,
@@ -269,7 +274,8 @@ class Checking:
         bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
-            stage = stack.enter_context(self.stage(provided.restored(submission, Path(folder))))
+            restored = provided.restored(submission, Path(folder))
+            stage = stack.enter_context(self.stage(restored, submission.beside))
             mended = self.verdicts(stage, self.replays(stage, bad))
         parts = ", ".join(provided.parts)
         return {

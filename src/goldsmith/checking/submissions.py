@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
@@ -17,12 +17,26 @@ _CODE = (".py", ".ipynb")
 
 @dataclass(frozen=True)
 class Submission:
-    """`placed` takes the starter's place; nothing is placed when the tree itself is checked."""
+    """`placed` takes the starter's place; nothing is placed when the tree itself is checked. `beside` is where in the
+    course others' work may lie, relative to its root."""
 
     name: str
     placed: tuple[Placement, ...] = ()
     is_tree: bool = False
     notes: tuple[str, ...] = ()
+    beside: tuple[Path, ...] = ()
+
+
+def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, ...]:
+    """Where in the course work that was handed in lies, relative to its root: folders that hold some of it, and what is
+    handed in itself where such a folder holds the starter, too."""
+    root, starter = assignment.course.root.resolve(), assignment.starter.resolve()
+    found: dict[Path, None] = {}
+    for path in (item.resolve() for item in handed_in if item.exists()):
+        for place in (path.parent, path):
+            if place.is_relative_to(root) and not starter.is_relative_to(place):
+                found[place.relative_to(root)] = None
+    return tuple(found)
 
 
 @contextlib.contextmanager
@@ -33,7 +47,8 @@ def open_submission(assignment: Assignment, what: str | None) -> Iterator[Submis
         return
     path = Path(what)
     if path.exists():
-        yield _from_path(assignment, path, what)
+        opened = _from_path(assignment, path, what)
+        yield replace(opened, beside=places_of(assignment, [path]))
         return
     with tempfile.TemporaryDirectory(prefix="submission-") as folder:
         if not _extract(assignment, what, Path(folder)):

@@ -29,26 +29,42 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     in the replay was wrong already. `relative` is how far its output is off, over the size of gold's."""
 
     case: str
+    """The case in which it was called."""
     model: str
+    """The model that it belongs to."""
     name: str
+    """Its name in the model, in gold's words."""
     kind: str
+    """Its class."""
     outcome: Outcome
+    """What is known of it."""
     own: bool = True
+    """Whether the assignment has it, and not a library."""
     alone: bool = False
+    """Whether it was judged on gold's own inputs, because what it was given was wrong already."""
     source: bool = False
+    """Whether the difference begins here."""
     relative: float | None = None
+    """How far its output is off, over the size of gold's."""
     theirs: str = ""
+    """Its name in the submission, where that is another."""
     why: str = ""
+    """What was found, in words."""
 
 
 class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A class or function of the assignment: the gravest of what was seen of it, and where."""
 
     name: str
+    """The class or function."""
     outcome: Outcome
+    """The gravest of what was seen of it."""
     seen: int = 0
+    """How often it was seen."""
     alone: bool = False
+    """Whether it was judged on gold's own inputs."""
     where: str = ""
+    """Where it goes wrong."""
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +72,31 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     `first_divergence` names the module, or the function, that goes wrong first."""
 
     name: str
+    """The case."""
     title: str
+    """The first line of the case's docstring."""
     outcome: Outcome
+    """The verdict on this case."""
     reason: str = ""
+    """What is wrong, in words."""
     judged_in: str = ""
+    """The dtype that decided, or `exact`."""
     met: str = ""
+    """The variant whose answer was met, where the case accepts several."""
     first_divergence: str = ""
+    """The module or function that goes wrong first."""
     kind: str = ""
+    """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
     failure: Failure | None = None
+    """How it failed to run; null where it ran."""
     leaves: tuple[LeafComparison, ...] = ()
+    """Every recorded value beside gold, in the dtype that decided."""
     natural: tuple[LeafComparison, ...] = ()
+    """The same in its own dtype."""
     modules: tuple[ModuleVerdict, ...] = ()
+    """What is known of the modules in it."""
     notes: tuple[str, ...] = ()
+    """Harmless differences."""
 
     @property
     def worst(self) -> LeafComparison | None:
@@ -81,19 +110,33 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     and that inert modules took the place of."""
 
     name: str
+    """What was checked."""
     assignment: str
+    """The assignment."""
     outcome: Outcome
+    """The gravest of its cases."""
     first_divergence: str = ""
+    """The module or function that goes wrong first."""
     first_case: str = ""
+    """The case that shows it."""
     cases: tuple[CaseVerdict, ...] = ()
+    """Every case, in the order of the recipe."""
     parts: tuple[PartVerdict, ...] = ()
+    """Classes and functions of the assignment."""
     provided: tuple[str, ...] = ()
+    """Provided code that was changed."""
     unjudged: tuple[str, ...] = ()
+    """Parts that students write and that nothing is known about."""
     not_run: int = 0
+    """How many cases were not asked for."""
     layout: str = ""
+    """The adapter's layout by which it agrees, if any."""
     stand_ins: tuple[str, ...] = ()
+    """Packages that it imports and that inert modules took the place of."""
     notes: tuple[str, ...] = ()
+    """Harmless differences."""
     seconds: float = 0.0
+    """How long it took."""
 
     @property
     def exit_code(self) -> int:

@@ -98,7 +98,7 @@ def grade(
         from rich.console import Console
 
         from goldsmith.generation import Options
-        from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, rubric_for
+        from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, kept_apart, rubric_for
         from goldsmith.recording import processors
         from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
         from goldsmith.sandbox import probe
@@ -107,6 +107,7 @@ def grade(
         tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
         items = collect(chosen, submissions or (), refs or ())
+        folder = output or chosen.course.grades_folder / chosen.name
         if not allow_unsandboxed:
             probe().require()
         told = Console(stderr=True, no_color=no_color or None)
@@ -121,6 +122,7 @@ def grade(
                 keep=not again and not fresh,
                 sandboxed=not allow_unsandboxed,
                 allow_stale=allow_stale,
+                without=kept_apart(chosen, items, folder),
             )
             progress = stack.enter_context(grading_progress(told, len(items)))
 
@@ -128,7 +130,6 @@ def grade(
                 finished.append(made)
                 progress.finished(made)
 
-            folder = output or chosen.course.grades_folder / chosen.name
             result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count, tls), on_grade))
         if json:
             print(grades_report(result, True))

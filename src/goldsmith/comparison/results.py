@@ -23,35 +23,65 @@ class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     path: str
+    """Where it sits, such as `output.logits`."""
     agrees: bool
+    """Whether it is within its tolerance."""
     problem: Problem = ""
+    """The gravest of what is wrong; empty if nothing is."""
     identical: bool = False
+    """Whether it is the same to the last bit."""
     actual_dtype: str = ""
+    """The dtype that came out."""
     gold_dtype: str = ""
+    """Gold's dtype."""
     actual_shape: tuple[int, ...] = ()
+    """The shape that came out."""
     gold_shape: tuple[int, ...] = ()
+    """Gold's shape."""
     elements: int = 0
+    """How many elements were compared."""
     mismatched: int = 0
+    """How many are beyond their own limit; 0 also where only the distance as a whole is too large."""
     excess: float = 0.0
+    """The share of the tolerance that is used up; at most 1 exactly if it agrees."""
     tolerance: str = ""
+    """The tolerance, in words."""
     largest_gap: Number = 0.0
+    """The largest gap between two elements."""
     index: tuple[int, ...] | None = None
+    """Where that is, or the first new NaN or infinity."""
     actual: Number = None
+    """What came out there."""
     gold: Number = None
+    """What gold has there."""
     rms_gap: float = 0.0
+    """The root mean square of all gaps."""
     gold_rms: float | None = None
+    """The root mean square of gold's elements."""
     relative: float = 0.0
+    """The first over the second."""
     rtol_alone: float | None = None
+    """The relative tolerance that would just pass, with atol 0."""
     atol_alone: float | None = None
+    """The absolute tolerance that would just pass, with rtol 0."""
     ulps: int | None = None
+    """The largest gap in units in the last place."""
     cosine: float | None = None
+    """The cosine of the angle between the two."""
     nan_actual: int = 0
+    """How many NaN came out."""
     nan_gold: int = 0
+    """How many NaN gold has."""
     inf_actual: int = 0
+    """How many infinities came out."""
     inf_gold: int = 0
+    """How many infinities gold has."""
     where: str = ""
+    """Where differences lie, in words."""
     guess: str = ""
+    """What it looks like, such as a transpose or a factor; checked, not guessed."""
     notes: tuple[str, ...] = ()
+    """Harmless differences."""
 
     @property
     def name(self) -> str:

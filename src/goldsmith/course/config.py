@@ -23,8 +23,11 @@ class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     is partly right earns a share."""
 
     points: float
+    """What it is worth."""
     needs: tuple[str, ...] = ()
+    """Parts or cases that must be right before it counts, with all that they need in turn."""
     partial: bool = False
+    """Whether a case that differs earns the share of its recorded values that agree."""
 
 
 class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -32,57 +35,90 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     points that is earned when everything is right but for provided code that was changed."""
 
     cases: dict[str, float | ItemConfig] = {}
+    """Cases of the recipe, each with its points, or with a table of an item."""
     parts: dict[str, float | ItemConfig] = {}
+    """Classes and functions of the assignment, in the same way."""
     provided_changed: float = 1.0
+    """The share of a case's points that is earned when all is right but for provided code that was changed."""
 
 
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a course may say about one assignment; everything has a sensible default."""
 
     title: str | None = None
+    """What it is called in menus and summaries; else made from its name."""
     description: str | None = None
+    """One line beside the title in menus."""
     allow_drift: dict[str, str] = {}
+    """Differences between starter and solution that are meant, each with its reason."""
     silence: dict[str, str] = {}
+    """Advice that does not apply, each with its reason."""
     removes: tuple[str, ...] = ()
+    """Files of the starter that are not there once the solution is in place."""
     tests: tuple[str, ...] = ()
+    """Its internal tests, as files, folders or patterns; else they are found by name."""
     overwriting: Literal["note", "differs"] = "note"
+    """What it is when a submission overwrites its inputs: a note, or a difference."""
     survivors: dict[str, str] = {}
+    """Mutants that the gold may pass, each with its reason."""
     rubric: RubricConfig = RubricConfig()
+    """What its cases and parts are worth in `goldsmith grade`; without one, a point for each case."""
 
 
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How much of a solution's part is a leak, what else is private, and what is meant to be seen."""
 
     threshold: float = 0.6
+    """How much of a solution's part makes a leak: a share above 0, at most 1."""
     private: tuple[str, ...] = ()
+    """More folders that are not for students."""
     allow: dict[str, str] = {}
+    """Files, or `file:part`, that are meant to be seen, each with its reason."""
 
 
 class RigorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A file with mutation operators of the course's own."""
 
     operators: str = ""
+    """A Python file in the course with mutation operators of its own."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Where things are in the course, and how recipes are run."""
 
     assignments: str = "src/assignments"
+    """The folder of starters, one folder an assignment."""
     solutions: str = "private/solutions"
+    """The folder of solutions."""
     internal_tests: str = "tests/internal"
+    """The folder of tests that students do not get."""
     fixtures: str = "tests/internal/fixtures"
+    """The folder of the gold."""
     recipe: str = "generate_fixtures.py"
+    """The recipe's name, in the assignment's folder; one beside the solution wins and stays private."""
     adapter: str = "adapt_submission.py"
+    """The adapter's name, beside the recipe: what may differ between submissions."""
     exclude: tuple[str, ...] = ()
+    """Paths or patterns that private copies leave out, such as `data/raw`."""
     seed: int = 42
+    """What every random source starts from."""
     threads: int = 1
+    """How many threads a recipe's process has."""
     timeout: float = 600.0
+    """Seconds that a recipe, or the internal tests of one assignment, may run."""
     case_timeout: float = 60.0
+    """Seconds that one case of a submission may take in `goldsmith check` and `grade`."""
     calibrate: bool = True
+    """Whether tolerances are measured."""
     stand_ins: tuple[str, ...] = ()
+    """Packages that submissions import and grading does not need; where one is missing, an inert module takes its
+    place."""
     guard: GuardConfig = GuardConfig()
+    """What `goldsmith guard` looks for."""
     rigor: RigorConfig = RigorConfig()
+    """What `goldsmith rigor` tries."""
     assignment: dict[str, AssignmentConfig] = {}
+    """Settings of one assignment, by its name."""
 
 
 _FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")

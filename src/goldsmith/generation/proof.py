@@ -25,15 +25,25 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     `within_tolerance` says whether the solution still computes the gold from the gold's own inputs and weights."""
 
     name: str
+    """The assignment."""
     outcome: str
+    """`unchanged` where the gold is sound, `refused` where it is not, `missing` where there is none."""
     checks: tuple[Check, ...] = ()
+    """Every check, in order."""
     advice: tuple[Advice, ...] = ()
+    """Where a case is blind by construction."""
     reproduced: bool | None = None
+    """Whether the recipe made the same bits again; null where it was not run."""
     changes: tuple[TensorChange, ...] = ()
+    """Tensors that came out otherwise."""
     within_tolerance: bool | None = None
+    """Whether the solution still computes the gold from its own inputs and weights; null where that was not asked."""
     environment: tuple[str, ...] = ()
+    """What is different about this machine."""
     error: Trouble | None = None
+    """Why the recipe could not be run again; null where it could."""
     exit_code: int = 0
+    """The exit code of this assignment alone."""
 
 
 def prove(assignment: Assignment) -> Proof:

@@ -13,10 +13,12 @@ from goldsmith.gold.facts import CaseFacts, LeafFacts
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """`name` is `<kind>` for the assignment as a whole, `<kind>:<case>` for one case."""
+    """Something that would make a case sharper."""
 
     name: str
+    """`<kind>`, or `<kind>:<case>` for one case; `silence` in the configuration names it like this."""
     text: str
+    """What is blind, and what would cure it."""
 
 
 def advise(cases: Sequence[CaseFacts]) -> list[Advice]:

@@ -48,9 +48,13 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """How the tolerances of a gold folder were measured. As long as `key` stays the same, so do they."""
 
     key: str
+    """Hash of all that the tolerances follow from; as long as it stays, so do they."""
     trials: tuple[str, ...]
+    """The trials that ran."""
     failed: tuple[str, ...] = ()
+    """Trials that did not, with the reason."""
     advice: tuple[Advice, ...] = ()
+    """What the trials brought to light."""
 
 
 @dataclass(frozen=True)

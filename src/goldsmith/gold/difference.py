@@ -25,13 +25,21 @@ class TensorChange(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     case: str
+    """The case."""
     path: str
+    """Where the tensor sits in its file."""
     change: str
+    """What happened to it: `added`, `removed`, `shape`, `dtype` or `values`."""
     before: str | None = None
+    """What it was: dtype and shape."""
     after: str | None = None
+    """What it is now."""
     largest: float | None = None
+    """The largest change of an element."""
     relative: float | None = None
+    """The same over the tensor's root mean square."""
     excess: float | None = None
+    """The share of its tolerance that the change uses up; at most 1 means that a comparison would not notice."""
 
 
 def gold_changes(before: Path | None, after: Path) -> list[TensorChange]:

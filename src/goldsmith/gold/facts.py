@@ -76,7 +76,9 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Among a model's weights: those that are computed, not learned, and those that are one under several names."""
 
     buffers: tuple[str, ...] = ()
+    """Weights that are computed, not learned."""
     tied: tuple[tuple[str, ...], ...] = ()
+    """Weights that are one under several names."""
 
 
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,10 +124,18 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What on the recording machine bears on the bits that come out."""
 
     python: str
+    """The version of Python."""
     numpy: str
+    """The version of NumPy."""
     torch: str | None = None
+    """The version of torch, null where the recipe did not use it."""
     platform: str = ""
+    """Operating system and processor."""
     cpu_capability: str | None = None
+    """The instruction set that torch used."""
     threads: int = 1
+    """How many threads it had."""
     device: str = "cpu"
+    """Where models ran."""
     variables: dict[str, str] = {}
+    """Environment variables that bear on bits."""

@@ -27,86 +27,150 @@ TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
 
 
 class TensorEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One array or number of a gold file."""
+
     path: str
+    """Where it sits in the file, such as `output.logits`."""
     dtype: str
+    """Its dtype, or the type of a plain value."""
     shape: tuple[int, ...]
+    """Its sizes; empty for a single number."""
     sha256: str
+    """Hash of its bytes."""
     min: float | None = None
+    """Its smallest element."""
     max: float | None = None
+    """Its largest element."""
     mean: float | None = None
+    """The mean of its elements."""
     tolerance: Tolerance | None = None
+    """How far a correct implementation may be off; only for what is compared."""
 
 
 class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One case as it was recorded."""
+
     name: str
+    """The case's name, followed by the variant's where it is one's recording."""
     variant: str
+    """The variant of the solution that it was recorded from, empty for the solution itself."""
     accepts: tuple[str, ...]
+    """Variants whose answers are right, too."""
     kind: str
+    """`output` or `checkpoint`."""
     title: str
+    """The first line of the case's docstring."""
     file: str
+    """The file that holds it."""
     inputs: tuple[str, ...]
+    """Names of its inputs, in order."""
     outputs: tuple[str, ...]
+    """Names of what was recorded, in order."""
     models: tuple[str, ...]
+    """Names of its models, in order."""
     training: tuple[str, ...]
+    """Those of its models that were in train mode."""
     weights: dict[str, WeightFacts]
+    """What is known about the weights of each model."""
     trace: str | None
+    """The file with its submodules' inputs and outputs, if any."""
     reference: str | None
+    """The file with its outputs in float64, if any."""
     calls: int
+    """How often its models were called."""
     traced_calls: int
+    """How many of those calls the trace has."""
     config: dict[str, Any]
+    """What the file has besides arrays: `model_config`; of a checkpoint `training_config`, `epoch` and `loss`."""
     allowed: dict[str, dict[str, str]]
+    """What the recipe allows although a check would refuse it: the reason, by check, by place."""
     tensors: tuple[TensorEntry, ...]
+    """Every array and number in its file."""
 
 
 class FileEntry(msgspec.Struct, frozen=True):
+    """One file of a gold folder."""
+
     name: str
+    """The file's name in the gold folder."""
     size: int
+    """Its size in bytes."""
     sha256: str
+    """Hash of its content."""
 
 
 class CheckEntry(msgspec.Struct, frozen=True):
+    """One check that was made before the gold was published."""
+
     name: str
+    """The name of the check, such as `reproducible`."""
     outcome: str
+    """`passed`, `warned` or `failed`."""
     detail: str
+    """What was found, in one line."""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sources made the gold, how, and on what. `reads` are modules and data of the course outside the other
-    three that the recipe used. All hashes are of what was there before the run. `written` are the parts that were the
-    students' to write."""
+    """Which sources made the gold, how, and on what. All hashes are of what was there before the run."""
 
     solution: dict[str, str]
+    """Hash of each file of the solution, by its path."""
     starter: dict[str, str]
+    """Hash of each file of the starter, its prose apart."""
     recipe: dict[str, str]
+    """Hash of the recipe."""
     reads: dict[str, str]
+    """Hash of every other file of the course that the recipe imported or opened."""
     written: tuple[str, ...]
+    """Parts that were the students' to write."""
     mode: str
+    """`cases` for a recipe with cases, `script` for any other."""
     seed: int
+    """The seed that it ran with."""
     command: str
+    """The exact command that made it."""
     goldsmith: str
+    """The version of goldsmith."""
     environment: Environment
+    """The machine, as far as it bears on bits."""
 
 
 class Stamp(msgspec.Struct, frozen=True):
     """When, and from which commit, the content last changed."""
 
     generated: str
+    """When, as a date and time in UTC."""
     commit: str | None = None
+    """The commit that stood there, where the course is a git repository."""
     dirty: bool | None = None
+    """Whether there were changes that were not committed."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole of `manifest.json`."""
+
     schema: int = SCHEMA
+    """The version of this form."""
     assignment: str
+    """The assignment."""
     seed: int
+    """The seed of every case."""
     stamp: Stamp
+    """When the content last changed."""
     cases: tuple[CaseEntry, ...]
+    """Every case, in the order of the recipe."""
     files: tuple[FileEntry, ...]
+    """Every file of the folder but the manifest."""
     checks: tuple[CheckEntry, ...]
+    """What was checked before it was published."""
     advice: tuple[Advice, ...]
+    """Where a case is blind by construction."""
     calibration: Calibration | None
+    """How tolerances were measured; null when they were not."""
     provenance: Provenance
+    """What it was made from."""
     digest: str = ""
+    """Hash of the manifest itself, with this field left empty."""
 
 
 class _Head(msgspec.Struct):

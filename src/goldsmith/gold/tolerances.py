@@ -32,12 +32,19 @@ class Noise(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     so small that those would accept anything in their place."""
 
     trials: int
+    """How many trials there were."""
     l2: float
+    """The largest difference as relative L2."""
     max: float
+    """The same for the farthest element, over the root mean square of the tensor."""
     worst: str
+    """The trial that caused it."""
     float64: float | None = None
+    """How far the gold is from its float64 reference."""
     customary: float = 0.0
+    """How much of rtol 1e-4 / atol 1e-5 correct work uses up."""
     unseen: float = 0.0
+    """The share of elements so small that those would accept anything in their place."""
 
     @property
     def sentence(self) -> str | None:
@@ -56,15 +63,25 @@ class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     have `rtol` and `atol` instead. `noisy` elements (marked in the reference file) may be off by `noisy_limit`."""
 
     kind: Literal["exact", "measured", "pinned", "customary"]
+    """How it was arrived at."""
     reason: str
+    """Why it is what it is, in words."""
     l2: float | None = None
+    """Limit of the relative L2 distance, in units of `scale`."""
     max: float | None = None
+    """Limit of the farthest element, in units of `scale`."""
     scale: float = 1.0
+    """The root mean square of the tensor."""
     rtol: float | None = None
+    """Relative limit of each element, where it was customary or pinned."""
     atol: float | None = None
+    """Absolute limit of each element, where it was customary or pinned."""
     noisy: int = 0
+    """How many elements are noise, on which no correct implementation agrees."""
     noisy_limit: float = 0.0
+    """How far those may be off."""
     noise: Noise | None = None
+    """What was measured."""
 
 
 class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):

@@ -27,10 +27,15 @@ class Check(msgspec.Struct, frozen=True):
     """One check: its stable name, one line on what was found, and each problem in words."""
 
     name: str
+    """Its stable name, such as `reproducible`."""
     title: str
+    """Its name for people."""
     outcome: str
+    """`passed`, `warned` or `failed`."""
     detail: str
+    """What was found, in one line."""
     problems: tuple[str, ...] = ()
+    """Each problem in words."""
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from goldsmith.doors import late
 
 if TYPE_CHECKING:
-    from goldsmith.grading.collecting import HandedIn, collect
+    from goldsmith.grading.collecting import HandedIn, collect, kept_apart
     from goldsmith.grading.engines import Dask, Engine, Local, Tls
     from goldsmith.grading.feedback import feedback_markdown
     from goldsmith.grading.folder import Folder
@@ -67,6 +67,7 @@ __all__ = [
     "grades_csv",
     "gradescope_json",
     "junit_xml",
+    "kept_apart",
     "make_rubric",
     "overview_markdown",
     "overview_of",
@@ -83,7 +84,7 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "collecting": ("HandedIn", "collect"),
+    "collecting": ("HandedIn", "collect", "kept_apart"),
     "engines": ("Dask", "Engine", "Local", "Tls"),
     "folder": ("Folder",),
     "fresh": ("fresh_assignment",),

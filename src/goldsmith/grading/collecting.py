@@ -8,10 +8,10 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.checking import Submission, open_submission
+from goldsmith.checking import Submission, open_submission, places_of
 from goldsmith.course import LITTER, Assignment, git
 from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn, Unreadable
 from goldsmith.grading.unpacking import is_archive, unpack
@@ -51,6 +51,13 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
     return _told_apart(list(dict.fromkeys(found)))
 
 
+def kept_apart(assignment: Assignment, items: Sequence[HandedIn], output: Path) -> tuple[Path, ...]:
+    """What of the course nobody's work gets to see: everybody's, and their grades; relative to its root."""
+    root = assignment.course.root.resolve()
+    grades = [output.resolve().relative_to(root)] if output.resolve().is_relative_to(root) else []
+    return (*places_of(assignment, [Path(item.what) for item in items]), *grades)
+
+
 @contextlib.contextmanager
 def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
     """The submission's files, an archive's unpacked."""
@@ -61,7 +68,7 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
             unpack(Path(what), Path(folder))
             what = folder
         submission = stack.enter_context(open_submission(assignment, what))
-        yield Submission(item.name, submission.placed, submission.is_tree, submission.notes)
+        yield replace(submission, name=item.name)
 
 
 def digest_of(submission: Submission) -> str:

@@ -62,7 +62,8 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Grader:
-    """How submissions to one assignment are judged. Without a sandbox only where that was asked for."""
+    """How submissions to one assignment are judged. Without a sandbox only where that was asked for. `without` is where
+    in the course other people's work and grades lie, relative to its root."""
 
     assignment: Assignment
     rubric: Rubric
@@ -72,6 +73,7 @@ class Grader:
     keep: bool = True
     sandboxed: bool = True
     allow_stale: bool = False
+    without: tuple[Path, ...] = ()
 
     def __call__(self, item: HandedIn) -> Judged:
         """Whatever is handed in gets a verdict; what is wrong with this machine is raised."""
@@ -118,6 +120,7 @@ class Grader:
             watcher=Watcher(on_tick=bench.go_on),
             confined=None if bench.level is None else Confined(bench.level, self._left_with()),
             room=bench.room,
+            without=self.without,
         )
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
 

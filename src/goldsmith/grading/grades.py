@@ -26,20 +26,30 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """A case in one line; `cause` is the kind of what is wrong, such as values, stub, import, timeout."""
 
     name: str
+    """The case."""
     title: str
+    """The first line of the case's docstring."""
     outcome: ItemOutcome
+    """The verdict on it."""
     why: str = ""
+    """What is wrong, in words."""
     cause: str = ""
+    """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
     judged_in: str = ""
+    """The dtype that decided."""
     first_divergence: str = ""
+    """The module or function that goes wrong first."""
 
 
 class PartResult(msgspec.Struct, frozen=True, kw_only=True):
     """A class or function of the assignment in one line."""
 
     name: str
+    """The class or function."""
     outcome: ItemOutcome
+    """The verdict on it."""
     why: str = ""
+    """What is wrong, in words."""
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,26 +58,47 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     `sandbox` and `seconds` are for staff; `digest` says what was graded."""
 
     name: str
+    """The submission."""
     assignment: str
+    """The assignment."""
     outcome: Outcome
+    """The verdict of `goldsmith check`."""
     score: float
+    """What it earned."""
     points: float
+    """What could be earned."""
     items: tuple[ItemResult, ...]
+    """What each line of the rubric came to."""
     cases: tuple[CaseResult, ...] = ()
+    """Every case."""
     parts: tuple[PartResult, ...] = ()
+    """Every class and function that students write."""
     reason: str = ""
+    """The verdict in one sentence."""
     first_divergence: str = ""
+    """The module or function that goes wrong first."""
     first_part: str = ""
+    """Its class, or the function itself."""
     first_case: str = ""
+    """The case that shows it."""
     cause: str = ""
+    """The kind of what is wrong there."""
     off_by: float | None = None
+    """How far off it is, over the size of gold's; null where that is not known."""
     provided: tuple[str, ...] = ()
+    """Provided code that was changed."""
     notes: tuple[str, ...] = ()
+    """Harmless differences."""
     stand_ins: tuple[str, ...] = ()
+    """Packages that inert modules took the place of."""
     similarity: dict[str, float] | None = None
+    """How alike parts are to the solution, for staff; null where it was not measured."""
     sandbox: str = ""
+    """The walls that stood."""
     seconds: float = 0.0
+    """How long it took."""
     digest: str = ""
+    """Hash of what was graded."""
 
     @property
     def review(self) -> tuple[str, ...]:

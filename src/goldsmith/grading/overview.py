@@ -26,8 +26,11 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """How often a case or a part had which outcome."""
 
     name: str
+    """The case or part."""
     kind: Kind
+    """`case` or `part`."""
     outcomes: dict[str, int]
+    """How often it had which outcome."""
 
     @property
     def failed(self) -> int:
@@ -38,26 +41,42 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """Submissions that go wrong at the same place for the same reason, by the same amount where that is known."""
 
     outcome: str
+    """Their outcome."""
     first_divergence: str
+    """The module or function that goes wrong first."""
     cause: str
+    """The kind of what is wrong there."""
     description: str
+    """What they share, in words."""
     names: tuple[str, ...]
+    """Whose they are."""
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a class; `mean` and `median` are None where nobody was graded."""
 
     assignment: str
+    """The assignment."""
     submissions: int
+    """How many there are."""
     points: float
+    """What could be earned."""
     outcomes: dict[str, int]
+    """How many had which outcome."""
     mean: float | None
+    """The mean score; null where nobody was graded."""
     median: float | None
+    """The median score; null where nobody was graded."""
     cases: tuple[Tally, ...]
+    """How each case went."""
     parts: tuple[Tally, ...]
+    """How each part went."""
     clusters: tuple[Cluster, ...]
+    """Who shares a mistake, largest group first."""
     review: tuple[str, ...]
+    """Submissions that a person should look at."""
     notes: tuple[str, ...]
+    """What is worth knowing about the class."""
 
 
 def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:

@@ -26,13 +26,21 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     should look, because points may be missing that were earned, or the other way round."""
 
     name: str
+    """The case or part."""
     kind: Kind
+    """`case` or `part`."""
     points: float
+    """What it is worth."""
     earned: float
+    """What it earned."""
     outcome: ItemOutcome
+    """The verdict on it."""
     why: str
+    """The reason, in words."""
     withheld: bool = False
+    """Whether something that it needs is not right."""
     needs_review: bool = False
+    """Whether a person should look."""
 
 
 @dataclass(frozen=True)

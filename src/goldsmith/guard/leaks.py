@@ -27,16 +27,24 @@ could be anybody's, unless the name or the file is the same. Only of one with ma
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """`kind`: solution, marker, gold, private, secret, injected. `similarity` is the share of the part's own code."""
+    """Something that students must not see, and where."""
 
     kind: str
+    """`solution`, `marker`, `gold`, `private`, `secret`, `unreadable` or `injected`."""
     file: str
+    """The file."""
     first: int = 0
+    """The first line, 0 where it is about the whole file."""
     last: int = 0
+    """The last line."""
     part: str = ""
+    """The solution's part that it shows."""
     similarity: float = 1.0
+    """The share of that part's own code."""
     why: str = ""
+    """What was found, in words."""
     commit: str = ""
+    """The commit since which it is in the history; empty where it is in the tree."""
 
 
 @dataclass(frozen=True)

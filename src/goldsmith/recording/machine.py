@@ -32,9 +32,13 @@ class Fact(msgspec.Struct, frozen=True):
     """One thing about this machine; `outcome` is ok, note or warning."""
 
     name: str
+    """What it is about."""
     outcome: str
+    """`ok`, `note` or `warning`."""
     value: str
+    """What it is here."""
     meaning: str
+    """What follows from it."""
 
 
 def examine() -> list[Fact]:

@@ -125,19 +125,28 @@ class Frame(msgspec.Struct, frozen=True):
     """One line of a traceback that lies in the workspace."""
 
     file: str
+    """The file, as people in the course know it."""
     line: int
+    """The line."""
     function: str
+    """The function that it is in."""
     text: str
+    """The line as it is written."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why the recipe did not finish."""
 
     kind: FailureKind
+    """A stable word for what happened."""
     message: str
+    """What happened, in one line."""
     case: str | None = None
+    """The case in which it did; null outside of all."""
     frames: tuple[Frame, ...] = ()
+    """The traceback, trimmed to the course's code."""
     package: str = ""
+    """The package that is missing, if that is it."""
 
 
 class Proposal(msgspec.Struct, frozen=True):

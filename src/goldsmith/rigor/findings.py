@@ -22,7 +22,9 @@ class Beside(msgspec.Struct, frozen=True):
     tolerance. Whether each catches it, None where that is not known."""
 
     tests: bool | None = None
+    """Whether the internal tests catch it; null where that is not known."""
     plain: bool | None = None
+    """Whether a plain comparison of outputs at rtol 1e-4, atol 1e-5 does; null where that is not known."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,24 +37,43 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    """`<part>/<operator>`, as `--only` takes it."""
     outcome: Outcome
+    """What became of it."""
     operator: str
+    """The operator that made it."""
     family: str
+    """The family of that operator."""
     description: str
+    """What is wrong with it."""
     part: str
+    """The function or method that it is in."""
     file: str
+    """The file of the solution, as it is called in the starter's place."""
     line: int
+    """The line."""
     before: str
+    """The line as the solution has it."""
     after: str
+    """The line as the mutant has it."""
     case: str = ""
+    """The case that saw it first."""
     tensor: str = ""
+    """The tensor that did."""
     reason: str = ""
+    """How it was seen, or why it was not."""
     advice: str = ""
+    """What to add to the recipe, found by trying it."""
     deviation: float | None = None
+    """How far off it was in float64, over the size of the solution's; null where that was not measured."""
     seconds: float = 0.0
+    """How long it took."""
     beside: Beside = Beside()
+    """What other ways of testing make of it."""
     explained: str = ""
+    """The course's own word on why it is no mistake."""
     cut_off: bool = False
+    """Whether it was ended from outside, by its time limit or a signal."""
 
     @property
     def counts(self) -> bool:

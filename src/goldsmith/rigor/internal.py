@@ -25,12 +25,19 @@ class SideCounts(msgspec.Struct, frozen=True):
     """One side in numbers; `problem` says why it could not be run to its end."""
 
     total: int = 0
+    """How many tests."""
     passed: int = 0
+    """How many passed."""
     failed: int = 0
+    """How many failed."""
     skipped: int = 0
+    """How many were skipped."""
     categories: dict[str, Counts] = {}
+    """The same by category."""
     problem: str = ""
+    """Why they could not be run to their end; empty if they were."""
     seconds: float = 0.0
+    """How long it took."""
 
     @classmethod
     def of(cls, suite: SuiteReport) -> SideCounts:
@@ -50,11 +57,17 @@ class Noticed(msgspec.Struct, frozen=True):
     """A test that failed on the solution, or was skipped or deselected `on` the solution or the starter."""
 
     test: str
+    """The test."""
     reason: str
+    """Why, in words."""
     where: str
+    """File and line."""
     category: str
+    """Its first category."""
     on: str = "solution"
+    """`solution` or `starter`."""
     deselected: bool = False
+    """Whether it was deselected, and not skipped."""
 
     @classmethod
     def of(cls, test: TestOutcome, on: str = "solution") -> Noticed:
@@ -65,7 +78,9 @@ class Obstacle(msgspec.Struct, frozen=True):
     """What kept an assignment's tests from being run at all."""
 
     kind: str
+    """A stable word for what went wrong; see the [exit codes](exit-codes.md)."""
     message: str
+    """The sentence that people get."""
 
 
 class InternalVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,22 +90,39 @@ class InternalVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
+    """The assignment."""
     outcome: str
+    """`passed`, `failed` or `could-not-run`."""
     headline: str
+    """The verdict in one sentence."""
     solution: SideCounts = SideCounts()
+    """The tests on the solution, in numbers."""
     starter: SideCounts = SideCounts()
+    """The tests on the starter, in numbers."""
     failures: tuple[Noticed, ...] = ()
+    """Tests that fail on the solution."""
     skipped: tuple[Noticed, ...] = ()
+    """Tests that were skipped or deselected."""
     blind: tuple[str, ...] = ()
+    """Tests that pass on the starter, too."""
     gold: str = ""
+    """What is to be said about the gold; empty where it is fresh."""
     notes: tuple[str, ...] = ()
+    """What is worth knowing."""
     advice: tuple[str, ...] = ()
+    """What to do."""
     selection: str = ""
+    """What `-k` said."""
     report: str = ""
+    """The text that was kept; empty where none was."""
     junit: str = ""
+    """The JUnit XML that was kept; empty where none was."""
     error: Obstacle | None = None
+    """Why nothing could be run; null where it could."""
     exit_code: int = 0
+    """The exit code of this assignment alone."""
     seconds: float = 0.0
+    """How long it took."""
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,16 @@ class TestOutcome(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
+    """Tests in numbers."""
+
     total: int = 0
+    """How many tests."""
     passed: int = 0
+    """How many passed."""
     failed: int = 0
+    """How many failed."""
     skipped: int = 0
+    """How many were skipped."""
 
     @classmethod
     def of(cls, tests: Iterable[TestOutcome]) -> Counts:

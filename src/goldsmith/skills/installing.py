@@ -34,20 +34,31 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     `difference` what keeps it from being goldsmith's."""
 
     name: str
+    """Its path in the course."""
     outcome: str
+    """What became of it."""
     found: str
+    """What stood there."""
     version: str = ""
+    """The goldsmith that wrote that."""
     copy: str = ""
+    """Where somebody's own went."""
     difference: tuple[str, ...] = ()
+    """What keeps it from being goldsmith's, as a difference."""
 
 
 class SkillResult(msgspec.Struct, frozen=True, kw_only=True):
     """A skill, with the gravest of what became of its files. `behind`: some of it is not this goldsmith's newest."""
 
     name: str
+    """The skill."""
     outcome: str
+    """The gravest of what became of its files: `written`, `updated`, `replaced`, `kept` or `unchanged`; with
+    `--check`, what was found."""
     behind: bool
+    """Whether some of it is not this goldsmith's newest."""
     files: tuple[Installed, ...]
+    """Each of its files."""
 
 
 def check_skills(course: Course, only: Sequence[str] = ()) -> list[SkillResult]:

@@ -54,13 +54,15 @@ def make_workspaces(
     public: bool = False,
     whole: bool = False,
     room: Path | None = None,
+    without: Sequence[Path] = (),
 ) -> Iterator[list[Workspace]]:
     """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
 
     A `public` one holds nothing that students must not see: what is placed in it is somebody else's. A `whole` one
-    holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others.
+    holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others. `without` are
+    more files and folders that stay out, relative to the course's root.
     """
-    apart = _apart(assignment.course, public=public, whole=whole)
+    apart = _apart(assignment.course, public=public, whole=whole).union(assignment.course.root / it for it in without)
     with make_room(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
 
@@ -91,7 +93,8 @@ def _lock_new(base: Path, lock: filelock.BaseFileLock) -> None:
 def _apart(course: Course, *, public: bool, whole: bool) -> frozenset[Path]:
     """Folders that stay out of a workspace."""
     private = () if whole else (course.solutions_folder, course.fixtures_folder)
-    return frozenset((course.reports_folder, *private, *((course.internal_tests_folder,) if public else ())))
+    staff = (course.internal_tests_folder, course.grades_folder) if public else ()
+    return frozenset((course.reports_folder, *private, *staff))
 
 
 def _make(

@@ -1,0 +1,277 @@
+"""Write docs/reference from the code: commands, settings, the manifest, JSON output, exit codes. Nothing there is
+written by hand."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structures
+import typer.main
+
+from goldsmith import errors
+from goldsmith.cli.app import app
+from goldsmith.course import Config
+from goldsmith.course.config import AssignmentConfig, GuardConfig, ItemConfig, RigorConfig, RubricConfig
+from goldsmith.gold.manifest import SCHEMA, Manifest
+from goldsmith.report import forms
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+NOTE = "<!-- Written by `make reference`; change the code it is made from. -->"
+EVERYWHERE = ("course", "json", "no_color", "debug")
+
+
+def commands(group: Any = None, above: str = "goldsmith") -> Iterator[tuple[str, Any]]:
+    """Every command with its full name, those of groups included."""
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{above} {name}")
+        elif not command.hidden:
+            yield f"{above} {name}", command
+
+
+def command_page() -> str:
+    found = list(commands())
+    shared = {option.name: option for _, command in found for option in command.params if option.name in EVERYWHERE}
+    lines = [
+        "# Commands",
+        "",
+        "Every command answers `--help`, and with `--json` prints [one object](json.md). [Exit codes](exit-codes.md)",
+        "are the same everywhere.",
+        "",
+        "| command | what it does |",
+        "|---|---|",
+        *(f"| [`{name}`](#{name.replace(' ', '-')}) | {_sentence(command.help)} |" for name, command in found),
+        "",
+        "Most commands take these, which are not repeated below:",
+        "",
+        *_options([shared[name] for name in EVERYWHERE]),
+        "",
+    ]
+    for name, command in found:
+        own = [item for item in command.params if item.name not in EVERYWHERE and item.name != "help"]
+        arguments = [item for item in own if item.param_type_name == "argument"]
+        options = [item for item in own if item.param_type_name == "option"]
+        lines += [f"## {name}", "", _help(command.help), "", "```text", _usage(name, arguments, options), "```", ""]
+        if arguments:
+            lines += ["| argument | meaning |", "|---|---|"]
+            lines += [f"| `{_cell(item.metavar or item.name)}` | {_cell(item.help)} |" for item in arguments] + [""]
+        if options:
+            lines += [*_options(options), ""]
+    return _page(lines)
+
+
+def _usage(name: str, arguments: list[Any], options: list[Any]) -> str:
+    said = [item.metavar or item.name.upper() for item in arguments]
+    shown = [text if item.required else f"[{text}]" for item, text in zip(arguments, said, strict=True)]
+    return " ".join([name, *shown, *(["[options]"] if options else [])])
+
+
+def _options(options: list[Any]) -> list[str]:
+    rows = ["| option | meaning |", "|---|---|"]
+    for item in options:
+        names = ", ".join(f"`{name}`" for name in (*item.opts, *item.secondary_opts))
+        value = "" if item.is_flag else f" `{_cell(item.metavar or _choices(item))}`"
+        rows.append(f"| {names}{value} | {_cell(item.help)}{_default(item)} |")
+    return rows
+
+
+def _choices(item: Any) -> str:
+    choices = getattr(item.type_descriptor, "choices", None)
+    return "|".join(choices) if choices else str(item.name).upper()
+
+
+def _default(item: Any) -> str:
+    if isinstance(item.show_default, str):
+        return f" Default: {item.show_default}."
+    if item.is_flag or item.default is None:
+        return ""
+    return f" Default: {item.default}."
+
+
+def _help(text: str) -> str:
+    """A command's own help, its examples fenced as the commands that they are."""
+    said = re.sub(r"\n\n((?:    .*\n?)+)", lambda found: f"\n\n```text\n{_dedent(found[1])}\n```\n", f"{text}\n")
+    return said.strip()
+
+
+def _dedent(text: str) -> str:
+    return inspect.cleandoc(f"\n{text}")
+
+
+def _sentence(text: str) -> str:
+    first = " ".join(text.split("\n\n")[0].split())
+    return _cell(f"{re.split(r'[.:] ', first)[0].rstrip('.')}.")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+TABLES = (
+    ("The course", "", Config),
+    ("Guard", "[guard]", GuardConfig),
+    ("Rigor", "[rigor]", RigorConfig),
+    ("One assignment", "[assignment.NAME]", AssignmentConfig),
+    ("A rubric", "[assignment.NAME.rubric]", RubricConfig),
+    ("An item of a rubric", "a table in place of points", ItemConfig),
+)
+
+
+def settings_page() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "In `goldsmith.toml` at the root of the course, or in `[tool.goldsmith]` of its `pyproject.toml`. Everything",
+        "may be left out. A setting that does not exist is refused, with the nearest one that does.",
+        "",
+    ]
+    own = {kind.__name__: title for title, _, kind in TABLES}
+    for title, header, kind in TABLES:
+        lines += [f"## {title}", "", *([f"`{header}`", ""] if header.startswith("[") else [])]
+        lines += ["| setting | type | default | meaning |", "|---|---|---|---|"]
+        for name, inner, text, info in structures.fields_of(kind):
+            said = structures.in_words(inner)
+            for struct, section in own.items():
+                said = said.replace(f"[{struct}](#{struct.lower()})", f"[{section}](#{_anchor(section)})")
+            lines.append(f"| `{name}` | {said} | {_toml(info)} | {text} |")
+        lines.append("")
+    return _page(lines)
+
+
+def _toml(info: msgspec.structs.FieldInfo) -> str:
+    value = info.default if info.default is not msgspec.NODEFAULT else None
+    if info.default_factory is not msgspec.NODEFAULT:
+        value = info.default_factory()
+    if info.required:
+        return "must be given"
+    if value is None or isinstance(value, msgspec.Struct):
+        return ""
+    return f"`{json.dumps(msgspec.to_builtins(value))}`"
+
+
+# --- what machines read -----------------------------------------------------------------------------------------------
+
+
+def manifest_page() -> str:
+    return _page(
+        [
+            "# The manifest",
+            "",
+            f"`manifest.json` in every gold folder, schema {SCHEMA}: the machine-readable truth about it. Another",
+            "schema is refused, and so is a manifest whose digest does not fit its content.",
+            "",
+            *structures.sections([Manifest], "##"),
+        ]
+    )
+
+
+def json_page() -> str:
+    lines = [
+        "# JSON output",
+        "",
+        "With `--json`, standard output holds one object and nothing else; progress and prose go to standard error.",
+        'Numbers that are not finite are the texts `"inf"`, `"-inf"` and `"nan"`.',
+        "",
+        "## Every command",
+        "",
+        *structures.table(forms.Common),
+        "",
+        "Each adds a list of its subjects, whose items have at least `name` and `outcome`. When a command gives up,",
+        "the list has what was finished before.",
+        "",
+        "| command | list | items | besides |",
+        "|---|---|---|---|",
+    ]
+    for form in forms.FORMS:
+        command = f"`{form.command}{f' {form.when}' if form.when else ''}`"
+        own = ", ".join(f"`{name}`" for name in form.more.__struct_fields__) if form.more else ""
+        more = f"{own}: {structures.in_words(form.more)}" if form.more else ""
+        lines.append(f"| {command} | `{form.subjects}` | {structures.in_words(form.item)} | {more} |")
+    roots = [kind for form in forms.FORMS for kind in (form.item, *filter(None, [form.more]))]
+    lines += ["", *structures.sections([forms.Error, *roots], "##")]
+    return _page(lines)
+
+
+def exit_code_page() -> str:
+    lines = [
+        "# Exit codes, outcomes, errors",
+        "",
+        "| exit code | meaning |",
+        "|---:|---|",
+        "| 0 | all well |",
+        f"| {errors.AGAINST} | a verdict against: something differs, would change, is not sound, or leaks |",
+        f"| {errors.USAGE} | bad usage or configuration, or a question that could not be asked |",
+        f"| {errors.COULD_NOT_RUN} | could not run: a crash, a missing part, or gold that was refused |",
+        f"| {errors.INTERRUPTED} | interrupted |",
+        "",
+        "## What each command says",
+        "",
+        "| command | exit codes |",
+        "|---|---|",
+    ]
+    for name, command in commands():
+        said = re.search(r"Exit codes: (.*)", " ".join(command.help.split()))
+        lines.append(f"| [`{name}`](cli.md#{name.replace(' ', '-')}) | {_cell(said[1]) if said else '0 all well.'} |")
+    lines += ["", "## Outcomes", "", "Spelt the same everywhere, on the terminal with a space for the hyphen.", ""]
+    for subject, outcomes in forms.OUTCOMES.items():
+        lines += [
+            f"| {subject} | meaning |",
+            "|---|---|",
+            *(f"| `{name}` | {text} |" for name, text in outcomes.items()),
+            "",
+        ]
+    lines += [
+        "## Errors",
+        "",
+        "The `kind` of an error in JSON output, and the exit code that follows from it.",
+        "",
+        "| kind | exit code |",
+        "|---|---:|",
+    ]
+    found = [
+        item for item in vars(errors).values() if isinstance(item, type) and issubclass(item, errors.GoldsmithError)
+    ]
+    kinds = {item.kind.fget(item.__new__(item)): item for item in found if item is not errors.GoldsmithError}  # type: ignore[attr-defined]
+    lines += [f"| `{kind}` | {item.exit_code} |" for kind, item in sorted(kinds.items())]
+    return _page(lines)
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _page(lines: list[str]) -> str:
+    title, *rest = lines
+    return "\n".join([title, "", NOTE, *rest]).rstrip() + "\n"
+
+
+def pages() -> dict[str, str]:
+    return {
+        "cli.md": command_page(),
+        "configuration.md": settings_page(),
+        "manifest.md": manifest_page(),
+        "json.md": json_page(),
+        "exit-codes.md": exit_code_page(),
+    }
+
+
+def main() -> int:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(f"wrote {FOLDER / name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
