@@ -62,6 +62,7 @@ soak: $(BIN)/.ready  ## the long kill test, and its table in docs/soak.md
 picture: $(BIN)/.ready  ## the pictures, from a real terminal
 	$(BIN)/python scripts/picture.py
 	$(BIN)/python scripts/menus.py
+	$(BIN)/python scripts/menus.py
 
 example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
 	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example

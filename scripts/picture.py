@@ -111,10 +111,6 @@ def check(course: Path) -> None:
     draw("check", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course, expected=1))
 
 
-def menu(course: Path) -> None:
-    draw("menu", "goldsmith generate", run_on_terminal(["generate"], course, until="Scratch-3"))
-
-
 def grade(course: Path) -> None:
     arguments = ["grade", "scratch-2", "private/submissions/scratch-2"]
     draw("grade", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course, expected=1))
@@ -150,7 +146,6 @@ def front_page(course: Path) -> None:
 
 
 PICTURE: dict[str, Callable[[Path], None]] = {
-    "menu": menu,
     "generate": generate,
     "check": check,
     "rigor": rigor,

@@ -15,7 +15,7 @@ from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.recording import Warm, warm_process
 from injecting import make_rich
 
-pytest_plugins = ["pytester", "plugging"]
+pytest_plugins = ["pytester", "plugging", "spreading"]
 
 Make = Callable[..., CourseOnDisk]
 

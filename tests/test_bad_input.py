@@ -231,7 +231,7 @@ def test_not_a_course(tmp_path: Path) -> None:
     run = CourseOnDisk(tmp_path).run("generate", "hw1")
     assert run.code == USAGE
     assert f"{tmp_path} is not inside a course" in run.err
-    assert "goldsmith init --example" in run.err
+    assert "`goldsmith init`" in run.err
 
 
 @pytest.mark.parametrize(

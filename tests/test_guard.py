@@ -71,7 +71,7 @@ def test_a_handout_is_looked_through_as_a_whole(example: CourseOnDisk, tmp_path:
     shutil.copytree(example.root, handout, ignore=shutil.ignore_patterns(".git"))
     run = example.run("guard", str(handout))
     assert run.code == 1
-    assert "private/ is not for students, but is there (3 files)" in run.out
+    assert "private/ is not for students, but is there (8 files)" in run.out
     assert "tests/internal/ is not for students" in run.out
     shutil.rmtree(handout / "private")
     shutil.rmtree(handout / "tests/internal")

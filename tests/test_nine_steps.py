@@ -115,7 +115,7 @@ def test_the_manifest_is_the_truth_about_the_folder(generated: tuple[CourseOnDis
     assert manifest["stamp"]["commit"] == course.git("rev-parse", "HEAD~1").strip()
 
 
-@pytest.mark.parametrize("name", ["scratch-1", "scratch-3"])
+@pytest.mark.parametrize("name", ["scratch-1", pytest.param("scratch-3", marks=pytest.mark.long)])
 def test_internal_tests_pass_on_the_solution_and_fail_on_the_starter(
     generated: tuple[CourseOnDisk, Run], name: str, tmp_path: Path
 ) -> None:
