@@ -10,7 +10,6 @@ import http.server
 import os
 import pty
 import re
-import select
 import shutil
 import subprocess
 import sys
@@ -28,15 +27,13 @@ from rich.text import Text
 from goldsmith.course import copy_example
 
 COLUMNS, LINES = 104, 66
-_AT_REST = 1.0
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 SUBMISSIONS = ROOT / "tests" / "submissions" / "scratch-1"
 
 
-def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0, until: str = "") -> pyte.Screen:
-    """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end; or as soon as it shows `until`
-    and has come to rest, and then it is left."""
+def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:
+    """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end."""
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
     ours, theirs = pty.openpty()
@@ -47,9 +44,6 @@ def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0, until
     with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         while True:
-            if until and until in "\n".join(screen.display) and not select.select([ours], [], [], _AT_REST)[0]:
-                process.terminate()
-                return screen
             try:
                 data = os.read(ours, 65536)
             except OSError:

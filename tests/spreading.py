@@ -1,7 +1,7 @@
 """Which worker runs which test: those of one `xdist_group` stay together, for their fixtures are dear.
 
-pytest-xdist names groups at the end of a test's id, which the pytest that we test with no longer lets it change: every dear
-fixture was then made on every worker.
+pytest-xdist names groups at the end of a test's id, which the pytest that we test with no longer lets it change: every
+dear fixture was then made on every worker.
 """
 
 from __future__ import annotations

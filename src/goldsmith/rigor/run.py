@@ -17,6 +17,7 @@ from goldsmith.generation import Options
 from goldsmith.gold import Gold
 from goldsmith.recording import Watcher, settled_environment, warm_process
 from goldsmith.rigor.baselines import customary_case, internal_tests
+from goldsmith.rigor.desks import Desks
 from goldsmith.rigor.findings import COULD_NOT_RUN, SURVIVED, Finding, Rigor, finding
 from goldsmith.rigor.keeping import keeper_for
 from goldsmith.rigor.loading import operators_of
@@ -155,8 +156,9 @@ def _tried(
             if wanted.baselines:
                 warm.import_also(["pytest"])
             tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
-            trial = Trial(checking, rehearsal, placed, tests, wanted.baselines)
-            yield from _side_by_side(trial, mutants, known, wanted.jobs)
+            with Desks(checking, placed, rehearsal.given) as desks:
+                trial = Trial(checking, rehearsal, desks, placed, tests, wanted.baselines)
+                yield from _side_by_side(trial, mutants, known, wanted.jobs)
 
 
 def _side_by_side(

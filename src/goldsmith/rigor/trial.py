@@ -17,6 +17,7 @@ from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Rep
 from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
+from goldsmith.rigor.desks import Desk, Desks
 from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, finding
 from goldsmith.rigor.mutants import Mutant
 from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation, only_wide
@@ -38,6 +39,7 @@ class Trial:
 
     checking: Checking
     rehearsal: Rehearsal
+    desks: Desks
     placed: Sequence[Placement]
     tests: InternalTests | None = None
     plain: bool = False
@@ -51,14 +53,15 @@ class Trial:
             advice = f"add a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
-            with self._stage(mutant) as stage:
-                screened = self._screened(stage, cases)
+            with self._desk(mutant) as desk:
+                screened = self._screened(desk.stage, cases)
                 if screened.against is not None:
                     found = _caught(mutant, screened.against)
                 elif screened.accepted:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
-                    found = self._probed(stage, mutant, cases, screened.replays)
+                    found = self._probed(desk.stage, mutant, cases, screened.replays)
+                desk.spoilt = found.outcome == CRASHED  # something of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.beside(mutant), seconds=seconds)
 
@@ -78,19 +81,19 @@ class Trial:
         case = customary_case(self.checking.golds)
         if case not in self.rehearsal.cases_of(mutant):
             return False
-        with self._stage(mutant) as stage:
-            return plainly_differs(self.checking.golds[case], stage.replay([case], ("once",))[case])
+        with self._desk(mutant) as desk:
+            replay = desk.stage.replay([case], ("once",))[case]
+            desk.spoilt = replay.once.failure is not None
+            return plainly_differs(self.checking.golds[case], replay)
 
     @contextlib.contextmanager
-    def _stage(self, mutant: Mutant) -> Iterator[Stage]:
+    def _desk(self, mutant: Mutant) -> Iterator[Desk]:
         """A workspace with the mutant in it, limited in what it can do."""
-        with self.checking.stage(self._placed(mutant)) as stage:
-            stage.each = self.rehearsal.time_limit
-            stage.limits = self.rehearsal.limits
-            stage.given = self.rehearsal.given
-            stage.traced = False
-            stage.watcher = Watcher(on_tick=self._go_on)
-            yield stage
+        with self.desks.lent(self.rehearsal.placed(mutant)) as desk:
+            desk.stage.each = self.rehearsal.time_limit
+            desk.stage.limits = self.rehearsal.limits
+            desk.stage.watcher = Watcher(on_tick=self._go_on)
+            yield desk
 
     def _placed(self, mutant: Mutant) -> list[Placement]:
         others = [item for item in self.placed if item.target != mutant.file]

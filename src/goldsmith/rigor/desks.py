@@ -1,0 +1,93 @@
+"""Workspaces in which mutants take turns: to make one costs about as much as to try a mutant in it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from goldsmith.checking import GIVEN, Checking, Stage
+from goldsmith.course import Placement
+
+_Looks = dict[str, tuple[int, int, int]]
+
+
+@dataclass
+class Desk:
+    """A workspace with the solution in it. Whoever finds it `spoilt` says so: nobody else is given it any more."""
+
+    stage: Stage
+    looks: _Looks = field(default_factory=dict)
+    spoilt: bool = False
+
+
+@dataclass
+class Desks:
+    """Lent to one mutant at a time. What was left otherwise than it was found is not lent again; all of them are gone
+    when the context is left."""
+
+    checking: Checking
+    placed: Sequence[Placement]
+    given: Path
+    _free: list[Desk] = field(default_factory=list)
+    _made: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _lending: threading.Lock = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Desks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._made.close()
+
+    @contextlib.contextmanager
+    def lent(self, mutant: Placement) -> Iterator[Desk]:
+        """A desk with one file of the solution exchanged for the mutant's."""
+        desk = self._desk()
+        file = desk.stage.workspace.folder / mutant.target
+        solution = file.read_bytes()
+        file.write_bytes(mutant.source.read_bytes())
+        lent = dataclasses.replace(desk, stage=dataclasses.replace(desk.stage))
+        yield lent
+        if not lent.spoilt and _put_back(desk, file, solution):
+            with self._lending:
+                self._free.append(desk)
+
+    def _desk(self) -> Desk:
+        with self._lending:
+            if self._free:
+                return self._free.pop()
+            stage = self._made.enter_context(self.checking.stage(self.placed))
+        stage.given = self.given
+        stage.traced = False
+        stage.give(list(self.checking.golds))
+        return Desk(stage, _looks_of(stage))
+
+
+def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
+    """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
+    with contextlib.suppress(OSError):
+        before = file.stat()
+        file.write_bytes(solution)
+        os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
+        for folder in desk.stage.workspace.scratch.iterdir():
+            if folder.name != GIVEN:
+                shutil.rmtree(folder)
+        return _looks_of(desk.stage) == desk.looks
+    return False
+
+
+def _looks_of(stage: Stage) -> _Looks:
+    """Every file: its mode, its size, and when it was last written."""
+    found = {}
+    for top in (stage.workspace.root, stage.workspace.scratch / GIVEN):
+        for current, _, files in os.walk(top):
+            for name in files:
+                path = os.path.join(current, name)
+                status = os.lstat(path)
+                found[path] = (status.st_mode, status.st_size, status.st_mtime_ns)
+    return found
