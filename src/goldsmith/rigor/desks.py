@@ -74,9 +74,13 @@ def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
         before = file.stat()
         file.write_bytes(solution)
         os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
-        for folder in desk.stage.workspace.scratch.iterdir():
-            if folder.name != GIVEN:
-                shutil.rmtree(folder)
+        for path in desk.stage.workspace.scratch.iterdir():
+            if path.name == GIVEN:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         return _looks_of(desk.stage) == desk.looks
     return False
 

@@ -1,0 +1,83 @@
+"""Mutants take turns in workspaces, and no mutant finds anything of another's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from courses import CourseOnDisk
+from goldsmith.checking import AGREES, Checking, Opened, Request, Submission, open_adapter, open_gold
+from goldsmith.course import Placement, find_course, placements
+from goldsmith.generation import Options
+from goldsmith.recording import Warm
+from goldsmith.rigor.desks import Desk, Desks
+
+
+@pytest.fixture
+def desks(checked: CourseOnDisk, warm: Warm, tmp_path: Path) -> Iterator[Desks]:
+    assignment = find_course(checked.root).assignment("hw1")
+    gold = open_gold(assignment, Submission("the solution"), allow_stale=False)
+    opened = Opened(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
+    request = Request(options=Options(seed=42, threads=1, timeout=60), each=20, warm=warm)
+    (tmp_path / "given").mkdir()
+    with Desks(Checking(assignment, opened, request, warm), placements(assignment), tmp_path / "given") as made:
+        yield made
+
+
+@pytest.fixture
+def mutant(desks: Desks, tmp_path: Path) -> Placement:
+    """A solution that is wrong everywhere, in place of the first file."""
+    solution = next(item for item in desks.placed if item.target.suffix == ".py")
+    file = tmp_path / "mutant.py"
+    file.write_text(solution.source.read_text().replace("return", "return 2 *"))
+    return Placement(file, solution.target)
+
+
+def outcomes(desks: Desks, desk: Desk) -> set[str]:
+    replays = desk.stage.replay(list(desks.checking.golds), ("once", "float64"))
+    return {desks.checking.verdict(name, replay).outcome for name, replay in replays.items()}
+
+
+def test_a_desk_that_was_left_as_it_was_found_is_lent_again_with_the_solution_back(
+    desks: Desks, mutant: Placement
+) -> None:
+    with desks.lent(mutant) as first:
+        assert outcomes(desks, first) != {AGREES}
+    unchanged = next(item for item in desks.placed if item.target == mutant.target)
+    with desks.lent(unchanged) as second:
+        assert second.stage.workspace.root == first.stage.workspace.root
+        assert outcomes(desks, second) == {AGREES}
+        with desks.lent(mutant) as beside:
+            assert beside.stage.workspace.root != first.stage.workspace.root
+
+
+def add(desk: Desk) -> None:
+    (desk.stage.workspace.root / "left.txt").write_text("by a mutant")
+
+
+def rewrite(desk: Desk) -> None:
+    (desk.stage.workspace.root / "pyproject.toml").write_text("# by a mutant\n")
+
+
+def remove(desk: Desk) -> None:
+    next(desk.stage.workspace.folder.glob("*.py")).unlink()
+
+
+def spoil_what_is_given(desk: Desk) -> None:
+    next((desk.stage.workspace.scratch / "given").iterdir()).write_bytes(b"")
+
+
+def say_so(desk: Desk) -> None:
+    desk.spoilt = True
+
+
+@pytest.mark.parametrize("harm", [add, rewrite, remove, spoil_what_is_given, say_so])
+def test_a_desk_that_was_harmed_is_not_lent_again(
+    desks: Desks, mutant: Placement, harm: Callable[[Desk], None]
+) -> None:
+    with desks.lent(mutant) as first:
+        harm(first)
+    with desks.lent(mutant) as second:
+        assert second.stage.workspace.root != first.stage.workspace.root
