@@ -252,3 +252,16 @@ def test_large_gold_is_refused_unless_allowed(course: CourseOnDisk) -> None:
     run = course.run("generate", "hw1", "--allow-large")
     assert run.code == 0
     assert "with a warning" in run.last_line
+
+
+def test_files_that_somebody_else_put_there_are_not_replaced_unasked(course: CourseOnDisk) -> None:
+    course.gold().mkdir(parents=True)
+    theirs = course.gold() / "README.md"
+    theirs.write_text("notes on gold that was made by hand\n")
+    run = course.run("generate", "hw1", yes=False)
+    assert run.code == 1
+    assert "README.md stood there already, and goldsmith did not make them" in " ".join((run.out + run.err).split())
+    assert [path.name for path in course.gold().iterdir()] == ["README.md"]
+    assert theirs.read_text() == "notes on gold that was made by hand\n"
+    assert course.run("generate", "hw1").code == 0
+    assert "notes on gold" not in theirs.read_text()

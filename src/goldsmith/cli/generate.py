@@ -185,8 +185,8 @@ def _run(
     with course_lock(course, doing, wait=wait, on_wait=progress.note):
         for assignment, own in zip(chosen, planned, strict=True):
 
-            def agree(changes: Sequence[TensorChange], name: str = assignment.name) -> bool:
-                return yes or _agrees(name, changes, show, interactive)
+            def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = assignment.name) -> bool:
+                return yes or _agrees(name, changes, others, show, interactive)
 
             outcome = run_steps(assignment, own, progress, agree)
             _report(outcome, show, after=bool(outcomes))
@@ -194,9 +194,9 @@ def _run(
     _report_all(outcomes, show)
 
 
-def _agrees(name: str, changes: Sequence[TensorChange], show: _Show, interactive: bool) -> bool:
+def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: _Show, interactive: bool) -> bool:
     """A person who has seen what would change; without one, the old gold stays."""
-    if not show.as_json:
+    if changes and not show.as_json:
         from rich.console import Console
 
         from goldsmith.report import show_changes
@@ -208,7 +208,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], show: _Show, interactive
         return False
     from goldsmith.cli.questions import ask_to_replace
 
-    return ask_to_replace(name, len(changes), no_color=show.no_color)
+    return ask_to_replace(name, len(changes), others, no_color=show.no_color)
 
 
 def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:

@@ -81,13 +81,18 @@ def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
     return _answered(answer)
 
 
-def ask_to_replace(name: str, count: int, *, no_color: bool = False) -> bool:
-    """Whether gold that would change may be replaced; the old one stays unless somebody says otherwise."""
+def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_color: bool = False) -> bool:
+    """Whether gold that would change, or files of others in its place, may be replaced; all stays unless somebody says
+    otherwise."""
     rows = [
-        Row(False, "Keep", about="the old gold stays, nothing is written", keys="nk"),
+        Row(False, "Keep", about="what stands there stays, nothing is written", keys="nk"),
         Row(True, "Replace", about="the new gold takes its place", keys="yr"),
     ]
     question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
+    if others:
+        question = (
+            f"Goldsmith did not make what stands in the place of the gold of {name}. Replace {', '.join(others)}?"
+        )
     return bool(ask_one(question, rows, no_color=no_color))
 
 

@@ -65,12 +65,14 @@ class GoldKept(GoldsmithError):
     outcome: ClassVar[str] = "stale"
     assignment: str
     tensors: int
+    others: tuple[str, ...] = ()
 
     def sentence(self) -> str:
-        return (
-            f"the old gold was kept: {self.tensors} of its tensors would change; replace it with "
-            f"`goldsmith generate {self.assignment} --yes`."
-        )
+        why = f"the old gold was kept: {self.tensors} of its tensors would change; replace it"
+        if self.others:
+            names = f"{', '.join(self.others[:3])}{' …' if len(self.others) > 3 else ''}"
+            why = f"nothing was replaced: {names} stood there already, and goldsmith did not make them; replace them"
+        return f"{why} with `goldsmith generate {self.assignment} --yes`."
 
 
 @dataclass(eq=False)

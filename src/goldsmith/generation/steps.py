@@ -33,6 +33,7 @@ from goldsmith.generation.progress import Progress
 from goldsmith.generation.sources import Calm, Untouched, hash_sources
 from goldsmith.generation.variants import Recording, idle_variants, record_variants
 from goldsmith.gold import (
+    MANIFEST,
     Check,
     Staging,
     TensorChange,
@@ -45,17 +46,19 @@ from goldsmith.gold import (
 from goldsmith.recording import Ending, Result, Watcher, run_side_by_side
 from goldsmith.workspace import Workspace, make_workspaces, read_journal
 
+Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
+
 
 def generate(
     assignment: Assignment,
     options: Options,
     progress: Progress,
-    agree: Callable[[Sequence[TensorChange]], bool] = lambda changes: True,
+    agree: Agree = lambda changes, others: True,
 ) -> Outcome:
     """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
 
-    Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, `agree`
-    is shown the changes and may keep the old.
+    Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, or
+    files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
     run = Run(assignment, options, Untouched.begin(assignment))
@@ -66,14 +69,21 @@ def generate(
     try:
         _stage(run, progress, staging)
         if run.outcome != UNCHANGED:
-            if run.changes and previous_manifest(assignment.gold) and not agree(run.changes):
-                raise GoldKept(assignment.name, len(run.changes))
+            _ask_before_replacing(run, staging, agree)
             staging.publish()
     except GoldsmithError as problem:
         error = problem
     finally:
         staging.discard()
     return outcome_of(run, error, time.monotonic() - started)
+
+
+def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
+    gold = run.assignment.gold
+    others = [] if (gold / MANIFEST).exists() else staging.replaces()
+    changes = run.changes if previous_manifest(gold) else []
+    if (changes or others) and not agree(changes, others):
+        raise GoldKept(run.assignment.name, len(changes), tuple(others))
 
 
 def rehearse(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:

@@ -84,6 +84,11 @@ class Staging:
             path.read_bytes() == theirs[name].read_bytes() for name, path in mine.items()
         )
 
+    def replaces(self) -> list[str]:
+        """Names of files that stand in its place already, with other bytes."""
+        mine, theirs = _files(self.folder), _files(self.target)
+        return sorted(name for name in mine.keys() & theirs if mine[name].read_bytes() != theirs[name].read_bytes())
+
     def publish(self) -> None:
         with uninterrupted():
             try:

@@ -23,7 +23,7 @@ def fresh_assignment(assignment: Assignment, tell: Callable[[str], None]) -> Ite
         copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
         config = assignment.course.config
         options = Options(seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True)
-        outcome = generate(copy, options, _Silent(), lambda changes: True)
+        outcome = generate(copy, options, _Silent())
         if outcome.error is not None:
             raise NoFreshGold(assignment.name, outcome.error.message)
         yield copy

@@ -92,7 +92,7 @@ def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) 
     from goldsmith.report import PlainProgress
 
     silent = PlainProgress(Console(quiet=True), verbose=False)
-    return generate(assignment, _options(assignment, before), silent, lambda changes: overwrite)
+    return generate(assignment, _options(assignment, before), silent, lambda changes, others: overwrite)
 
 
 def _options(assignment: Assignment, before: Manifest | None) -> Options:
