@@ -24,8 +24,6 @@ COLUMNS, LINES = 104, 30
 GOLD = "tests/internal/fixtures"
 PATIENCE = 120.0
 ESCAPE = b"\x1b"
-NAMES = {"brown": "yellow", "brightblack": "bright_black"}
-"""Two colours that the terminal emulator calls by other names than the drawing library."""
 
 
 def open_menu(arguments: Sequence[str], folder: Path) -> pyte.Screen:
@@ -49,9 +47,6 @@ def open_menu(arguments: Sequence[str], folder: Path) -> pyte.Screen:
         os.write(ours, ESCAPE)
         process.wait(PATIENCE)
     os.close(ours)
-    for row in screen.buffer.values():
-        for column, cell in row.items():
-            row[column] = cell._replace(fg=NAMES.get(cell.fg, cell.fg))
     return screen
 
 
