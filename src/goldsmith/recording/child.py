@@ -133,7 +133,7 @@ def _check_points(recipe: Path) -> None:
             "points are read without running the recipe"
         ) from None
     for item in registry.registered:
-        if item.points is not None and item.points != written.get(item.name):
+        if item.points != written.get(item.name):
             raise RecipeMisuse(
                 f"the points of {item.name} stand nowhere as a number; write them into its decorator, "
                 "as in `@gs.case(points=2)`, once"

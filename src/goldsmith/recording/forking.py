@@ -31,6 +31,10 @@ _SHARE = 5
 """So many times as long as it took to see what children use up, it is not looked at again, but soon enough."""
 
 
+_wake_up: list[int] = []
+"""Both ends of what wakes this process; no child keeps them."""
+
+
 def serve() -> None:
     """Read what a child is to do, fork, answer with its number; or import something; until standard input ends."""
     parent = os.getppid()
@@ -53,7 +57,8 @@ def serve() -> None:
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
         ready = select.select([sys.stdin, ended], [], [], _LOOK_AROUND)[0]
         if ended in ready:
-            os.read(ended, _MANY)
+            with contextlib.suppress(BlockingIOError):
+                os.read(ended, _MANY)
         if sys.stdin not in ready:
             continue
         line = sys.stdin.readline()
@@ -81,6 +86,7 @@ def _told_of_endings() -> int:
     os.set_blocking(writer, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    _wake_up.extend((reader, writer))
     return reader
 
 
@@ -106,6 +112,8 @@ def _become(request: dict[str, str]) -> None:
     """In the fork: a session, streams and an environment of its own, then the job as any child does it."""
     code = 1
     try:
+        for descriptor in _wake_up:
+            os.close(descriptor)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()

@@ -83,8 +83,8 @@ class Tracer:
                 if entry is not None:
                     entry["outputs"] = self._keep(f"{entry['key']}.output", [output])
                 break
-        if not self._stack and not self._has_room:
-            _remove(self._inner)  # from here on calls are only counted
+        if not self._stack and not name and not self._has_room:
+            _remove(self._inner)  # the model is called as a whole: from here on its calls are only counted
         if not self._stack and self._chance is not None:
             self.drew = not bool((self._chance == _state_of_chance()).all())
             self._chance = None

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from goldsmith.checking import GIVEN, Checking, Stage
 from goldsmith.course import Placement
 
-_Looks = dict[str, tuple[int, int, int]]
+_Looks = dict[str, tuple[int, int, int, str]]
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Desks:
 
 def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
     """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, KeyError):
         before = file.stat()
         file.write_bytes(solution)
         os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
@@ -86,12 +87,15 @@ def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
 
 
 def _looks_of(stage: Stage) -> _Looks:
-    """Every file: its mode, its size, and when it was last written."""
+    """Every file: its mode, its size, and when it was last written; that folders are there; where links lead."""
     found = {}
     for top in (stage.workspace.root, stage.workspace.scratch / GIVEN):
-        for current, _, files in os.walk(top):
-            for name in files:
+        for current, folders, files in os.walk(top):
+            for name in (*folders, *files):
                 path = os.path.join(current, name)
                 status = os.lstat(path)
-                found[path] = (status.st_mode, status.st_size, status.st_mtime_ns)
+                is_folder = stat.S_ISDIR(status.st_mode)
+                size, written = (0, 0) if is_folder else (status.st_size, status.st_mtime_ns)
+                target = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
+                found[path] = (status.st_mode, size, written, target)
     return found

@@ -99,15 +99,13 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
     with checking.stage(placed) as stage:
         cases = list(checking.golds)
         stage.traced = False
-        stage.give(cases)
+        replays = stage.replay(cases, RUNS)
+        for name, verdict in checking.verdicts(stage, replays).items():
+            if verdict.outcome != AGREES:
+                raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
         with ThreadPoolExecutor(processors()) as pool:
-            # Places are watched in each case alone: one may leave something behind that spares the next its work.
-            places = {name: pool.submit(_places, stage, name) for name in cases}
-            replays = stage.replay(cases, RUNS)
-            for name, verdict in checking.verdicts(stage, replays).items():
-                if verdict.outcome != AGREES:
-                    raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
-            traced = {name: future.result() for name, future in places.items()}
+            # Each case alone: one may leave something behind that spares the next its work.
+            traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
         checking.warm.import_also(sorted(stage.packages))
         yield Rehearsal(stage, replays, traced, {name: checking.layouts_of(name) for name in cases})
 
