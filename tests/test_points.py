@@ -14,6 +14,7 @@ from checking import RECIPE, checked_course, hand_in
 from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.course import recipe_points, without_points
 from goldsmith.course.config import RubricConfig
+from goldsmith.errors import BadPoints
 from goldsmith.grading import make_rubric
 from goldsmith.recording import RecipeMisuse
 
@@ -41,8 +42,6 @@ def written(text: str) -> str:
             {"b": 2.0},
         ),
         ("@other.case(points=2)", "@other.case(points=2)", {}),
-        ("@gs.case(name=NAME, points=2)", "@gs.case(name=NAME)", {}),
-        ("@gs.case(points=1)\ndef a(case): ...\n@gs.case(points=2)", "@gs.case\ndef a(case): ...\n@gs.case", {}),
     ],
 )
 def test_points_are_read_off_the_recipe_and_it_is_the_same_without(
@@ -53,6 +52,15 @@ def test_points_are_read_off_the_recipe_and_it_is_the_same_without(
         assert without_points(source) == written(plain).replace("\n", ending).encode()
         (tmp_path / "recipe.py").write_bytes(source)
         assert recipe_points(tmp_path / "recipe.py", Path("recipe.py")) == points
+
+
+@pytest.mark.parametrize(
+    "given", ["@gs.case(name=NAME, points=2)", "@gs.case(points=1)\ndef a(case): ...\n@gs.case(points=2)"]
+)
+def test_points_of_nobody_in_particular_are_not_ignored(tmp_path: Path, given: str) -> None:
+    (tmp_path / "recipe.py").write_text(written(given))
+    with pytest.raises(BadPoints, match="once for each case by its name"):
+        recipe_points(tmp_path / "recipe.py", Path("recipe.py"))
 
 
 def test_what_is_no_plain_number_stays_part_of_the_recipe() -> None:

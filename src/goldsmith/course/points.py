@@ -33,7 +33,7 @@ def are_points(value: object) -> bool:
 def recipe_points(recipe: Path, shown: Path) -> dict[str, float]:
     """What the cases of a recipe are worth, as far as it says so; `shown` is what people call its file.
 
-    Raises `BadPoints` where something is said that is no number. A case that is given points twice has none.
+    Raises `BadPoints` where something is said that is no number, of a case whose name stands nowhere, or twice.
     """
     try:
         source = recipe.read_bytes()
@@ -42,10 +42,10 @@ def recipe_points(recipe: Path, shown: Path) -> dict[str, float]:
     found: dict[str, set[float]] = {}
     for item in _given(source):
         value = _literal(item.setting.value)
-        if not are_points(value):
+        if not are_points(value) or not item.case or found.get(item.case, {value}) != {value}:
             raise BadPoints(shown, item.setting.lineno, ast.unparse(item.setting), MOST_POINTS)
         found.setdefault(item.case, set()).add(float(value))  # type: ignore[arg-type]
-    return {case: min(values) for case, values in found.items() if case and len(values) == 1}
+    return {case: min(values) for case, values in found.items()}
 
 
 def without_points(source: bytes) -> bytes:

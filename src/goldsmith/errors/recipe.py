@@ -62,7 +62,8 @@ class BadPoints(GoldsmithError):
 
     def sentence(self) -> str:
         where = f"{self.file}, line {self.line}"
-        return f"{where}: {self.setting} cannot be counted; write a number from 0 to {self.most} there."
+        number = f"a number from 0 to {self.most}"
+        return f"{where}: {self.setting} cannot be counted; write {number} there, once for each case by its name."
 
 
 @dataclass(eq=False)
