@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
-from goldsmith.errors import NoSuchSubmission, NothingToCheck, SubmissionLeaves
+from goldsmith.errors import GoldUnreadable, NoSuchSubmission, NothingToCheck, SubmissionLeaves
+from goldsmith.gold import read_manifest
 
 _CODE = (".py", ".ipynb")
 
@@ -28,15 +29,25 @@ class Submission:
 
 
 def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, ...]:
-    """Where in the course work that was handed in lies, relative to its root: folders that hold some of it, and what is
-    handed in itself where such a folder holds the starter, too."""
-    root, starter = assignment.course.root.resolve(), assignment.starter.resolve()
+    """Where in the course work that was handed in lies, relative to its root: the largest folders around it that hold
+    nothing of what a check needs."""
+    root = assignment.course.root.resolve()
+    needed = [assignment.starter.resolve(), *(root / name for name in _reads(assignment))]
     found: dict[Path, None] = {}
     for path in (item.resolve() for item in handed_in if item.exists()):
-        for place in (path.parent, path):
-            if place.is_relative_to(root) and not starter.is_relative_to(place):
-                found[place.relative_to(root)] = None
+        around = [place for place in (path, *path.parents) if place != root and place.is_relative_to(root)]
+        free = [place for place in around if not any(item.is_relative_to(place) for item in needed)]
+        if free:
+            found[free[-1].relative_to(root)] = None
     return tuple(found)
+
+
+def _reads(assignment: Assignment) -> list[str]:
+    """What of the course the recipe read when gold was made of it."""
+    try:
+        return list(read_manifest(assignment.gold).provenance.reads)
+    except GoldUnreadable:
+        return []
 
 
 @contextlib.contextmanager

@@ -122,7 +122,8 @@ def grade(
                 keep=not again and not fresh,
                 sandboxed=not allow_unsandboxed,
                 allow_stale=allow_stale,
-                without=kept_apart(chosen, items, folder),
+                hidden=(str(chosen.course.root),),
+                without=kept_apart(chosen, items),
             )
             progress = stack.enter_context(grading_progress(told, len(items)))
 

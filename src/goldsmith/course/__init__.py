@@ -8,12 +8,14 @@ from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_st
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git
 from goldsmith.course.layout import Assignment, Course, find_course
-from goldsmith.course.litter import LITTER
+from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
 
 __all__ = [
+    "GRADES",
+    "GRADES_MARK",
     "LITTER",
     "MOST_POINTS",
     "SUFFIX",

@@ -17,3 +17,8 @@ LITTER = frozenset(
         "node_modules",
     }
 )
+
+GRADES_MARK = ".written"
+"""A folder that holds this holds somebody's grades, beside whatever else."""
+GRADES = frozenset({GRADES_MARK, "grades.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"})
+"""What they are called there."""

@@ -51,11 +51,9 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
     return _told_apart(list(dict.fromkeys(found)))
 
 
-def kept_apart(assignment: Assignment, items: Sequence[HandedIn], output: Path) -> tuple[Path, ...]:
-    """What of the course nobody's work gets to see: everybody's, and their grades; relative to its root."""
-    root = assignment.course.root.resolve()
-    grades = [output.resolve().relative_to(root)] if output.resolve().is_relative_to(root) else []
-    return (*places_of(assignment, [Path(item.what) for item in items]), *grades)
+def kept_apart(assignment: Assignment, items: Sequence[HandedIn]) -> tuple[Path, ...]:
+    """What of the course nobody's work gets to see: everybody's; relative to its root. Grades no workspace has."""
+    return places_of(assignment, [Path(item.what) for item in items])
 
 
 @contextlib.contextmanager

@@ -8,11 +8,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from goldsmith.course import GRADES_MARK
 from goldsmith.durable import write_durably
 from goldsmith.errors import CannotWrite
 
 EARLIER = "earlier"
-_WRITTEN = ".written"
 _IGNORE = ".gitignore"
 
 
@@ -34,8 +34,9 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
             if not (path / _IGNORE).exists():  # for staff alone: git never takes it up
                 (path / _IGNORE).write_text("*\n", encoding="utf-8")
+            (path / GRADES_MARK).touch()  # before there is anything that others' work must not see
         with contextlib.suppress(FileNotFoundError):
-            for line in (path / _WRITTEN).read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in (path / GRADES_MARK).read_text(encoding="utf-8", errors="replace").splitlines():
                 digest, _, name = line.partition("  ")
                 self._known.setdefault(name, []).append(digest)
 
@@ -52,7 +53,7 @@ class Folder:
                     return path
                 self._put_aside(name)
             if known[-1:] != [digest]:
-                with (self.path / _WRITTEN).open("a", encoding="utf-8") as file:
+                with (self.path / GRADES_MARK).open("a", encoding="utf-8") as file:
                     file.write(f"{digest}  {name}\n")
                 known.append(digest)
             if standing != digest:
@@ -72,7 +73,7 @@ class Folder:
         """From here on, what this run has written is all that is known."""
         with self._writing():
             lines = [f"{digest}  {name}\n" for name, digest in self._now.items()]
-            write_durably(self.path / _WRITTEN, "".join(lines).encode())
+            write_durably(self.path / GRADES_MARK, "".join(lines).encode())
 
     def _put_aside(self, name: str) -> None:
         if self.earlier is None:

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,8 @@ class Stopped(Exception):
 @dataclass(frozen=True)
 class Grader:
     """How submissions to one assignment are judged. Without a sandbox only where that was asked for. `without` is where
-    in the course other people's work and grades lie, relative to its root."""
+    in the course other people's work lies, relative to its root; `hidden` are folders besides the course's own that
+    nobody's work may read, whatever Python is told to import from."""
 
     assignment: Assignment
     rubric: Rubric
@@ -74,6 +75,7 @@ class Grader:
     sandboxed: bool = True
     allow_stale: bool = False
     without: tuple[Path, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def __call__(self, item: HandedIn) -> Judged:
         """Whatever is handed in gets a verdict; what is wrong with this machine is raised."""
@@ -87,7 +89,8 @@ class Grader:
                     verdict = msgspec.structs.replace(found.verdict, name=item.name)
                     return self._told(verdict, submission, digest, found.sandbox, True)
                 judged = self._judged(submission)
-                self._remember(digest, judged)
+                if not any(case.kind == "killed" for case in judged.verdict.cases):  # which this machine may have done
+                    self._remember(digest, judged)
                 return self._told(judged.verdict, submission, digest, judged.sandbox, False)
         except (NoSandbox, Interrupted):
             raise
@@ -141,7 +144,7 @@ class Grader:
     @functools.cached_property
     def readable(self) -> tuple[str, ...]:
         """What every process may read: Python, and nothing of the course."""
-        return inherited_readable([str(self.assignment.course.root)])
+        return inherited_readable([str(self.assignment.course.root), *self.hidden])
 
     # --- what is known from before ------------------------------------------------------------------------------------
 
@@ -192,7 +195,6 @@ class _Bench:
     room: Path
     level: Level | None
     closing: contextlib.ExitStack
-    stopped: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
     def of(cls, grader: Grader) -> _Bench:
@@ -215,7 +217,7 @@ class _Bench:
             return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
     def go_on(self) -> None:
-        if self.stopped.is_set():
+        if _stopped.is_set():
             raise Stopped
 
     def close(self) -> None:
@@ -249,6 +251,7 @@ def _parts_of(assignment: Assignment) -> list[Any]:
 _benches: dict[str, _Bench] = {}
 """By all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
 _opening = threading.Lock()
+_stopped = threading.Event()
 
 
 def _bench(grader: Grader) -> _Bench:
@@ -262,6 +265,7 @@ def _bench(grader: Grader) -> _Bench:
 @contextlib.contextmanager
 def benches() -> Iterator[None]:
     """While this lasts, submissions can be judged in this process; then all that was opened for it is closed."""
+    _stopped.clear()
     try:
         yield
     finally:
@@ -270,8 +274,7 @@ def benches() -> Iterator[None]:
 
 def stop() -> None:
     """Judge no more in this process: what is running ends where it next looks."""
-    for bench in list(_benches.values()):
-        bench.stopped.set()
+    _stopped.set()
 
 
 def close_benches() -> None:

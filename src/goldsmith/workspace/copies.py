@@ -21,7 +21,7 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.course import LITTER, Assignment, Course, Placement
+from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
 from goldsmith.interruption import uninterrupted
 
@@ -139,18 +139,28 @@ def _copy_tree(
         entries = sorted(os.scandir(source), key=lambda entry: entry.name)
     except OSError as error:
         raise Unreadable(course.relative(source), error.strerror or str(error)) from None
+    grades = GRADES if any(entry.name == GRADES_MARK for entry in entries) else ()
     for entry in entries:
         path = Path(entry.path)
-        if path in apart or _left_out(course, path):
+        if path in apart or entry.name in grades or _left_out(course, path):
             continue
         goal = target / entry.name
         if entry.is_symlink() and not _is_copied_through(assignment, path):
             goal.symlink_to(_link_target(course, path))
-        elif entry.is_dir():
+        elif entry.is_dir() and not _holds_only_grades(path):
             _copy_tree(assignment, path, goal, origins, apart)
         elif entry.is_file():
             _copy_file(path, goal)
             origins[goal] = path
+
+
+def _holds_only_grades(folder: Path) -> bool:
+    """As `goldsmith grade` leaves a folder that it made itself."""
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return False
+    return GRADES_MARK in names and names <= GRADES | {".gitignore"}
 
 
 def _is_copied_through(assignment: Assignment, link: Path) -> bool:
