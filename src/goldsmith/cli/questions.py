@@ -90,9 +90,7 @@ def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_colo
     ]
     question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
     if others:
-        question = (
-            f"Goldsmith did not make what stands in the place of the gold of {name}. Replace {', '.join(others)}?"
-        )
+        question = f"In the gold folder of {name}, {', '.join(others)} stood, not as goldsmith writes. Replace?"
     return bool(ask_one(question, rows, no_color=no_color))
 
 

@@ -27,12 +27,16 @@ class Menu:
             self.pointed += 1
         self._tickable = frozenset(range(int(self._has_all), len(self.rows)))
         self.ticked = frozenset(index + self._has_all for index in ticked or ())
+        self._offers = bool(self.ticked)
         self._first = 0
 
     @property
     def answer(self) -> list[Row]:
-        """What Enter would choose: the ticked rows, or where none is, the one pointed at."""
-        chosen = self.ticked or (self._tickable if self._at_all else {self.pointed})
+        """What Enter would choose: the ticked rows. Where none is, the one pointed at, unless some were ticked to begin
+        with: whoever took those away wants none."""
+        chosen = self.ticked
+        if not chosen and not self._offers:
+            chosen = self._tickable if self._at_all else frozenset({self.pointed})
         return [self.rows[index] for index in sorted(chosen)]
 
     def move(self, by: int) -> None:
@@ -97,7 +101,7 @@ class Menu:
     def _foot(self, widths: Sequence[int], width: int) -> tuple[list[Pieces], list[Pieces], list[Pieces]]:
         """What stands below the rows: details, what Enter would do, the keys."""
         details = [line for text in out_of_sight(self.rows[self.pointed], widths) for line in wrapped(text, width - 2)]
-        names = ", ".join(item.label for item in self.answer)
+        names = ", ".join(item.label for item in self.answer) or "nothing"
         enter: list[Pieces] = [[("", shortened(f"Enter: {names}", width))]] if self.several else []
         keys = wrapped(_SEVERAL if self.several else _ONE, width)
         return [[("class:dim", f"  {line}")] for line in details], enter, [[("class:dim", line)] for line in keys]
