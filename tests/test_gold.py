@@ -260,8 +260,22 @@ def test_files_that_somebody_else_put_there_are_not_replaced_unasked(course: Cou
     theirs.write_text("notes on gold that was made by hand\n")
     run = course.run("generate", "hw1", yes=False)
     assert run.code == 1
-    assert "README.md stood there already, and goldsmith did not make them" in " ".join((run.out + run.err).split())
+    assert "README.md stood there, not as goldsmith writes" in " ".join((run.out + run.err).split())
     assert [path.name for path in course.gold().iterdir()] == ["README.md"]
     assert theirs.read_text() == "notes on gold that was made by hand\n"
     assert course.run("generate", "hw1").code == 0
     assert "notes on gold" not in theirs.read_text()
+
+
+def test_what_was_edited_in_published_gold_is_not_replaced_unasked(course: CourseOnDisk) -> None:
+    assert course.run("generate", "hw1").code == 0
+    readme = course.gold() / "README.md"
+    readme.write_text(readme.read_text() + "a note by hand\n")
+    assert course.run("generate", "hw1", yes=False).code == 1
+    assert "a note by hand" in readme.read_text()
+    manifest = course.gold() / "manifest.json"
+    manifest.write_text("<<<<<<< HEAD\n" + manifest.read_text())
+    assert course.run("generate", "hw1", yes=False).code == 1
+    assert "<<<<<<< HEAD" in manifest.read_text()
+    assert course.run("generate", "hw1").code == 0
+    assert "a note by hand" not in readme.read_text()

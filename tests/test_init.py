@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -344,3 +345,25 @@ def test_what_changed_while_somebody_was_asked_is_not_overwritten(empty: CourseO
     assert "changed while you were asked; nothing was written" in terminal.screen.replace("\n", "")
     assert set(everything(empty.root)) == {".gitignore"}
     assert (empty.root / ".gitignore").read_text() == "*.log\n*.tmp\n"
+
+
+def test_a_copy_of_a_course_is_guarded_itself_and_so_is_a_second_course_in_one_repository(
+    empty: CourseOnDisk, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=empty.root, check=True)
+    assert empty.run("init", "--yes").code == 0
+    copy = CourseOnDisk(tmp_path / "next term")
+    shutil.copytree(empty.root, copy.root)
+    assert "--course ." in (copy.root / ".git/hooks/pre-commit").read_text()
+    inner = CourseOnDisk(empty.root / "inner")
+    inner.root.mkdir()
+    (inner.root / "goldsmith.toml").write_text("")
+    said = inner.run("init", "--yes")
+    assert "--course inner" in said.out, "the second one's line is to be added by hand"
+
+
+def test_an_example_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
+    run = CourseOnDisk(tmp_path).run("init", "--example", str(tmp_path / "copy"), "--dry-run")
+    assert run.code == 2
+    assert "--dry-run means nothing beside it" in run.err
+    assert not (tmp_path / "copy").exists()

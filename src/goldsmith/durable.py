@@ -15,7 +15,8 @@ PARTIAL = ".goldsmith-partial"
 def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
     partial = partial_of(path)
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)  # of a run that was cut off, or a link that somebody laid there
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             file.write(content)
             file.flush()
             if mode is not None:

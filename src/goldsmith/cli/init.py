@@ -60,6 +60,10 @@ def init(
 ) -> None:
     items: list[dict[str, Any]] = []
     with shown_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
+        from goldsmith.errors import ExampleIsWhole
+
+        if example and (dry_run or without):
+            raise ExampleIsWhole("--dry-run" if dry_run else "--without")
         if example:
             _copy(folder, json)
         else:

@@ -71,7 +71,7 @@ class GoldKept(GoldsmithError):
         why = f"the old gold was kept: {self.tensors} of its tensors would change; replace it"
         if self.others:
             names = f"{', '.join(self.others[:3])}{' …' if len(self.others) > 3 else ''}"
-            why = f"nothing was replaced: {names} stood there already, and goldsmith did not make them; replace them"
+            why = f"nothing was replaced: {names} stood there, not as goldsmith writes; replace"
         return f"{why} with `goldsmith generate {self.assignment} --yes`."
 
 

@@ -27,6 +27,17 @@ class InTheWay(GoldsmithError):
 
 
 @dataclass(eq=False)
+class ExampleIsWhole(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    option: str
+
+    def sentence(self) -> str:
+        return (
+            f"--example copies the whole bundled course, so {self.option} means nothing beside it; give one of the two."
+        )
+
+
+@dataclass(eq=False)
 class NotAgreed(GoldsmithError):
     exit_code: ClassVar[int] = AGAINST
     files: int

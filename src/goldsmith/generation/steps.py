@@ -44,7 +44,7 @@ from goldsmith.gold import (
     verify,
 )
 from goldsmith.recording import Ending, Result, Watcher, run_side_by_side
-from goldsmith.workspace import Workspace, make_workspaces, read_journal
+from goldsmith.workspace import Workspace, file_hash, make_workspaces, read_journal
 
 Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 
@@ -79,9 +79,16 @@ def generate(
 
 
 def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
-    gold = run.assignment.gold
-    others = [] if (gold / MANIFEST).exists() else staging.replaces()
-    changes = run.changes if previous_manifest(gold) else []
+    """Gold whose tensors would change stays unless that is agreed to; so does what goldsmith did not write there as it
+    stands now."""
+    old = previous_manifest(run.assignment.gold)
+    published = {item.name: item.sha256 for item in old.files} if old else {}
+    others = [
+        name
+        for name in staging.replaces()
+        if not (old and name == MANIFEST) and file_hash(run.assignment.gold / name) != published.get(name)
+    ]
+    changes = run.changes if old else []
     if (changes or others) and not agree(changes, others):
         raise GoldKept(run.assignment.name, len(changes), tuple(others))
 

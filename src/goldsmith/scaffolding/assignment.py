@@ -66,6 +66,8 @@ def _check(course: Course, name: str) -> None:
     if name == "all":
         raise BadName(name, "a name of its own: `all` stands for every assignment")
     module = _module(name)
+    if f"{module}.py" in (course.config.recipe, course.config.adapter, "conftest.py"):
+        raise BadName(name, f"another name: {module}.py has a meaning of its own")
     if keyword.iskeyword(module) or module in sys.stdlib_module_names or _is_installed(module):
         raise BadName(name, f"a name that Python does not use: its code goes into {module}.py")
     for other in course.assignments():

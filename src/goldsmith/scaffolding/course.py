@@ -126,9 +126,11 @@ def _hook(course: Course) -> Change:
     if hooks is None:
         return Change("hook", course.root / ".git" / "hooks" / "pre-commit", "skipped", reason="no-repository")
     path = course.root / hooks.strip() / "pre-commit"
-    command = _HOOK.format(python=shlex.quote(sys.executable), course=shlex.quote(str(course.root)))
+    top = Path((git(course, "rev-parse", "--show-toplevel") or str(course.root)).strip()).resolve()
+    inside = course.root.resolve().relative_to(top).as_posix()  # hooks run at the top, also in a copy of the repository
+    command = _HOOK.format(python=shlex.quote(sys.executable), course=shlex.quote(inside))
     by_hand = command.splitlines()[-1].removeprefix("exec ")
-    own = [git(course, "rev-parse", "--git-common-dir"), git(course, "rev-parse", "--show-toplevel")]
+    own = [git(course, "rev-parse", "--git-common-dir"), str(top)]
     bases = [(course.root / answer.strip()).resolve() for answer in own if answer]
     real = path.parent.resolve()
     base = next((base for base in bases if real.is_relative_to(base)), None)
@@ -142,9 +144,12 @@ def _hook(course: Course) -> Change:
     ours = re.fullmatch(_pattern(), old.decode("utf-8", "replace"))
     if ours is None:
         return Change("hook", path, "by-hand", reason="yours", by_hand=by_hand)
-    alive = [Path(*shlex.split(ours[name])) for name in ("python", "course")]
-    if all(item.exists() for item in alive):
+    python, guarded = (Path(*shlex.split(ours[name])) for name in ("python", "course"))
+    if guarded == Path(inside) and python.exists():
         return Change("hook", path, "unchanged")
+    other = (top / guarded).resolve()
+    if other != course.root.resolve() and other.is_relative_to(top) and other.exists():
+        return Change("hook", path, "by-hand", reason="yours", by_hand=by_hand)
     return Change("hook", path, "extend", command.encode(), old, mode=0o755)
 
 
