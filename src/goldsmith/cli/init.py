@@ -111,14 +111,14 @@ def _add(
     if layout is None:
         open_course(root)
     elif ask:
-        layout = _settle(layout)
+        layout = _settle(layout, no_color)
     plan = plan_course(root, layout, without)
     console = Console(no_color=no_color or None)
     if not json:
         console.print(f"The course in {root}\n", style="bold", highlight=False, soft_wrap=True)
         show_plan(console, plan, differences=not yes or dry_run, full=dry_run)
     items += plan_items(plan)
-    chosen = plan.pending if yes and not dry_run else _chosen(plan) if ask and plan.pending else []
+    chosen = plan.pending if yes and not dry_run else _chosen(plan, no_color) if ask and plan.pending else []
     apply(chosen)
     if plan.pending and not chosen and not dry_run:
         raise NotAgreed(len(plan.pending))
@@ -129,24 +129,24 @@ def _add(
     _conclude(console, plan, chosen, dry_run)
 
 
-def _settle(layout: Layout) -> Layout:
+def _settle(layout: Layout, no_color: bool) -> Layout:
     """What is in doubt is a person's to say."""
     from goldsmith.cli.questions import ask_about_layout
     from goldsmith.errors import MenuLeft
 
     for doubt in layout.doubts:
-        answer = ask_about_layout(doubt)
+        answer = ask_about_layout(doubt, no_color=no_color)
         if answer is None:
             raise MenuLeft
         layout = layout.settled(doubt, answer)
     return layout
 
 
-def _chosen(plan: Plan) -> list[Change]:
+def _chosen(plan: Plan, no_color: bool) -> list[Change]:
     from goldsmith.cli.questions import ask_what_to_write
     from goldsmith.errors import MenuLeft
 
-    chosen = ask_what_to_write(plan)
+    chosen = ask_what_to_write(plan, no_color=no_color)
     if chosen is None:
         raise MenuLeft
     return chosen

@@ -60,7 +60,7 @@ def new(
         from goldsmith.scaffolding import apply, new_assignment
 
         found = open_course(course)
-        chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run))
+        chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run), no_color=no_color)
         plan = new_assignment(found, assignment, chosen)
         written = [] if dry_run else plan.pending
         apply(written)
@@ -81,7 +81,7 @@ def new(
 new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"
 
 
-def _kind(wanted: Kind | None, *, ask: bool) -> KindName:
+def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
     from goldsmith.errors import MenuLeft
     from goldsmith.scaffolding import usual_kind
 
@@ -92,7 +92,7 @@ def _kind(wanted: Kind | None, *, ask: bool) -> KindName:
         return usual
     from goldsmith.cli.questions import ask_new_kind
 
-    answer = ask_new_kind(usual)
+    answer = ask_new_kind(usual, no_color=no_color)
     if answer is None:
         raise MenuLeft
     return answer

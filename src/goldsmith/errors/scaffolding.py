@@ -44,7 +44,9 @@ class NotAgreed(GoldsmithError):
 
     def sentence(self) -> str:
         what = "one file waits" if self.files == 1 else f"{self.files} files wait"
-        return f"nothing was written: {what} for your agreement; say --yes to write what is shown above."
+        return (
+            f"nothing was written: {what} for your agreement; say --yes to write {'it' if self.files == 1 else 'them'}."
+        )
 
 
 @dataclass(eq=False)

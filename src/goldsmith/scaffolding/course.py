@@ -31,7 +31,9 @@ exec {python} -m goldsmith guard --staged --course {course}
 
 
 def course_at(folder: Path) -> Path:
-    """The root of the course that `folder` lies in; where there is none, `folder` is to become one."""
+    """The root of the course that `folder` lies in; where there is none, or no such folder yet, it is to become one."""
+    if not folder.exists():
+        return folder.resolve()
     try:
         return find_course(folder).root
     except NotACourse as error:
