@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 import goldsmith
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe, record
+from goldsmith.recording.traces import Tracer
 
 pytestmark = pytest.mark.xdist_group("torch_recipes")  # its fixtures are dear
 
@@ -234,3 +235,18 @@ def test_numpy_recipes_work_where_torch_is_not_installed(course: CourseOnDisk, w
     assert run.code == 0, run.out + run.err
     assert goldsmith.load(course.gold()).manifest.provenance.environment.torch is None
     assert course.run("status", python=without_torch).code == 0
+
+
+def test_calls_are_counted_and_chance_is_noticed_after_the_last_that_is_kept() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
+    whole, parts = Tracer(), Tracer()
+    whole.attach("model", model.eval())
+    for _ in range(5):
+        model(torch.ones(1, 2))
+    whole.detach()
+    assert (whole.calls, whole.kept, whole.drew) == (5, 3, False)
+    parts.attach("model", model.train())
+    for _ in range(5):
+        model[0](torch.ones(1, 2))
+    model[1](torch.ones(1, 2))
+    assert (parts.calls, parts.kept, parts.drew) == (6, 3, True)
