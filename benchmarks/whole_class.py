@@ -20,10 +20,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.course import copy_example
+from goldsmith.course import GRADES_MARK, copy_example
 from grading import ASSIGNMENT, JOBS, handed_in
 
 _LOOK = 0.5
+_NEVER_THE_SAME = ("rope-uninitialised",)
+"""Reads memory that nothing was written to: what is said of it differs from run to run, killed or not."""
 _MIB = 2**20
 
 
@@ -84,6 +86,8 @@ def differing(one: Path, two: Path) -> list[str]:
 def timeless(file: Path) -> object:
     """What a file says, without the seconds."""
     text = file.read_text(encoding="utf-8")
+    if file.name == GRADES_MARK:  # digests of the others, by name
+        return {line.partition("  ")[2] for line in text.splitlines()}
     if file.suffix == ".csv":
         return [
             {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(text.splitlines())
@@ -98,7 +102,7 @@ def timeless(file: Path) -> object:
 def main(count: int) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        _, truth = handed_in(folder / "handed-in", count)
+        _, truth = handed_in(folder / "handed-in", count, _NEVER_THE_SAME)
         kinds = {outcome: list(truth.values()).count(outcome) for outcome in sorted(set(truth.values()))}
         print(f"{count} submissions to {ASSIGNMENT}, {JOBS} at once: {kinds}", flush=True)
         for name in ("whole", "killed"):
