@@ -132,24 +132,16 @@ def _add(
 def _settle(layout: Layout, no_color: bool) -> Layout:
     """What is in doubt is a person's to say."""
     from goldsmith.cli.questions import ask_about_layout
-    from goldsmith.errors import MenuLeft
 
     for doubt in layout.doubts:
-        answer = ask_about_layout(doubt, no_color=no_color)
-        if answer is None:
-            raise MenuLeft
-        layout = layout.settled(doubt, answer)
+        layout = layout.settled(doubt, ask_about_layout(doubt, no_color=no_color))
     return layout
 
 
 def _chosen(plan: Plan, no_color: bool) -> list[Change]:
     from goldsmith.cli.questions import ask_what_to_write
-    from goldsmith.errors import MenuLeft
 
-    chosen = ask_what_to_write(plan, no_color=no_color)
-    if chosen is None:
-        raise MenuLeft
-    return chosen
+    return ask_what_to_write(plan, no_color=no_color)
 
 
 def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:

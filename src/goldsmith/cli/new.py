@@ -82,7 +82,6 @@ new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tes
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
-    from goldsmith.errors import MenuLeft
     from goldsmith.scaffolding import usual_kind
 
     if wanted is not None:
@@ -92,7 +91,4 @@ def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
         return usual
     from goldsmith.cli.questions import ask_new_kind
 
-    answer = ask_new_kind(usual, no_color=no_color)
-    if answer is None:
-        raise MenuLeft
-    return answer
+    return ask_new_kind(usual, no_color=no_color)

@@ -94,8 +94,8 @@ def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_colo
     return bool(ask_one(question, rows, no_color=no_color))
 
 
-def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change] | None:
-    """Those of a plan's changes that are wanted; None when the person leaves."""
+def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:
+    """Those of a plan's changes that are wanted, maybe none."""
     from goldsmith.report import shown_name, why
 
     pending = plan.pending
@@ -104,33 +104,30 @@ def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change] | N
     choices += [Row("some", "Some of it", about="choose which")] if many else []
     choices.append(Row("nothing", "Nothing", keys="n"))
     question = f"Write {f'these {len(pending)} files' if many else shown_name(plan, pending[0])}?"
-    answer: str | None = _one(question, choices, no_color=no_color)
-    if answer in (None, "all"):
-        return pending if answer else None
-    if answer == "nothing":
-        return []
+    answer: str = _answered(_one(question, choices, no_color=no_color))
+    if answer != "some":
+        return pending if answer == "all" else []
     rows = [Row(change, shown_name(plan, change), about=why(change)) for change in pending]
-    chosen: list[Change] = _several("Which of them?", rows, ticked=range(len(rows)), no_color=no_color)
-    return chosen or None
+    return _answered(_several("Which of them?", rows, ticked=range(len(rows)), no_color=no_color))
 
 
-def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, str] | None:
+def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, str]:
     from goldsmith.report import doubt_words
 
     question, words = doubt_words(doubt)
     rows = [Row(option, text) for text, option in zip(words, doubt.options, strict=True)]
     answer: Mapping[str, str] | None = _one(question, rows, no_color=no_color)
-    return answer
+    return _answered(answer)
 
 
-def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind | None:
+def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind:
     """What a new assignment uses; the usual one stands first."""
     from goldsmith.report import kind_words
 
     rows = [Row(kind, text) for kind, text in kind_words().items()]
     rows.sort(key=lambda item: item.value != usual)
     answer: Kind | None = _one("What does it use?", rows, no_color=no_color)
-    return answer
+    return _answered(answer)
 
 
 def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:

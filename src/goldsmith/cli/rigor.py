@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,7 +86,7 @@ def rigor(
 
         from goldsmith.generation import Options
         from goldsmith.recording import processors
-        from goldsmith.rigor import Wanted
+        from goldsmith.rigor import Wanted, having
 
         console = Console(no_color=no_color or None)
         config = opened.config
@@ -101,7 +100,7 @@ def rigor(
             baselines=baselines,
             allow_stale=allow_stale,
         )
-        chosen = _having(named, wanted.names)
+        chosen = having(named, wanted.names)
         if listed:
             _list(console, chosen, wanted.names, json)
             raise typer.Exit(0)
@@ -136,21 +135,6 @@ def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
             wanted, on_start=progress.on_start, on_finding=progress.on_finding, watcher=progress.watcher
         )
         return measure(assignment, told)
-
-
-def _having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
-    """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
-    from goldsmith.errors import NoSuchMutant
-    from goldsmith.rigor import mutants_for
-
-    if not names or len(assignments) == 1:
-        return assignments
-    found = []
-    for assignment in assignments:
-        with contextlib.suppress(NoSuchMutant):
-            mutants_for(assignment, names)
-            found.append(assignment)
-    return found or assignments[:1]
 
 
 def _list(console: Console, assignments: Sequence[Assignment], only: Sequence[str], json: bool) -> None:

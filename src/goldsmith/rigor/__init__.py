@@ -13,7 +13,7 @@ from goldsmith.doors import late
 if TYPE_CHECKING:
     from goldsmith.rigor.findings import COULD_NOT_RUN, CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, Rigor
     from goldsmith.rigor.mutants import Mutant
-    from goldsmith.rigor.run import Wanted, measure, mutants_for
+    from goldsmith.rigor.run import Wanted, having, measure, mutants_for
 
 __all__ = [
     "COULD_NOT_RUN",
@@ -26,9 +26,10 @@ __all__ = [
     "Mutant",
     "Rigor",
     "Wanted",
+    "having",
     "measure",
     "mutants_for",
 ]
 
-_ROOMS = {"Mutant": "mutants", "Wanted": "run", "measure": "run", "mutants_for": "run"}
+_ROOMS = {"Mutant": "mutants", "Wanted": "run", "having": "run", "measure": "run", "mutants_for": "run"}
 __getattr__ = late("goldsmith.rigor", {name: f"goldsmith.rigor.{_ROOMS.get(name, 'findings')}" for name in __all__})

@@ -57,6 +57,18 @@ def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutan
     return _meant(found, names)
 
 
+def having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
+    """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
+    if not names or len(assignments) == 1:
+        return assignments
+    found = []
+    for assignment in assignments:
+        with contextlib.suppress(NoSuchMutant):
+            mutants_for(assignment, names)
+            found.append(assignment)
+    return found or assignments[:1]
+
+
 def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
     """How sharp the gold of `assignment` is."""
     started = time.monotonic()
