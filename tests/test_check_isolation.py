@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from checking import check, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
+from goldsmith.course import GRADES, GRADES_MARK, find_course
+from goldsmith.generation import Options
 from goldsmith.gold import load_gold, write_arrays
+from goldsmith.grading import Grader, rubric_for
 from goldsmith.recording import Warm
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
@@ -49,6 +53,19 @@ def test_a_submission_sees_neither_other_submissions_nor_anybody_s_grades(tmp_pa
     graded = course.run("grade", "hw1", "others/ada", "--output", "earlier grades")
     assert graded.code == 0, graded.out
     assert course.run("grade", "hw1", "others/ada", "--output", "earlier grades", "--again").code == 0
+    left = {path.name for path in (course.root / "earlier grades").iterdir()}
+    assert GRADES_MARK in left
+    assert left <= GRADES | {".gitignore"}, "what grading writes and no workspace may hold is known by name"
+
+
+def test_a_verdict_in_which_a_process_was_killed_is_not_kept(checked: CourseOnDisk, tmp_path: Path) -> None:
+    """The machine may have done that; what a submission did itself is found out again."""
+    dying = "return __import__('os').kill(__import__('os').getpid(), 9) or x * factor"
+    folder = hand_in(checked, ("return x * factor", dying))
+    kept = checked.root / ".goldsmith/grades/hw1"
+    before = sorted(kept.glob("*")) if kept.is_dir() else []
+    assert checked.run("grade", "hw1", folder, "--output", str(tmp_path / "grades")).code == 1
+    assert (sorted(kept.glob("*")) if kept.is_dir() else []) == before
 
 
 def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None:
@@ -105,3 +122,14 @@ def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checke
     os._exit(0)"""
     found = judge(checked, hand_in(checked, ("return x * factor", forged)), warm)
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+
+
+def test_what_python_may_import_from_is_hidden_where_it_is_said_to_be(
+    checked: CourseOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `--fresh`, work is judged in a copy of the course: the course itself must be hidden, too."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assignment = find_course(checked.root).assignment("hw1")
+    made = Grader(assignment, rubric_for(assignment, allow_stale=False), Options(seed=42, threads=1, timeout=60), 20, 6)
+    assert str(tmp_path) in made.readable
+    assert str(tmp_path) not in dataclasses.replace(made, hidden=(str(tmp_path),)).readable
