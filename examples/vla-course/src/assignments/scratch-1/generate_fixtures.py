@@ -17,7 +17,7 @@ from backbone import (
 
 CONFIG = dict(vocab_size=256, dim=64, num_layers=2, num_heads=4, ff_hidden_dim=128, max_seq_len=32, dropout=0.0)
 SMALL = dict(vocab_size=61, dim=24, num_layers=2, num_heads=3, ff_hidden_dim=40, max_seq_len=16, dropout=0.0)
-TRAINING = dict(epochs=5, lr=2e-2, optimizer="AdamW", max_grad_norm=1.0, batches=4, batch_size=5, length=13)
+TRAINING = dict(epochs=5, lr=3e-2, optimizer="AdamW", max_grad_norm=1.0, batches=2, batch_size=5, length=13)
 
 
 @gs.case
