@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 
 from goldsmith.course.drift import Function, ParsedFile, code_of, parse
 
 
 def changed_provided(starter: bytes, other: bytes) -> list[str]:
     """The functions and methods that `starter` provides and that are gone from `other`, or are other code there."""
-    mine, theirs = parse(starter), parse(other)
-    if mine is None or theirs is None:
+    provided, theirs = _provided(starter), parse(other)
+    if not provided or theirs is None:
         return []
     found = dict(_functions(theirs))
-    return [
-        name
-        for name, node in _functions(mine)
-        if mine.is_provided(node) and (name not in found or code_of(found[name]) != code_of(node))
-    ]
+    return [name for name, code in provided.items() if name not in found or code_of(found[name]) != code]
+
+
+@functools.lru_cache(maxsize=32)
+def _provided(starter: bytes) -> Mapping[str, str]:
+    """The code of what a starter's file provides, which is the same for a whole class."""
+    mine = parse(starter)
+    functions = _functions(mine) if mine else ()
+    return {name: code_of(node) for name, node in functions if mine and mine.is_provided(node)}
 
 
 def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:

@@ -3,6 +3,7 @@ grader's paths; and whole verdicts of which the same is true, without gold's val
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def without_paths(text: str, paths: Sequence[str] = ()) -> str:
 
 def veiled(verdict: Verdict, veil: Veil) -> Verdict:
     """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
-    plain = _shown(msgspec.to_builtins(verdict), veil)
+    plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths))
     plain["notes"] = plain["notes"][:_MOST_NOTES]
     for case in plain["cases"]:
         case["notes"] = case["notes"][:_MOST_NOTES]
@@ -69,12 +70,19 @@ def veiled(verdict: Verdict, veil: Veil) -> Verdict:
     return msgspec.convert(plain, Verdict)
 
 
-def _shown(value: Any, veil: Veil) -> Any:
-    if isinstance(value, str):
-        return clean(without_paths(value[: 8 * LONGEST], veil.paths))
-    if isinstance(value, dict):
-        return {key: _shown(item, veil) for key, item in value.items()}
-    return [_shown(item, veil) for item in value] if isinstance(value, list | tuple) else value
+def _shown(value: Any, paths: tuple[str, ...]) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _text(value[: 8 * LONGEST], paths)
+    if kind is dict:
+        return {key: _shown(item, paths) for key, item in value.items()}
+    return [_shown(item, paths) for item in value] if kind in (list, tuple) else value
+
+
+@functools.lru_cache(maxsize=2**12)
+def _text(value: str, paths: tuple[str, ...]) -> str:
+    """Most texts in a verdict are in every verdict."""
+    return clean(without_paths(value, paths))
 
 
 _GOLDS = {"gold": None, "gold_rms": None, "atol_alone": None, "rtol_alone": None, "ulps": None, "cosine": None}

@@ -37,7 +37,8 @@ def pieces_in(file: str, content: bytes) -> list[Piece]:
     for tree, first in trees_in(file, content):
         names = dict(_USUAL)
         for node in ast.walk(tree):
-            names |= _imported(node)
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names |= _imported(node)
         for piece in _of_body(file, tree.body, "", first, names):
             found.setdefault((piece.name, piece.grams), piece)
     return list(found.values())

@@ -70,15 +70,19 @@ class Case:
             models.choose_weights(model, weights, self.seed)
         else:
             self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
-        self._weights[name] = self._weights_of(model, f"{name}'s weights")
+        self._keep_weights(name, model)
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
             model.train(train)
             self._training += (name,) if train else ()
-            self.weight_facts[name] = weight_facts(model)
             if trace and self._tracing:
                 self._tracer.attach(name, model)
         return model
+
+    def _keep_weights(self, name: str, model: Any) -> None:
+        self._weights[name] = self._weights_of(model, f"{name}'s weights")
+        if models.is_module(model):
+            self.weight_facts[name] = weight_facts(model)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""

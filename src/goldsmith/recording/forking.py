@@ -26,7 +26,7 @@ from goldsmith.recording.leavings import ended_file
 from goldsmith.recording.offspring import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
 
 _LOOK_AROUND, _RARELY = 0.2, 1.0
-_MANY = 2**16
+_MANY, _MANY_OBJECTS = 2**16, 20_000
 _SHARE = 5
 """So many times as long as it took to see what children use up, it is not looked at again, but soon enough."""
 
@@ -157,9 +157,11 @@ def _import(packages: Sequence[str]) -> bool:
 
 
 def _settle() -> None:
-    """What is there stays: a child that looked through all of it for garbage would have to copy every page."""
+    """What is there stays: a child that looked through all of it for garbage would have to copy every page. And it need
+    not look as often."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_MANY_OBJECTS)
 
 
 def _threads() -> int:

@@ -46,22 +46,26 @@ def widened(value: Any, torch: Any) -> Any:
 def _widening(torch: Any) -> Any:
     from torch.overrides import TorchFunctionMode
 
-    wide = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+    wide = {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
     methods = {torch.Tensor.float: torch.Tensor.double, torch.Tensor.cfloat: torch.Tensor.cdouble}
+    narrow = {torch.from_numpy, torch.as_tensor, torch.tensor}
+    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow])
 
     def change(value: Any) -> Any:
-        if isinstance(value, torch.dtype):
-            return wide.get(value, value)
-        if isinstance(value, str) and value == "torch.FloatTensor":
-            return "torch.DoubleTensor"
-        return value
+        return wide.get(value, value) if type(value) in names else value
 
     class Widening(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            named = {key: change(value) for key, value in (kwargs or {}).items()}
-            found = methods.get(func, func)(*(change(value) for value in args), **named)
-            narrow = func is torch.from_numpy or func is torch.as_tensor or func is torch.tensor
-            return widened(found, torch) if narrow and isinstance(found, torch.Tensor) else found
+            if kwargs:
+                kwargs = {key: change(value) for key, value in kwargs.items()}
+            for value in args:
+                if type(value) in names:
+                    args = tuple(map(change, args))
+                    break
+            if func not in kinds:  # as nearly every call is
+                return func(*args, **kwargs) if kwargs else func(*args)
+            found = methods.get(func, func)(*args, **(kwargs or {}))
+            return widened(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
 
     return Widening()
 

@@ -46,9 +46,9 @@ def clean_environment(
 
 
 def settle_in(home: str, keep: Collection[str] = ()) -> None:
-    """Make `home` this process's home: its folders, its environment, where temporary files go."""
+    """Make `home` this process's home: its environment, where temporary files go. Programs make what else they need."""
     environment = clean_environment(home, keep)
-    for name in _FOLDERS:
+    for name in ("HOME", "TMPDIR"):
         Path(environment[name]).mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in set(os.environ) - set(environment):
         del os.environ[name]
