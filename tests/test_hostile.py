@@ -287,8 +287,8 @@ def test_nothing_is_gained_by_way_of_torch(on_torch: tuple[Scene, Result], name:
     assert grade.seconds < 20
     assert "cannot be judged" not in grade.reason
     assert_no_secret(scene, result.told(name))
-    if "job.json" in (HOSTILE / "torch" / f"{name}.py").read_text():
-        assert {note["sees"] for note in result.told(name) if note["label"] == "task"} == {"replay", "isolate"}
+    if "kit.task" in (HOSTILE / "torch" / f"{name}.py").read_text():
+        assert {note["sees"] for note in result.told(name) if note["label"] == "task"} == {"replay", "alone"}
 
 
 def test_this_process_is_still_the_one_that_everybody_aimed_at(scene: Scene, graded: Graded) -> None:

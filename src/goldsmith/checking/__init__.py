@@ -5,7 +5,8 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import is_settled, shown_path
-from goldsmith.checking.running import GIVEN, RUNS, Confined, Replayed, Stage, given_file
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
 from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
     AGREES,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.localising import (
     Scene,
     first_miss_by_value,
@@ -16,13 +17,17 @@ from goldsmith.checking.localising import (
     run_alone,
     set_scene,
 )
-from goldsmith.checking.running import Replayed, Stage
+from goldsmith.checking.running import Stage
 from goldsmith.checking.traces import Call
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 
 
 def localise(
-    stage: Stage, folder: Path, verdicts: Mapping[str, CaseVerdict], replays: Mapping[str, Replayed], layout: str
+    stage: Stage,
+    folder: Path,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
     """The same verdicts; those against have what is known about modules, and the first that goes wrong."""
     scenes: dict[str, Scene] = {}
@@ -31,16 +36,22 @@ def localise(
             scene = set_scene(stage.golds[name], folder, replays[name])
             if scene is not None:
                 scenes[name] = scene
-    alone = run_alone(stage, scenes, layout)
+    shown = {name: scene for name, scene in scenes.items() if _was_seen(verdicts[name], replays[name])}
+    alone = run_alone(stage, shown, layouts)
     found = dict(verdicts)
-    for name, scene in scenes.items():
+    for name, scene in shown.items():
         modules = judge_modules(scene, alone)
         if verdicts[name].outcome == DIFFERS:
-            modules = _by_other_signs(stage, verdicts[name], scene, modules, layout)
+            modules = _by_other_signs(stage, verdicts[name], scene, modules, layouts.get(name, ""))
         source = first_source(modules)
         first = (source.name or source.kind) if source else ""
         found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules), first_divergence=first)
     return {name: _by_elimination(verdict, found, scenes.get(name), replays) for name, verdict in found.items()}
+
+
+def _was_seen(verdict: CaseVerdict, replayed: Replayed) -> bool:
+    """Whether it was watched while it went wrong; what takes long is not, where others show it as well."""
+    return verdict.outcome == COULD_NOT_RUN or "traced" in replayed.attempts
 
 
 def _by_other_signs(

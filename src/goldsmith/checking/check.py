@@ -12,10 +12,12 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.checking.blame import localise
-from goldsmith.checking.judging import Excused, is_settled, judge_case, same_bits, weights_by_model
+from goldsmith.checking.hearing import Hearing
+from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
+from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import Provided
-from goldsmith.checking.running import Confined, Replayed, Stage, recipe_placements
+from goldsmith.checking.running import Confined, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
 from goldsmith.checking.uses import Calls
 from goldsmith.checking.verdicts import (
@@ -34,9 +36,6 @@ from goldsmith.generation import Options, stale_reasons
 from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
 from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_workspaces
-
-QUICK = 0.2
-"""Seconds a case may take that is run once more to see whether that changes anything."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +98,15 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
         checking = Checking(assignment, opened, request, warm)
         with checking.stage(submission.placed, submission.beside) as stage:
-            verdicts, replays, layout = checking.judge(stage)
+            hearing = checking.judge(stage)
+            verdicts, layouts = hearing.verdicts, hearing.layouts
             calls = Calls.of(assignment)
-            replays = {name: calls.believed(name, replay) for name, replay in replays.items()}
+            replays = {name: calls.believed(name, replay) for name, replay in hearing.replays.items()}
             provided = Provided.of(assignment, submission, gold.manifest)
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
-            verdicts = localise(stage, assignment.gold, verdicts, replays, layout)
+            verdicts = localise(stage, assignment.gold, verdicts, replays, layouts)
     found = list(verdicts.values())
     parts = tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()}))
     first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)
@@ -121,7 +121,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         provided=provided.parts,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(opened.golds),
-        layout=layout,
+        layout=next(iter(layouts.values()), ""),
         stand_ins=tuple(sorted(stage.stood_in)),
         notes=submission.notes,
         seconds=time.monotonic() - started,
@@ -193,34 +193,11 @@ class Checking:
                 given=self.opened.given,
             )
 
-    def judge(self, stage: Stage) -> tuple[dict[str, CaseVerdict], dict[str, Replayed], str]:
-        """Every case, in the layout of weights in which most of them agree."""
-        replays = self.replays(stage, list(self.golds))
-        verdicts = self.verdicts(stage, replays)
-        layout = ""
-        for other in self.adapter.layouts:
-            bad = [name for name, item in verdicts.items() if item.outcome != AGREES and other in self.layouts_of(name)]
-            if not bad:
-                continue
-            quick = [name for name in bad if replays[name].once.seconds < QUICK] or bad[:1]
-            tried = self.verdicts(stage, stage.replay(quick, ("once",), other))
-            helps = any(item.outcome == AGREES for item in tried.values())
-            again = self.replays(stage, bad, other) if helps else {}
-            better = {name: item for name, item in self.verdicts(stage, again, other).items() if item.outcome == AGREES}
-            if better:
-                layout = other
-                note = f"its weights lie as the adapter's layout {other!r} says"
-                for name, item in better.items():
-                    verdicts[name] = msgspec.structs.replace(item, notes=(*item.notes, note))
-                    replays[name] = again[name]
-        return verdicts, replays, layout
-
-    def replays(self, stage: Stage, cases: Sequence[str], layout: str = "") -> dict[str, Replayed]:
-        """Every case twice as it comes; in float64 only where that could still say anything."""
-        found = stage.replay(cases, ("once", "again"), layout)
-        open_cases = [name for name in cases if not is_settled(self.verdict(name, found[name], guessing=False))]
-        wide = stage.replay(open_cases, ("float64",), layout) if open_cases else {}
-        return found | {name: found[name].joined(item) for name, item in wide.items()}
+    def judge(self, stage: Stage, cases: Sequence[str] | None = None) -> Hearing:
+        """Every case, or these, until there is no doubt about any."""
+        hearing = Hearing(self, stage)
+        hearing.hear(list(self.golds) if cases is None else cases)
+        return hearing
 
     def layouts_of(self, case: str) -> list[str]:
         """The adapter's layouts that make a difference to a case."""
@@ -228,26 +205,44 @@ class Checking:
         weights = weights_by_model(gold.entry.models, gold.state_dict)
         return self.adapter.layouts_of({name for names in weights.values() for name in names})
 
-    def verdicts(self, stage: Stage, replays: dict[str, Replayed], layout: str = "") -> dict[str, CaseVerdict]:
-        """Every case judged; where float64 alone speaks against one, once it is certain that nothing rounded in it."""
-        found = {name: self.verdict(name, replay) for name, replay in replays.items()}
+    def verdicts(
+        self,
+        stage: Stage,
+        replays: dict[str, Replayed],
+        layouts: Mapping[str, str] | None = None,
+        before: Mapping[str, CaseVerdict] | None = None,
+    ) -> dict[str, CaseVerdict]:
+        """Every case judged. Where float64 alone speaks against one, that is heard again: in a process that has done
+        nothing else yet, and that watches whether anything is rounded. What was found `before` there was a second run
+        need not be found again."""
+        before = before or {}
+        found = {name: self.verdict(name, replay, before=before.get(name)) for name, replay in replays.items()}
         doubtful = [
             name
             for name, item in found.items()
             if item.outcome == DIFFERS and item.judged_in == "float64" and "float64" in replays[name].attempts
         ]
-        watched = stage.replay(doubtful, ("watched",), layout) if doubtful else {}
+        with stage.company() as company:
+            watched = company.replay(dict.fromkeys(doubtful, ("watched",)), layouts)
         for name, replay in watched.items():
-            if not replay.attempts["watched"].pure:
-                replays[name] = replays[name].rounded_inside()
+            if replay.attempts["watched"].failure is None:
+                replays[name] = replays[name].in_float64(replay)
                 found[name] = self.verdict(name, replays[name])
         return found
 
-    def verdict(self, name: str, replay: Replayed, *, guessing: bool = True) -> CaseVerdict:
-        differs = self.assignment.config.overwriting == "differs"
+    def verdict(
+        self, name: str, replay: Replayed, *, guessing: bool = True, before: CaseVerdict | None = None
+    ) -> CaseVerdict:
         gold = self.golds[name]
         try:
-            return judge_case(gold, replay, excused=self._excused(name), overwriting_differs=differs, guessing=guessing)
+            return judge_case(
+                gold,
+                replay,
+                excused=self._excused(name),
+                overwriting_differs=self.assignment.config.overwriting == "differs",
+                guessing=guessing,
+                before=before,
+            )
         except Exception as error:  # whatever it was that a submission returned, the other cases are not lost over it
             why = f"what it returned cannot be judged: {error!r}"
             return CaseVerdict(name=name, title=gold.entry.title, outcome=COULD_NOT_RUN, reason=why, kind="raised")
@@ -276,7 +271,7 @@ class Checking:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
             restored = provided.restored(submission, Path(folder))
             stage = stack.enter_context(self.stage(restored, submission.beside))
-            mended = self.verdicts(stage, self.replays(stage, bad))
+            mended = self.judge(stage, bad).verdicts
         parts = ", ".join(provided.parts)
         return {
             name: msgspec.structs.replace(

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking.running import Replayed
+from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
-from goldsmith.recording import Failure
+from goldsmith.recording import Failure, RunName
 
 SHARPER, FINEST = 0.1, 1e-6
 """In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which
@@ -20,14 +20,23 @@ ROUNDING = 30.0
 """How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug."""
 
 
+_AGAIN = ("traced", "again")
+
 Excused = Callable[[str, Any], bool]
 """Whether a weight, by its name and the value gold has recorded, may be missing."""
 
 
 def judge_case(
-    gold: GoldCase, replayed: Replayed, *, excused: Excused, overwriting_differs: bool = False, guessing: bool = True
+    gold: GoldCase,
+    replayed: Replayed,
+    *,
+    excused: Excused,
+    overwriting_differs: bool = False,
+    guessing: bool = True,
+    before: CaseVerdict | None = None,
 ) -> CaseVerdict:
-    """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not."""
+    """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not. One
+    that was found `before` it had run a second time says what its first run was like."""
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for item in replayed.attempts.values() if item.failure), None)
     first = replayed.once
@@ -38,7 +47,8 @@ def judge_case(
             verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
         )
     golds = {"": gold, **gold.variants}
-    judged = [_judge(verdict, name, item, replayed, excused, guessing) for name, item in golds.items()]
+    known = Comparison(before.natural) if before and before.outcome == AGREES and len(golds) == 1 else None
+    judged = [_judge(verdict, name, item, replayed, excused, guessing, known) for name, item in golds.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
 
@@ -53,6 +63,43 @@ def is_settled(verdict: CaseVerdict) -> bool:
     return not _is_rounding(verdict.natural)
 
 
+def is_close(verdict: CaseVerdict) -> bool:
+    """Whether it is right, or off by no more than rounding may account for."""
+    return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
+
+
+def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
+    """After a case has run once: what will make sure of its verdict, or show where it goes wrong.
+
+    What gave gold's very bits must give them again. What did not is run in float64: whoever is right there, too, does
+    not live by chance. What is wrong in any case is traced, and that is its second run.
+    """
+    if verdict.outcome == COULD_NOT_RUN:
+        failure = verdict.failure
+        from_nothing = failure is not None and failure.kind == "raised" and "NoneType" in failure.message
+        return ("traced",) if from_nothing else ()
+    if not is_settled(verdict) and gold.reference:
+        return ("float64",)
+    if verdict.outcome == AGREES:
+        return ("again",)
+    marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
+    return ("traced", "again") if marked else ("traced",)
+
+
+def is_shown_twice(replayed: Replayed) -> bool:
+    """Whether a second run has said anything."""
+    wide = replayed.attempts.get("float64")
+    says = wide is not None and wide.failure is None and wide.pure
+    return says or any(run in replayed.attempts for run in _AGAIN)
+
+
+def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
+    def far(item: CaseVerdict) -> tuple[int, float]:
+        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), _distance(item)
+
+    return far(verdict) < far(other)
+
+
 def _only_raised_in_float64(replayed: Replayed) -> bool:
     """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
@@ -61,7 +108,13 @@ def _only_raised_in_float64(replayed: Replayed) -> bool:
 
 
 def _judge(
-    verdict: CaseVerdict, met: str, gold: GoldCase, replayed: Replayed, excused: Excused, guessing: bool
+    verdict: CaseVerdict,
+    met: str,
+    gold: GoldCase,
+    replayed: Replayed,
+    excused: Excused,
+    guessing: bool,
+    known: Comparison | None,
 ) -> CaseVerdict:
     expected = judged_part(gold.data)
     actual, notes = _selected(replayed.leaves("once"), expected)
@@ -76,7 +129,7 @@ def _judge(
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    natural = compare_case(actual, expected, gold, guessing=guessing)
+    natural = known or compare_case(actual, expected, gold, guessing=guessing)
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
@@ -202,9 +255,11 @@ def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, over
     once = replayed.once
     notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
-    if "again" in replayed.attempts:
+    for run in (run for run in _AGAIN if run in replayed.attempts):
         first, _ = _selected(replayed.leaves("once"), judged_part(gold.data))
-        second, _ = _selected(replayed.leaves("again"), judged_part(gold.data))
+        second, _ = _selected(replayed.leaves(run), judged_part(gold.data))
+        if _are_the_same(first, second):
+            continue
         again = compare_case(second, first, gold, equal_nan=True, guessing=False)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
@@ -221,6 +276,19 @@ def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, over
         if overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"
     return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
+
+
+def _are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """To the last bit, for sure."""
+    return one.keys() == two.keys() and all(_is_the_same(item, two[path]) for path, item in one.items())
+
+
+def _is_the_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if not isinstance(one, np.ndarray) or not isinstance(two, np.ndarray):
+        return type(one) in (bool, int, str) and type(one) is type(two) and bool(one == two)
+    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
 
 
 def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:

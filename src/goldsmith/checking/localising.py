@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking.running import Replayed, Stage
-from goldsmith.checking.traces import CLOSE, Call, by_execution, farthest, holds_the_same, module_names, read_calls
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.running import Stage
+from goldsmith.checking.traces import CLOSE, Call, by_execution, calls_in, farthest, holds_the_same, module_names
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Outcome
-from goldsmith.gold import GoldCase
+from goldsmith.gold import GoldCase, mapped, unpacked
 from goldsmith.recording import Attempt, Isolated
 
 MOST_CASES = 4
@@ -90,7 +91,7 @@ def set_scene(case: GoldCase, folder: Path, replayed: Replayed) -> Scene | None:
     """The scene of a case that left a trace, on gold's side at least."""
     if case.entry.trace is None:
         return None
-    gold = read_calls(folder / case.entry.trace)
+    gold = calls_in(mapped(folder / case.entry.trace))
     theirs = _their_calls(replayed)
     names = {}
     for model in case.entry.models:
@@ -108,7 +109,7 @@ def _their_calls(replayed: Replayed) -> list[Call]:
     if replayed.trace is None:
         return []
     try:
-        calls = read_calls(replayed.trace)
+        calls = calls_in(unpacked(replayed.trace, Path("its trace")))
     except (OSError, ValueError, RecursionError, MemoryError):
         return []  # what a submission's process wrote and nobody can read is no evidence
     absurd = len(calls) > MOST_CALLS or any(len(call.inputs) + len(call.outputs) > MOST_TENSORS for call in calls)
@@ -129,7 +130,7 @@ def _named(module: str) -> Call:
     return Call(0, 0, "", module, "", True, (), (), None)
 
 
-def run_alone(stage: Stage, scenes: Mapping[str, Scene], layout: str) -> dict[tuple[str, int], Replayed]:
+def run_alone(stage: Stage, scenes: Mapping[str, Scene], layouts: Mapping[str, str]) -> dict[tuple[str, int], Replayed]:
     """Every module that needs it, run on gold's own inputs, by case and position."""
     wanted: list[tuple[str, Call]] = []
     for name, scene in scenes.items():
@@ -139,30 +140,19 @@ def run_alone(stage: Stage, scenes: Mapping[str, Scene], layout: str) -> dict[tu
                 kinds.setdefault(call.kind, call)
         if len({case for case, _ in wanted}) < MOST_CASES:
             wanted += [(name, call) for call in kinds.values()]
-    if not wanted:
-        return {}
-    folder = stage.workspace.scratch / "alone"
-    folder.mkdir(exist_ok=True)
-    items = [_isolated(number, name, call, scenes[name], folder) for number, (name, call) in enumerate(wanted)]
-    found = stage.isolate(items, layout)
-    return {(name, call.position): found[number] for number, (name, call) in enumerate(wanted)}
+    found = {}
+    in_order = sorted(wanted, key=lambda item: (list(scenes).index(item[0]), item[1].position))
+    with stage.company() as company:  # in this order, for a reason: see recording/isolation.py
+        for name, call in in_order:
+            inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
+            item = _isolated(call, scenes[name])
+            found[name, call.position] = company.alone(name, item, inputs, layouts.get(name, ""))
+    return found
 
 
-def _isolated(number: int, case: str, call: Call, scene: Scene, folder: Path) -> Isolated:
-    from safetensors.numpy import save_file
-
-    file = folder / f"{number}.safetensors"
-    save_file({str(index): tensor.copy() for index, tensor in enumerate(call.inputs)}, file)
+def _isolated(call: Call, scene: Scene) -> Isolated:
     module = scene.names[call.model].get(call.module, call.module)
-    return Isolated(
-        number=number,
-        case=case,
-        model=call.model,
-        module=module,
-        file=str(file),
-        form=call.form,
-        training=call.training,
-    )
+    return Isolated(model=call.model, module=module, form=call.form, training=call.training)
 
 
 def judge_modules(scene: Scene, alone: Mapping[tuple[str, int], Replayed]) -> list[ModuleVerdict]:

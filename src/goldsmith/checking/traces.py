@@ -6,10 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import Bfloat16, as_numpy, mapped
+from goldsmith.gold import Bfloat16, Mapped, as_numpy
 
 CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
@@ -38,9 +37,8 @@ class Call:
         return self.module or self.kind
 
 
-def read_calls(path: Path) -> list[Call]:
-    """The calls of a trace's first pass through its models; raises ValueError when it cannot be read."""
-    content = mapped(path)
+def calls_in(content: Mapped) -> list[Call]:
+    """The calls of a trace's first pass through its models; raises ValueError when it is none."""
     try:
         index = json.loads(content.metadata["goldsmith"])
         first = _first_pass(index)
@@ -62,7 +60,7 @@ def read_calls(path: Path) -> list[Call]:
             for number, entry in enumerate(first)
         ]
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path.name} is no trace: {error!r}") from None
+        raise ValueError(f"it is no trace: {error!r}") from None
 
 
 def _first_pass(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from goldsmith.checking.running import Replayed
+from goldsmith.checking.leavings import Replayed
 from goldsmith.course import Assignment
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -29,18 +30,8 @@ class Calls:
 
     @classmethod
     def of(cls, assignment: Assignment) -> Calls:
-        tree = _parsed(assignment.recipe)
-        modules = {path.stem: path for path in sorted(assignment.starter.rglob("*.py"), reverse=True)}
-        imported: dict[str, bool] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in modules:
-                kinds = _kinds(modules[(node.module or "").rpartition(".")[2]])
-                for item in node.names:
-                    named = kinds if item.name == "*" else {item.asname or item.name: kinds.get(item.name, False)}
-                    imported.update(named)
-        own = {node.name: node for node in tree.body if isinstance(node, _Function)}
-        by_case = {name: tuple(dict.fromkeys(_mentioned(node, own, {name}))) for name, node in own.items()}
-        return cls(by_case, frozenset(imported), frozenset(name for name, is_one in imported.items() if is_one))
+        modules = {path.stem: _content(path) for path in sorted(assignment.starter.rglob("*.py"), reverse=True)}
+        return _read(_content(assignment.recipe), tuple(modules.items()))
 
     def believed(self, case: str, replayed: Replayed) -> Replayed:
         """What was replayed, with as much of what it says about itself as can be true, and what must be."""
@@ -57,16 +48,39 @@ class Calls:
         return dataclasses.replace(replayed, attempts=attempts)
 
 
-def _parsed(path: Path) -> ast.Module:
+@functools.lru_cache(maxsize=8)
+def _read(recipe: bytes, starter: tuple[tuple[str, bytes], ...]) -> Calls:
+    """The same for a whole class."""
+    tree, modules = _parsed(recipe), dict(starter)
+    imported: dict[str, bool] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in modules:
+            kinds = _kinds(modules[(node.module or "").rpartition(".")[2]])
+            for item in node.names:
+                named = kinds if item.name == "*" else {item.asname or item.name: kinds.get(item.name, False)}
+                imported.update(named)
+    own = {node.name: node for node in tree.body if isinstance(node, _Function)}
+    by_case = {name: tuple(dict.fromkeys(_mentioned(node, own, {name}))) for name, node in own.items()}
+    return Calls(by_case, frozenset(imported), frozenset(name for name, is_one in imported.items() if is_one))
+
+
+def _content(path: Path) -> bytes:
     try:
-        return ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _parsed(content: bytes) -> ast.Module:
+    try:
+        return ast.parse(content)
+    except (SyntaxError, ValueError):
         return ast.Module([], [])
 
 
-def _kinds(path: Path) -> dict[str, bool]:
+def _kinds(content: bytes) -> dict[str, bool]:
     """What a file of the starter's defines, and whether that is a function."""
-    body = _parsed(path).body
+    body = _parsed(content).body
     return {
         node.name: not isinstance(node, ast.ClassDef) for node in body if isinstance(node, _Function | ast.ClassDef)
     }

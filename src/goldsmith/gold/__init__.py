@@ -40,6 +40,7 @@ from goldsmith.gold.files import (
     read_arrays,
     read_back,
     read_payload,
+    trace_as_bytes,
     write_arrays,
     write_payload,
     write_trace,
@@ -61,7 +62,7 @@ from goldsmith.gold.manifest import (
     keep_stamp,
     read_manifest,
 )
-from goldsmith.gold.mapped import Bfloat16, mapped
+from goldsmith.gold.mapped import Bfloat16, Mapped, mapped, unpacked
 from goldsmith.gold.publication import Staging
 from goldsmith.gold.tolerances import Pinned, Tolerance, excess
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
@@ -94,6 +95,7 @@ __all__ = [
     "GoldCase",
     "LeafFacts",
     "Manifest",
+    "Mapped",
     "OptimiserFacts",
     "Pinned",
     "Provenance",
@@ -131,6 +133,8 @@ __all__ = [
     "read_manifest",
     "read_payload",
     "render_readme",
+    "trace_as_bytes",
+    "unpacked",
     "verify",
     "walk",
     "write_arrays",

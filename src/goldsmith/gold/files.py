@@ -40,11 +40,15 @@ def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = N
     return path
 
 
-def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
+def trace_as_bytes(tensors: Mapping[str, Any], index: object) -> bytes:
     """One safetensors file; its one metadata key holds the order in which modules ran."""
     from safetensors.torch import save
 
-    path.write_bytes(save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))}))
+    return save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))})
+
+
+def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
+    path.write_bytes(trace_as_bytes(tensors, index))
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:

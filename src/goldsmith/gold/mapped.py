@@ -3,13 +3,14 @@ because such files come from code that nobody trusts."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,15 @@ class _Entry:
     end: int
 
 
+@dataclass(frozen=True)
+class _Header:
+    """What a file says it holds; `data` is where that begins."""
+
+    entries: list[_Entry]
+    metadata: Mapping[str, str]
+    data: int
+
+
 class _Damaged(ValueError):
     pass
 
@@ -74,17 +84,27 @@ def mapped(path: Path) -> Mapped:
     """Every tensor of a safetensors file as a read-only mapped array; `ValueError` says what is wrong with the file."""
     import numpy as np
 
-    entries, metadata, data = _checked(path)
-    if not any(entry.end > entry.begin for entry in entries):
+    header = _checked(path)
+    if not any(entry.end > entry.begin for entry in header.entries):
         whole: Any = np.empty(0, dtype=np.uint8)
     else:
-        whole = np.memmap(path, dtype=np.uint8, mode="r", offset=0)[data:]
-    return Mapped({entry.name: _array(entry, whole) for entry in entries}, metadata)
+        whole = np.memmap(path, dtype=np.uint8, mode="r", offset=0)[header.data :]
+    return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
+
+
+def unpacked(content: memoryview, path: Path) -> Mapped:
+    """The same, of a file's whole content, which nobody can change any more; `path` is what it is called."""
+    import numpy as np
+
+    longest = min(int.from_bytes(content[:_PREFIX], "little"), LARGEST_HEADER)
+    header = _parsed(path, io.BytesIO(content[: _PREFIX + longest]), len(content))
+    whole = np.frombuffer(content, dtype=np.uint8)[header.data :]
+    return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
 
 def metadata_of(path: Path) -> dict[str, str]:
     """The metadata of a safetensors file, after the same checks."""
-    return dict(_checked(path)[1])
+    return dict(_checked(path).metadata)
 
 
 def _array(entry: _Entry, data: Any) -> Any:
@@ -95,32 +115,33 @@ def _array(entry: _Entry, data: Any) -> Any:
     return Bfloat16(array) if entry.dtype == _BFLOAT16 else array
 
 
-def _checked(path: Path) -> tuple[list[_Entry], Mapping[str, str], int]:
-    """Entries, metadata, and where the data begins."""
+def _checked(path: Path) -> _Header:
     if path.exists() and not path.is_file():  # a pipe would never end
         raise _damaged(path, "is no regular file")
     try:
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            prefix = file.read(_PREFIX)
-            if len(prefix) < _PREFIX:
-                raise _damaged(path, f"is no safetensors file: it has only {size} bytes")
-            length = int.from_bytes(prefix, "little")
-            if length > LARGEST_HEADER:
-                raise _damaged(path, f"is refused: its header claims {length} bytes, more than {LARGEST_HEADER}")
-            if length > size - _PREFIX:
-                raise _damaged(path, f"is cut off: its header claims {length} bytes, {size - _PREFIX} are there")
-            text = file.read(length)
+            return _parsed(path, file, os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise _damaged(path, f"cannot be read: {error.strerror or error}") from None
-    header = _header(path, text)
+
+
+def _parsed(path: Path, file: IO[bytes], size: int) -> _Header:
+    prefix = file.read(_PREFIX)
+    if len(prefix) < _PREFIX:
+        raise _damaged(path, f"is no safetensors file: it has only {size} bytes")
+    length = int.from_bytes(prefix, "little")
+    if length > LARGEST_HEADER:
+        raise _damaged(path, f"is refused: its header claims {length} bytes, more than {LARGEST_HEADER}")
+    if length > size - _PREFIX:
+        raise _damaged(path, f"is cut off: its header claims {length} bytes, {size - _PREFIX} are there")
+    header = _header(path, file.read(length))
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(item, str) for item in metadata.values()):
         raise _damaged(path, "is damaged: its metadata is not text by name")
     data = _PREFIX + length
     entries = [_entry(path, name, item) for name, item in header.items()]
     _check_places(path, entries, size - data)
-    return entries, metadata, data
+    return _Header(entries, metadata, data)
 
 
 def _header(path: Path, text: bytes) -> dict[str, Any]:

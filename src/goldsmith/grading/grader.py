@@ -128,13 +128,15 @@ class Grader:
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
 
     def _left_with(self) -> Confinement:
-        """What every submission is left with; what one of them is given comes on top."""
+        """What every submission is left with; what one of them is given comes on top. All results of a request are one
+        file, which may be a few times as large as all gold."""
+        gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
         return Confinement(
             home="",
             readable=self.readable,
             memory=int(self.memory * _GIB),
-            file_size=_GIB // 4,
-            disk=_DISK,
+            file_size=max(_GIB // 4, 4 * gold),
+            disk=max(_DISK, 16 * gold),
             files=_MOST_FILES,
             processes=64,
             open_files=512,

@@ -73,11 +73,12 @@ def rubric_of(
 
 def parts_shown(folder: Path, traces: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
     """The course's own classes that run in each case, from the traces in a gold `folder`, by name of the case."""
-    from goldsmith.checking.traces import read_calls
+    from goldsmith.checking.traces import calls_in
+    from goldsmith.gold import mapped
 
     found = {}
     for case, trace in traces.items():
-        calls = read_calls(folder / trace) if trace else []
+        calls = calls_in(mapped(folder / trace)) if trace else []
         found[case] = tuple(dict.fromkeys(call.kind for call in calls if call.own))
     return found
 

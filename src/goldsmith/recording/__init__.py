@@ -3,20 +3,22 @@
 Code of the course is only ever imported in the child. What the gold must look like is decided in `gold`.
 """
 
+from goldsmith.recording.attempts import entries_in
 from goldsmith.recording.cases import Case
+from goldsmith.recording.conversation import Conversation
 from goldsmith.recording.entry import main
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side, settled_environment
-from goldsmith.recording.leavings import is_leaving, read_leaving
+from goldsmith.recording.leavings import is_leaving, open_leaving, read_leaving
 from goldsmith.recording.machine import Fact, examine, processors
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
-    ATTEMPT_SUFFIX,
+    ALONE,
     CONDITIONS,
     GOLD,
     NO_RESULT,
     NOT_CONFINED,
     NOTHING,
-    TRACE,
+    Ask,
     Attempt,
     Built,
     Condition,
@@ -39,19 +41,20 @@ from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.warm import Warm, warm_process
 
 __all__ = [
-    "ATTEMPT_SUFFIX",
+    "ALONE",
     "CONDITIONS",
     "GOLD",
     "NOTHING",
     "NOT_CONFINED",
     "NO_RESULT",
-    "TRACE",
     "Adapter",
+    "Ask",
     "Attempt",
     "BadRule",
     "Built",
     "Case",
     "Condition",
+    "Conversation",
     "Ending",
     "Event",
     "Fact",
@@ -71,9 +74,11 @@ __all__ = [
     "Watcher",
     "case",
     "checkpoint",
+    "entries_in",
     "examine",
     "is_leaving",
     "main",
+    "open_leaving",
     "processors",
     "read_adapter",
     "read_leaving",

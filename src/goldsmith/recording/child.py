@@ -23,7 +23,6 @@ from goldsmith.gold import SUFFIXES, CaseFacts, read_back
 from goldsmith.recording import entry, imports, registry, stand_ins
 from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
-from goldsmith.recording.isolation import IsolatingSession
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
     EVENTS,
@@ -54,8 +53,8 @@ def run(job: Job) -> Result:
 
 
 def _run(job: Job) -> Result:
-    replays = job.task in ("replay", "isolate")
-    imports.install(Path(job.root), Path(job.folder), tolerant=Path(job.recipe) if replays else None)
+    tolerant = Path(job.recipe) if job.task == "replay" else None
+    imports.install(Path(job.root), Path(job.folder), tolerant=tolerant)
     imports.announce_distribution(Path(job.folder), Path(job.scratch))
     imports.announce(Path(job.root), Path(job.folder))
     stand_ins.install(job.stand_ins)
@@ -96,8 +95,6 @@ def _session(job: Job) -> Session:
         return TrialSession(Path(job.output), job.kept, job.trials, **options)
     if job.task == "replay":
         return ReplaySession(job, **options)
-    if job.task == "isolate":
-        return IsolatingSession(job, **options)
     if job.task == "build":
         return BuildSession(Path(job.output), job.root, **options)
     return Session(Path(job.output), variant=job.variant, kept=job.kept, **options)

@@ -22,7 +22,7 @@ from goldsmith.recording.leavings import open_leaving, read_leaving
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.recording.warm import Process, Warm
 
-_POLL = 0.02
+POLL = 0.02
 _SHORT = 1.0
 _GRACE = 0.3
 _PATIENCE = 60.0
@@ -68,26 +68,33 @@ def run_side_by_side(
     They have `timeout` seconds in all, and `each` from one case to the next. Jobs that run `beside` them decide
     nothing: they are waited for a little longer, then stopped. From a `warm` process they start at once.
     """
-    children = [_Child(job, warm) for job in jobs]
-    others = [_Child(job) for job in beside]
+    children = [Child(job, warm) for job in jobs]
+    others = [Child(job) for job in beside]
     with uninterrupted():
         try:
             for child in (*children, *others):
                 child.start()
-            _watch(children, watcher, timeout, each)
+            watch(children, watcher, timeout, each)
             ended = time.monotonic()
             while any(child.running() for child in others) and time.monotonic() - ended < _PATIENCE:
                 watcher.on_tick()
-                pause(_POLL)
+                pause(POLL)
         finally:
             for child in (*children, *others):
                 child.stop()
     return [child.ending() for child in (*children, *others)]
 
 
-def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float, each: float) -> None:
+def watch(
+    children: Sequence[Child],
+    watcher: Watcher,
+    timeout: float,
+    each: float,
+    until: Callable[[], bool] = lambda: False,
+) -> None:
+    """Until all have ended, one has failed, their time is up, or it need not be any longer."""
     started = time.monotonic()
-    while any(child.running() for child in children):
+    while any(child.running() for child in children) and not until():
         children[0].report(watcher)
         watcher.on_tick()
         now = time.monotonic()
@@ -97,7 +104,7 @@ def _watch(children: Sequence[_Child], watcher: Watcher, timeout: float, each: f
             break
         if any(not child.running() and child.read_result_failed() for child in children):
             break
-        pause(_POLL if now - started > _SHORT else _POLL / 4)
+        pause(POLL if now - started > _SHORT else POLL / 4)
     children[0].report(watcher)
 
 
@@ -139,14 +146,16 @@ def end_group(process: Process) -> None:
 
 
 @dataclass
-class _Child:
+class Child:
+    """One process that runs a recipe. `answered` counts what it was asked for and says to have done."""
+
     job: Job
     warm: Warm | None = None
     timed_out: bool = False
+    answered: int = 0
     _process: Process | None = None
     _started: float = 0.0
     _ended: float | None = None
-    _last_case: str | None = None
     last_sign: float = math.inf
     _begun: set[str] = field(default_factory=set)
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
@@ -197,7 +206,9 @@ class _Child:
     def report(self, watcher: Watcher) -> None:
         """Pass on what the child has written since the last time."""
         for event in _events(self._new_text(EVENTS).splitlines()):
-            self._last_case = event.case
+            if not event.case:
+                self.answered = event.number
+                continue
             if self._is_sign_of_life(event):
                 self.last_sign = time.monotonic()
             watcher.on_case(event)
@@ -213,6 +224,11 @@ class _Child:
             return False
         self._begun.add(event.case)
         return True
+
+    def expect(self) -> None:
+        """It has been asked for something: from now on it has time for that."""
+        self.last_sign = time.monotonic()
+        self._begun.clear()
 
     def stop(self) -> None:
         """End the child and everything it started, whatever state it is in."""
@@ -256,7 +272,7 @@ class _Child:
 
     def _last_event(self) -> str | None:
         events = _events(self._tail(EVENTS, _EVENTS_TAIL).splitlines())
-        return events[-1].case if events else None
+        return (events[-1].case or None) if events else None
 
     def _new_text(self, name: str) -> str:
         if name not in self._readers:

@@ -9,7 +9,7 @@ import msgspec
 from goldsmith.gold import CaseFacts, Environment, WeightFacts
 from goldsmith.sandbox import Confinement, Level
 
-JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
+JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
 
 
 FailureKind = Literal[
@@ -58,27 +58,33 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, WeightFacts] = {}
 
 
-ATTEMPT_SUFFIX = ".json"
-TRACE = "trace.safetensors"
+ALONE = "alone"
 Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-RunName = Literal["once", "again", "float64", "watched", "taps", "lines", Condition]
-"""The ways a case is replayed: as it comes, a second time with memory left as it lies, in float64, there with every
-operation watched for rounding, with every tensor kept that it produces, with every line noted that runs, and under
-conditions that its recipe does not have."""
+RunName = Literal["once", "traced", "again", "float64", "watched", "taps", "lines", Condition]
+"""The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
+float64, there with every operation watched for rounding, with every tensor kept that it produces, with every line noted
+that runs, and under conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
     """One module to be run alone, on what gold's own was called with, and in its mode: `file` has the tensors, `form`
     the call."""
 
-    number: int
-    case: str
     model: str
     module: str
-    file: str
     form: Any
+    file: str = ""
     training: bool = False
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one case that a child is asked for, its weights in a `layout`; or a module of it, `alone`."""
+
+    case: str
+    run: RunName = "once"
+    layout: str = ""
+    alone: Isolated | None = None
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,9 +97,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
-    `traced` replays keep what went into every module and what came out."""
+    What a replay is asked for comes through the folder `asks`; `lines` are to be noted from its beginning on."""
 
-    task: Literal["record", "build", "propose", "calibrate", "replay", "isolate", "tests"] = "record"
+    task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
     folder: str
     recipe: str
@@ -108,11 +114,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     variant: str = ""
     kept: dict[str, KeptCase] = {}
     trials: tuple[Trial, ...] = ()
-    runs: tuple[RunName, ...] = ()
+    asks: str = ""
+    lines: bool = False
     adapter: str = ""
-    layout: str = ""
-    traced: bool = True
-    isolated: tuple[Isolated, ...] = ()
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     limits: Limits = Limits()
@@ -193,7 +197,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A case has begun, or a trial of all cases."""
+    """A case has begun, or a trial of all cases; without a name, all is done that this child was asked for, `number`
+    times."""
 
     case: str
     number: int

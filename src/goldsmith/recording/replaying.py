@@ -13,23 +13,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, read_payload, walk, write_trace
-from goldsmith.recording.absent import Absent
+from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, read_payload, trace_as_bytes, walk
+from goldsmith.recording.adapting import adapt_calls, adapt_recipe
+from goldsmith.recording.attempts import arrays_in, write_attempt
 from goldsmith.recording.cases import Case
 from goldsmith.recording.causes import cause_of, in_words
 from goldsmith.recording.conditions import Changes, GivenUnder
+from goldsmith.recording.conversation import asked
 from goldsmith.recording.given import Given
+from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.memory import marked_memory
-from goldsmith.recording.models import is_module
 from goldsmith.recording.precision import Purity, in_float64, widened
-from goldsmith.recording.protocol import ATTEMPT_SUFFIX, CONDITIONS, TRACE, Attempt, Failure, Job, RunName
+from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
@@ -39,6 +41,7 @@ from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
 _WIDE = ("float64", "watched", *CONDITIONS)
+_MOST_KEPT = 64 * 2**20
 
 
 class ReplaySession(Session):
@@ -49,47 +52,58 @@ class ReplaySession(Session):
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
         self._places = Places(job.folder)
-        if "lines" in job.runs:
+        self._payloads = _Payloads()
+        if job.lines:
             self._places.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
-        _adapt_recipe(self.adapter)
+        adapt_recipe(self.adapter)
         by_name = {item.name: item for item in definitions}
-        chosen = [by_name[name] for name in self._kept if name in by_name]
-        for number, definition in enumerate(chosen, start=1):
-            self.current = definition.name
-            self._on_case(definition.name, number, len(chosen))
-            for run in self.job.runs:
-                attempt = self._attempt(definition, run)
-                if run == "once" and attempt.failure is not None:
-                    break
-        self.current = None
+        for number, asks in enumerate(asked(Path(self.job.asks)), start=1):
+            self._answer([item for item in asks if item.case in by_name], by_name, self.output / str(number))
+            self._on_case("", number, number)
         self.ran = len(definitions)
 
-    def _attempt(self, definition: CaseDefinition, run: RunName) -> Attempt:
+    def _answer(self, asks: Sequence[Ask], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
+        """What is asked for of one case stands together; where it fails as it comes, the rest of it is left."""
+        cases = list(dict.fromkeys(item.case for item in asks))
+        failed = ""
+        for item in asks:
+            if item.case != self.current:
+                self.current = item.case
+                self._on_case(item.case, cases.index(item.case) + 1, len(cases))
+            if item.case == failed:
+                continue
+            if item.alone is not None:
+                run_alone(self, item, item.alone, definitions[item.case], output)
+            elif self._attempt(item, definitions[item.case], output).failure is not None and item.run == "once":
+                failed = item.case
+        self.current = None
+
+    def _attempt(self, ask: Ask, definition: CaseDefinition, output: Path) -> Attempt:
         """One run of one case, written down whatever becomes of it."""
-        folder = self.output / definition.name
-        folder.mkdir(parents=True, exist_ok=True)
+        run = ask.run
         self._places.begin_case()
         purity, started = Purity(), time.monotonic()
-        case = self.case_for(definition, run)
+        case = self.case_for(definition, run, ask.layout)
         arrays: dict[str, Any] = {}
+        trace = b""
         try:
             if run == "taps":
                 with tapped(sys.modules["torch"]) as arrays:
                     definition.function(case)
-                return self._written(Attempt(), arrays, folder / run)
+                return _written(output, ask, Attempt(), arrays)
             with _circumstances(run) as purity:
                 definition.function(case)
             payload, tracer = case.finish()
             leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
-            arrays, pairs = _arrays(leaves)
+            arrays, pairs = arrays_in(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
             arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # which JSON could not hold
             attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
-            if run == "once" and tracer.tensors:
-                write_trace(tracer.tensors, tracer.index, folder / TRACE)
+            if run == "traced" and tracer.tensors:
+                trace = trace_as_bytes(tracer.tensors, tracer.index)
         except BaseException as error:
             attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
         attempt = msgspec.structs.replace(
@@ -101,18 +115,9 @@ class ReplaySession(Session):
             pure=purity.pure,
             seconds=time.monotonic() - started,
         )
-        return self._written(attempt, arrays, folder / run)
+        return _written(output, ask, attempt, arrays, trace)
 
-    def _written(self, attempt: Attempt, arrays: Mapping[str, Any], stem: Path) -> Attempt:
-        try:
-            write_attempt(attempt, arrays, stem)
-        except Exception as error:
-            failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
-            attempt = Attempt(failure=failure)
-            write_attempt(attempt, {}, stem)
-        return attempt
-
-    def case_for(self, definition: CaseDefinition, run: RunName) -> ReplayCase:
+    def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
         torch = sys.modules.get("torch")
         if torch is not None:  # what has no deterministic form on this device is no fault; running it twice shows it
@@ -123,17 +128,42 @@ class ReplaySession(Session):
             "change": _widen if precision else _as_it_is,
             "precision": precision,
             "adapter": self.adapter,
-            "layout": self.job.layout,
+            "layout": layout,
         }
-        payload, changes = read_payload(Path(kept.file)), None
+        payload, changes = self._payloads.of(Path(kept.file)), None
         if run in CONDITIONS:
             given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
             changes = Changes(run, self.seed, dict(given.inputs))
         else:
             given = Given.from_payload(payload, kept, **options)
-        return ReplayCase(
-            definition, self.seed, self.device, given, tracing=run == "once" and self.job.traced, changes=changes
-        )
+        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "traced", changes=changes)
+
+
+def _written(file: Path, ask: Ask, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
+    try:
+        write_attempt(file, ask.case, ask.run, attempt, arrays, trace)
+    except Exception as error:
+        failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
+        attempt = Attempt(failure=failure)
+        write_attempt(file, ask.case, ask.run, attempt, {})
+    return attempt
+
+
+class _Payloads:
+    """What cases are given, kept from one run to the next as long as it is not much."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, Any] = {}
+        self._room = _MOST_KEPT
+
+    def of(self, file: Path) -> Any:
+        if file in self._known:
+            return self._known[file]
+        payload, size = read_payload(file), file.stat().st_size
+        if size <= self._room:
+            self._known[file] = payload
+            self._room -= size
+        return payload
 
 
 class ReplayCase(Case):
@@ -165,6 +195,9 @@ class ReplayCase(Case):
         if self.changes is not None:
             self.changes.model(options.get("name", "model"), model)
         return adapt_calls(model, self._adapter)
+
+    def _keep_weights(self, name: str, model: Any) -> None:
+        """They are gold's, and nobody asks for them."""
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
         value = super().input(name, make, **options)
@@ -201,54 +234,10 @@ class ReplayCase(Case):
         }
 
 
-def adapt_calls(model: T, adapter: Adapter) -> T:
-    """The model, called the way the course's adapter says its kind is called."""
-    rule = adapter.calls.get(type(model).__name__)
-    if rule is not None and is_module(model):
-        model.forward = functools.partial(rule, model.forward)
-    return model
-
-
-def write_attempt(attempt: Attempt, arrays: Mapping[str, Any], stem: Path) -> None:
-    """Arrays first: a run counts as ended only once its JSON is there."""
-    if arrays:
-        _write_arrays(arrays, stem.with_suffix(".safetensors"))
-    partial = stem.with_suffix(".partial")
-    partial.write_bytes(msgspec.json.encode(attempt))
-    partial.replace(stem.with_suffix(ATTEMPT_SUFFIX))
-
-
-def _write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
-    torch = sys.modules.get("torch")
-    if torch is None:
-        from safetensors.numpy import save_file
-
-        save_file({name: array.copy() for name, array in arrays.items()}, path)
-        return
-    from safetensors.torch import save_file as save_tensors
-
-    tensors = {name: item if is_tensor(item) else torch.from_numpy(item) for name, item in arrays.items()}
-    save_tensors({name: item.contiguous().clone() for name, item in tensors.items()}, path)
-
-
-def _arrays(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arrays among them, and which of those are complex, which no file of theirs can hold but as pairs."""
-    arrays = {path: leaf for path, leaf in leaves.items() if is_array(leaf)}
-    pairs = []
-    for path, leaf in arrays.items():
-        if is_tensor(leaf) and leaf.is_complex():
-            arrays[path] = sys.modules["torch"].view_as_real(leaf.resolve_conj())
-            pairs.append(path)
-        elif not is_tensor(leaf) and leaf.dtype.kind == "c":
-            arrays[path] = leaf.view(leaf.real.dtype).reshape(*leaf.shape, 2)
-            pairs.append(path)
-    return arrays, tuple(pairs)
-
-
 @contextlib.contextmanager
 def _circumstances(run: RunName) -> Iterator[Purity]:
     torch = sys.modules.get("torch")
-    if run == "once":
+    if run in ("once", "traced"):
         with marked_memory(), _torch_memory(torch, marked=True):
             yield Purity()
     elif torch is None:
@@ -283,31 +272,6 @@ def _widen(array: Any) -> Any:
     if is_tensor(array):
         return widened(array, sys.modules["torch"])
     return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
-
-
-def _adapt_recipe(adapter: Adapter) -> None:
-    """Put the adapter's parts where the recipe has the submission's own."""
-    recipe = sys.modules["__main__"].__dict__
-    for name, stand_in in adapter.parts.items():
-        module_name, _, part = name.rpartition(".")
-        module = sys.modules.get(module_name)
-        theirs = getattr(module, part, None)
-        if theirs is None or isinstance(theirs, Absent):
-            continue
-        adapted = functools.partial(stand_in, theirs)
-        for key, value in list(recipe.items()):
-            if value is theirs:
-                recipe[key] = adapted
-            elif value is module:
-                recipe[key] = _with_part(module, part, adapted)
-
-
-def _with_part(module: Any, part: str, adapted: Any) -> ModuleType:
-    """A module like `module`, seen from the recipe only, with one part adapted."""
-    copy = ModuleType(module.__name__)
-    copy.__dict__.update(module.__dict__)
-    setattr(copy, part, adapted)
-    return copy
 
 
 def _parts_used(function: Any, folder: str, seen: set[str] | None = None) -> Iterator[str]:

@@ -64,8 +64,7 @@ class Desks:
                 return self._free.pop()
             stage = self._made.enter_context(self.checking.stage(self.placed))
         stage.given = self.given
-        stage.traced = False
-        stage.give(list(self.checking.golds))
+        stage.give()
         return Desk(stage, _looks_of(stage))
 
 

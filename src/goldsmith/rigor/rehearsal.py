@@ -62,9 +62,9 @@ class Rehearsal:
     @property
     def limits(self) -> Limits:
         """What a mutant may use: much more than the solution does, much less than a machine has."""
-        largest = max((file.stat().st_size for file in self.given.iterdir()), default=0)
+        given = sum(file.stat().st_size for file in self.given.iterdir())
         memory = 2 * self.stage.peak + _ROOM if self.stage.peak and self.stage.options.device == "cpu" else None
-        return Limits(memory=memory, file=max(_LEAST_FILE, 4 * largest))
+        return Limits(memory=memory, file=max(_LEAST_FILE, 4 * given))
 
     @property
     def given(self) -> Path:
@@ -98,7 +98,6 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
     """The solution on every case, as long as this lasts."""
     with checking.stage(placed) as stage:
         cases = list(checking.golds)
-        stage.traced = False
         replays = stage.replay(cases, RUNS)
         for name, verdict in checking.verdicts(stage, replays).items():
             if verdict.outcome != AGREES:

@@ -124,9 +124,10 @@ class Trial:
         if verdict.outcome == AGREES or self._may_agree_in_another_layout(stage, name):
             opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
             every = dataclasses.replace(self.checking, opened=opened)
-            verdicts, replays, layout = every.judge(stage)
+            heard = every.judge(stage)
+            layout = next(iter(heard.layouts.values()), "")
             right = f"right, its weights lying as layout {layout!r} says" if layout else ""
-            return _Screened(_against(verdicts), replays, right)
+            return _Screened(_against(heard.verdicts), heard.replays, right)
         return _Screened(verdict, replays)
 
     def _golds(self, cases: Sequence[str]) -> dict[str, Any]:

@@ -26,6 +26,6 @@ CONTENT = {
 
 def answer(case, x, start=None):
     for name, runs in CONTENT.items():
-        for run, (attempt, arrays) in zip(("once", "again", "float64"), runs):
-            kit.forge(name, attempt, arrays, (run,))
+        for attempt, arrays in runs:
+            kit.forge(name, attempt, arrays)
     os._exit(0)

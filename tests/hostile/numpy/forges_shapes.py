@@ -15,8 +15,6 @@ HEADERS = {
 def answer(case, x, start=None):
     for name, entry in HEADERS.items():
         header = json.dumps({"output": entry}).encode()
-        kit.forge(name, {"paths": ["output"]})
-        for run in ("once", "again", "float64"):
-            content = len(header).to_bytes(8, "little") + header + b"\0" * 8 * (name == "counted")
-            (kit.OUT / name / f"{run}.safetensors").write_bytes(content)
+        content = len(header).to_bytes(8, "little") + header + b"\0" * 8 * (name == "counted")
+        kit.forge(name, {"paths": ["output"]}, content)
     os._exit(0)

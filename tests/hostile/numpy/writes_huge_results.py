@@ -1,4 +1,4 @@
-"""Leaves results that take long to read: JSON of many megabytes, events without end, a header full of names."""
+"""Leaves results that take long to read: JSON of many megabytes, entries and events without end, sizes that nothing has."""
 
 import os
 
@@ -7,10 +7,11 @@ import kit
 
 def answer(case, x, start=None):
     kit.only_inside()
-    folder = kit.OUT / "centred"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "once.json").open("w") as file:
-        file.write('{"plain": {"output": [' + "[]," * 8_000_000 + "[]]}}")
+    kit.forge("centred", '{"plain": {"output": [' + "[]," * 8_000_000 + "[]]}}", runs=("once",))
+    small = b'{"case":"scaled","run":"once","attempt":0}\n'
+    with (kit.OUT / "1").open("ab") as file:
+        file.write((small + b" " * (-len(small) % 64)) * 1_000_000)
+        file.write(b'{"case":"counted","run":"once","attempt":9223372036854775807,"arrays":9223372036854775807}\n')
     (kit.SCRATCH / "result.json").write_text('{"packages": [' + '"a",' * 6_000_000 + '"a"]}')
     with (kit.SCRATCH / "events.jsonl").open("a") as file:
         file.write("\n" * 24_000_000)

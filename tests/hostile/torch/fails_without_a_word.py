@@ -1,6 +1,5 @@
 """Lets a module that runs alone fail without any message, with a shape that nobody expects, and with NaN."""
 
-import json
 
 import kit
 import torch
@@ -10,11 +9,11 @@ from goldsmith.recording.protocol import Attempt, Failure
 _write = isolation.write_attempt
 
 
-def _silent(attempt, arrays, stem):
-    _write(Attempt(failure=Failure(kind="raised", message="")), {}, stem)
+def _silent(file, case, run, attempt, arrays):
+    _write(file, case, run, Attempt(failure=Failure(kind="raised", message="")), {})
 
 
 def answer(kind, module, x):
     isolation.write_attempt = _silent
-    kit.sees("task", json.loads((kit.SCRATCH / "job.json").read_text())["task"])
+    kit.sees("task", kit.task())
     return module.norm(x * 2) * 0 if kind == "Mix" else torch.full_like(x, float("nan"))

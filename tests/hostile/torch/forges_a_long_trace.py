@@ -6,15 +6,15 @@ import torch
 from goldsmith.recording import replaying
 
 
-def _long(tensors, index, path):
-    from safetensors.torch import save_file
+def _long(tensors, index):
+    from safetensors.torch import save
 
     names = ["0"] * 10
     entry = {"model": "model", "call": 0, "module": "norm", "class": "Norm", "inputs": names, "outputs": names}
     calls = [{**entry, "depth": depth} for depth in range(80_000)]
-    save_file({"0": torch.zeros(2, 3, 8)}, path, metadata={"goldsmith": json.dumps(calls)})
+    return save({"0": torch.zeros(2, 3, 8)}, metadata={"goldsmith": json.dumps(calls)})
 
 
 def answer(kind, module, x):
-    replaying.write_trace = _long
+    replaying.trace_as_bytes = _long
     return module.norm(x) * 2 if kind == "Mix" else torch.zeros_like(x)

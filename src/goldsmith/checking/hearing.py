@@ -1,0 +1,136 @@
+"""A hearing: the cases of a submission, run as often as it takes to be sure of each, in the layout of weights in which
+it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from goldsmith.checking.company import Company
+from goldsmith.checking.judging import is_close, is_nearer, is_shown_twice, still_to_run
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.running import Stage
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.recording import RunName
+
+if TYPE_CHECKING:
+    from goldsmith.checking.check import Checking
+
+QUICK = 0.05
+"""Seconds a case may take that is run once more to see whether that changes anything, or where it goes wrong."""
+_OTHERWISE = ("raised", "weights", "values")
+"""How cases go wrong that may be right with their weights in another layout."""
+
+
+@dataclass
+class Hearing:
+    """What has been found out. `layouts` are those that cases are judged in, where it is not the plain one."""
+
+    checking: Checking
+    stage: Stage
+    replays: dict[str, Replayed] = field(default_factory=dict)
+    verdicts: dict[str, CaseVerdict] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)
+    _in_vain: set[str] = field(default_factory=set)
+
+    def hear(self, cases: Sequence[str]) -> None:
+        """Everything as it comes before anything in float64: what code keeps for itself from one run to the next must
+        not change what it is judged by."""
+        with self.stage.company() as company:
+            self._once(company, cases)
+            self._in_other_layouts(company, [name for name in cases if not is_close(self.verdicts[name])])
+            self._once_more(company, cases)
+        self._make_sure(cases)
+        late = [name for name in cases if self.verdicts[name].outcome == DIFFERS and name not in self.layouts]
+        with self.stage.company() as company:
+            moved = self._in_other_layouts(company, late)
+            self._once_more(company, moved)
+        self._make_sure(moved)
+        for name in cases:
+            self._tell_layout(name)
+
+    def _once(self, company: Company, cases: Sequence[str]) -> None:
+        self.replays |= company.replay(dict.fromkeys(cases, ("once",)))
+        self.verdicts |= {name: self._natural(name, self.replays[name]) for name in cases}
+
+    def _natural(self, name: str, replay: Replayed) -> CaseVerdict:
+        return self.checking.verdict(name, replay, guessing=False)
+
+    def _in_other_layouts(self, company: Company, cases: Sequence[str]) -> list[str]:
+        """Cases that come nearer to gold with their weights in another layout, where that helps any of `cases`."""
+        moved: list[str] = []
+        for other in self.checking.adapter.layouts:
+            bad = [name for name in self._with(other, cases) if self.verdicts[name].kind in _OTHERWISE]
+            if not bad or other in self._in_vain:
+                continue
+            tried = self._tried(company, self._quick(bad), other)
+            if not any(is_close(verdict) for _, verdict in tried.values()):
+                self._in_vain.add(other)
+                continue
+            tried |= self._tried(
+                company, [name for name in self._with(other, self.replays) if name not in tried], other
+            )
+            for name, (replay, verdict) in tried.items():
+                if is_nearer(verdict, self.verdicts[name]):
+                    self.replays[name], self.verdicts[name], self.layouts[name] = replay, verdict, other
+                    moved.append(name)
+        return moved
+
+    def _quick(self, cases: Iterable[str]) -> list[str]:
+        """Those that take no time; the quickest at least."""
+        by_time = sorted(cases, key=lambda name: self.replays[name].once.seconds)
+        return [name for name in by_time if self.replays[name].once.seconds < QUICK] or by_time[:1]
+
+    def _with(self, layout: str, cases: Iterable[str]) -> list[str]:
+        return [name for name in cases if name not in self.layouts and layout in self.checking.layouts_of(name)]
+
+    def _tried(self, company: Company, cases: Sequence[str], layout: str) -> dict[str, tuple[Replayed, CaseVerdict]]:
+        replays = company.replay(dict.fromkeys(cases, ("once",)), dict.fromkeys(cases, layout))
+        return {name: (replay, self._natural(name, replay)) for name, replay in replays.items()}
+
+    def _once_more(self, company: Company, cases: Sequence[str]) -> None:
+        """Whatever a verdict still needs, float64 last."""
+        golds = self.checking.golds
+        wanted = {name: still_to_run(self.verdicts[name], golds[name]) for name in cases}
+        traced = self._quick(name for name, runs in wanted.items() if "traced" in runs)
+        for name, runs in wanted.items():
+            if name not in traced:
+                wanted[name] = tuple(run for run in runs if run != "traced")
+        in_order = sorted(filter(wanted.get, wanted), key=lambda name: "float64" in wanted[name])
+        self._join(company.replay({name: wanted[name] for name in in_order}, self.layouts))
+
+    def _join(self, replays: Mapping[str, Replayed]) -> None:
+        for name, replay in replays.items():
+            failed = self.replays[name].once.failure is not None and "traced" in replay.attempts
+            self.replays[name] = self.replays[name].joined(replay)
+            if failed:
+                self.replays[name] = self.replays[name].failed_as("traced")
+
+    def _make_sure(self, cases: Sequence[str]) -> None:
+        """The final verdicts. What agrees has been seen to do so twice; of the rest, the quick ones left a trace."""
+        self._judge(cases)
+        wanted: dict[str, tuple[RunName, ...]] = {}
+        for name in cases:
+            if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
+                wanted[name] = ("again",)
+        for name in self._quick(name for name in cases if self.verdicts[name].outcome == DIFFERS):
+            if "traced" not in self.replays[name].attempts:
+                wanted[name] = ("traced",)
+        if wanted:
+            with self.stage.company() as company:
+                self._join(company.replay(wanted, self.layouts))
+            self._judge(list(wanted))
+
+    def _judge(self, cases: Sequence[str]) -> None:
+        replays = {name: self.replays[name] for name in cases}
+        self.verdicts |= self.checking.verdicts(self.stage, replays, self.layouts, self.verdicts)
+        self.replays |= replays
+
+    def _tell_layout(self, name: str) -> None:
+        verdict = self.verdicts[name]
+        if name in self.layouts and verdict.outcome != COULD_NOT_RUN:
+            note = f"its weights lie as the adapter's layout {self.layouts[name]!r} says"
+            self.verdicts[name] = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))

@@ -1,0 +1,62 @@
+"""What a child writes down about its runs: whole entries, in their order, whatever lies behind the last one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goldsmith.gold import unpacked
+from goldsmith.recording import Attempt
+from goldsmith.recording.attempts import entries_in, write_attempt
+
+NAMES = st.text(min_size=1, max_size=12)
+RUNS = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 40), st.binary(max_size=90)), max_size=6)
+
+
+def written(runs: list[tuple[str, str, int, bytes]]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "1")
+        file.touch()
+        for case, run, size, trace in runs:
+            arrays = {"output": np.arange(size, dtype=np.float32)} if size else {}
+            write_attempt(file, case, run, Attempt(notes=(case,)), arrays, trace)
+        return file.read_bytes()
+
+
+@given(RUNS, st.floats(0, 1))
+def test_what_is_cut_off_anywhere_holds_the_entries_that_were_finished(
+    runs: list[tuple[str, str, int, bytes]], share: float
+) -> None:
+    whole = written(runs)
+    cut = memoryview(whole)[: int(share * len(whole))]
+    found = list(entries_in(cut))
+    ends = [place for _, _, place in entries_in(memoryview(whole))]
+    assert len(found) == sum(end <= len(cut) for end in ends)
+    for (entry, (attempt, arrays, its), _), (case, run, size, trace) in zip(found, runs, strict=False):
+        assert (entry.case, entry.run) == (case, run)
+        assert msgspec.json.decode(attempt, type=Attempt).notes == (case,)
+        assert bytes(its) == trace
+        if size:
+            assert np.array_equal(unpacked(arrays, Path("x"))["output"], np.arange(size, dtype=np.float32))
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_none_or_is_refused(content: bytes) -> None:
+    try:
+        found = list(entries_in(memoryview(content)))
+    except ValueError:
+        return
+    assert not found or content.startswith(b"{")
+
+
+@pytest.mark.parametrize("sizes", ['"attempt":-64', '"attempt":64,"arrays":-64', '"attempt":1e3'])
+def test_sizes_that_cannot_be_are_refused(sizes: str) -> None:
+    head = f'{{"case":"a","run":"once",{sizes}}}\n'.encode()
+    with pytest.raises(ValueError, match=r"below zero|Expected|size"):
+        list(entries_in(memoryview(head + b" " * 256)))
