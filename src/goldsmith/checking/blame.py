@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.localising import (
     Scene,
@@ -37,15 +38,16 @@ def localise(
             if scene is not None:
                 scenes[name] = scene
     shown = {name: scene for name, scene in scenes.items() if _was_seen(verdicts[name], replays[name])}
-    alone = run_alone(stage, shown, layouts)
     found = dict(verdicts)
-    for name, scene in shown.items():
-        modules = judge_modules(scene, alone)
-        if verdicts[name].outcome == DIFFERS:
-            modules = _by_other_signs(stage, verdicts[name], scene, modules, layouts.get(name, ""))
-        source = first_source(modules)
-        first = (source.name or source.kind) if source else ""
-        found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules), first_divergence=first)
+    with stage.company() as company:
+        alone = run_alone(company, shown, layouts)
+        for name, scene in shown.items():
+            modules = judge_modules(scene, alone)
+            if verdicts[name].outcome == DIFFERS:
+                modules = _by_other_signs(company, verdicts[name], scene, modules, layouts)
+            source = first_source(modules)
+            first = (source.name or source.kind) if source else ""
+            found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules), first_divergence=first)
     return {name: _by_elimination(verdict, found, scenes.get(name), replays) for name, verdict in found.items()}
 
 
@@ -55,13 +57,13 @@ def _was_seen(verdict: CaseVerdict, replayed: Replayed) -> bool:
 
 
 def _by_other_signs(
-    stage: Stage, verdict: CaseVerdict, scene: Scene, modules: list[ModuleVerdict], layout: str
+    company: Company, verdict: CaseVerdict, scene: Scene, modules: list[ModuleVerdict], layouts: Mapping[str, str]
 ) -> list[ModuleVerdict]:
     """Where names pair too little, by value; where all is right on the way there, by gradients on the way back."""
     source = first_source(modules)
     unpaired = scene.unpaired_in(source)
     if unpaired:
-        replayed = stage.replay([verdict.name], ("taps",), layout)[verdict.name]
+        replayed = company.replay({verdict.name: ("taps",)}, layouts)[verdict.name]
         call = first_miss_by_value(unpaired, list(replayed.arrays.get("taps", {}).values()))
         return [_source(verdict, call, "what gold's returned is nowhere to be found"), *modules] if call else modules
     name = gradient_divergence(verdict) if source is None else ""

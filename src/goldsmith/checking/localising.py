@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.running import Stage
 from goldsmith.checking.traces import CLOSE, Call, by_execution, calls_in, farthest, holds_the_same, module_names
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Outcome
 from goldsmith.gold import GoldCase, mapped, unpacked
@@ -130,7 +130,9 @@ def _named(module: str) -> Call:
     return Call(0, 0, "", module, "", True, (), (), None)
 
 
-def run_alone(stage: Stage, scenes: Mapping[str, Scene], layouts: Mapping[str, str]) -> dict[tuple[str, int], Replayed]:
+def run_alone(
+    company: Company, scenes: Mapping[str, Scene], layouts: Mapping[str, str]
+) -> dict[tuple[str, int], Replayed]:
     """Every module that needs it, run on gold's own inputs, by case and position."""
     wanted: list[tuple[str, Call]] = []
     for name, scene in scenes.items():
@@ -142,11 +144,10 @@ def run_alone(stage: Stage, scenes: Mapping[str, Scene], layouts: Mapping[str, s
             wanted += [(name, call) for call in kinds.values()]
     found = {}
     in_order = sorted(wanted, key=lambda item: (list(scenes).index(item[0]), item[1].position))
-    with stage.company() as company:  # in this order, for a reason: see recording/isolation.py
-        for name, call in in_order:
-            inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
-            item = _isolated(call, scenes[name])
-            found[name, call.position] = company.alone(name, item, inputs, layouts.get(name, ""))
+    for name, call in in_order:  # for a reason: see recording/isolation.py
+        inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
+        item = _isolated(call, scenes[name])
+        found[name, call.position] = company.alone(name, item, inputs, layouts.get(name, ""))
     return found
 
 
