@@ -11,9 +11,10 @@ from checking import check, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
 from goldsmith.course import GRADES, GRADES_MARK, find_course
 from goldsmith.generation import Options
-from goldsmith.gold import load_gold, write_arrays
+from goldsmith.gold import load_gold
 from goldsmith.grading import Grader, rubric_for
-from goldsmith.recording import Warm
+from goldsmith.recording import Attempt, Warm
+from goldsmith.recording.attempts import write_attempt
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
 
@@ -78,27 +79,33 @@ def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, wa
     blocked = """
     import os, pathlib
     for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
-        (path / "out" / "scaled").mkdir(parents=True, exist_ok=True)
-        os.mkfifo(path / "out" / "scaled" / "once.json")
+        if path.is_dir() and not path.name.endswith(".asks"):
+            (path / "out" / "1").unlink(missing_ok=True)
+            os.mkfifo(path / "out" / "1")
     os._exit(0)"""
     found = judge(checked, hand_in(checked, ("return x * factor", blocked)), warm)
-    assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
+    assert outcomes(found) == {"centred": "could-not-run", "scaled": "could-not-run", "counted": "agrees"}
 
 
 def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: Warm) -> None:
-    reference = tmp_path / "answer.safetensors"
-    write_arrays({"output": load_gold(checked.gold())["scaled"].output}, reference)
-    linked = f"""
-    import json, os, pathlib
+    reference = tmp_path / "answer"
+    right = {"output": load_gold(checked.gold())["scaled"].output}
+    for run in ("once", "again", "float64", "traced"):
+        write_attempt(reference, "scaled", run, Attempt(paths=("output",)), right)
+    left = """
+    import os, pathlib, shutil
     for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
-        folder = path / "out" / "scaled"
-        folder.mkdir(parents=True, exist_ok=True)
-        for run in ("once", "again", "float64"):
-            os.symlink({str(reference)!r}, folder / f"{{run}}.safetensors")
-            (folder / f"{{run}}.json").write_text(json.dumps(dict(paths=["output"])))
+        if path.is_dir() and not path.name.endswith(".asks"):
+            for number in ("1", "2"):
+                (path / "out" / number).unlink(missing_ok=True)
+                LEAVE
     os._exit(0)"""
+    copied = left.replace("LEAVE", f"shutil.copy({str(reference)!r}, path / 'out' / number)")
+    linked = left.replace("LEAVE", f"os.symlink({str(reference)!r}, path / 'out' / number)")
     found = judge(checked, hand_in(checked, ("return x * factor", linked)), warm)
     assert found.case("scaled").outcome != "agrees"
+    found = judge(checked, hand_in(checked, ("return x * factor", copied)), warm)
+    assert found.case("scaled").outcome == "agrees"  # so that it was the link that was refused above
 
 
 def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None:
@@ -115,10 +122,9 @@ def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checke
     forged = """
     import os, pathlib
     for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
-        folder = path / "out" / "scaled"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "once.json").write_text('{"plain": 3')
-        (path / "events.jsonl").open("a").write("what?\\n")
+        if path.is_dir() and not path.name.endswith(".asks"):
+            (path / "out" / "1").open("a").write('{"plain": 3\\n')
+            (path / "events.jsonl").open("a").write("what?\\n")
     os._exit(0)"""
     found = judge(checked, hand_in(checked, ("return x * factor", forged)), warm)
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}

@@ -10,8 +10,11 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
+from goldsmith.course import find_course
 from goldsmith.errors import CannotWrite
-from goldsmith.grading import Folder
+from goldsmith.generation import Options
+from goldsmith.grading import Folder, Grader, HandedIn, rubric_for
+from goldsmith.grading import grader as graders
 
 pytestmark = pytest.mark.xdist_group("grading")
 CLASS = ("grades.csv", "junit.xml")
@@ -148,3 +151,23 @@ def test_table_and_feedback_agree_after_each_run(course: CourseOnDisk) -> None:
     assert (found["earlier"], found["left"]) == (str(folder / "earlier/2"), [])
     assert (folder / "earlier/2/feedback/ada.md").read_text() == note
     assert "7 of 7 points" in (folder / "feedback/ada.md").read_text()
+
+
+def test_a_worker_closes_what_runs_have_left_that_nobody_goes_on_with(
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assignment = find_course(course.root).assignment("hw1")
+    rubric = rubric_for(assignment, allow_stale=False)
+    first, second, third = (
+        Grader(assignment, rubric, Options(seed=42, threads=1, timeout=60), each, 6) for each in (20, 21, 22)
+    )
+    item = HandedIn("ada", hand_in(course, name="ada"))
+    with graders.benches():
+        assert first(item).verdict.outcome == "agrees"
+        room = graders._benches[first.base].room
+        assert second(item).verdict.outcome == "agrees"
+        assert room.is_dir()  # another run may be under way
+        monkeypatch.setattr(graders, "_DESERTED", 0.0)
+        assert third(item).verdict.outcome == "agrees"
+        assert list(graders._benches) == [third.base]
+        assert not room.exists()

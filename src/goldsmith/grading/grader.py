@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,8 @@ METHOD = 3
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
+_DESERTED = 3600.0
+"""Seconds after which a bench that nobody has used is taken for one of a run that is over."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +113,7 @@ class Grader:
         with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = {item.target.as_posix(): item.source.read_bytes()[:_MOST_CODE] for item in code}
-            alike = similarity(_parts_of(self.assignment), files, _REMARKABLE)
+            alike = similarity(_parts_of(self), files, _REMARKABLE)
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
 
     def _judged(self, submission: Submission) -> Judged:
@@ -197,6 +200,7 @@ class _Bench:
     room: Path
     level: Level | None
     closing: contextlib.ExitStack
+    used: float = 0.0
 
     @classmethod
     def of(cls, grader: Grader) -> _Bench:
@@ -240,18 +244,18 @@ def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
     return msgspec.structs.replace(level, bubblewrap=False), []
 
 
-_parts: dict[Path, list[Any]] = {}
-
-
-def _parts_of(assignment: Assignment) -> list[Any]:
-    """What similarity is measured with, found once in each process."""
-    if assignment.gold not in _parts:
-        _parts[assignment.gold] = parts_to_write(assignment)
-    return _parts[assignment.gold]
-
-
+_parts: dict[str, list[Any]] = {}
 _benches: dict[str, _Bench] = {}
-"""By all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
+"""Both by all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
+
+
+def _parts_of(grader: Grader) -> list[Any]:
+    """What similarity is measured with, found once in each process."""
+    if grader.base not in _parts:
+        _parts[grader.base] = parts_to_write(grader.assignment)
+    return _parts[grader.base]
+
+
 _opening = threading.Lock()
 _stopped = threading.Event()
 
@@ -259,9 +263,20 @@ _stopped = threading.Event()
 def _bench(grader: Grader) -> _Bench:
     with _opening:
         if grader.base not in _benches:
+            _close_deserted()
             _benches[grader.base] = _Bench.of(grader)
             atexit.register(close_benches)  # a worker of a cluster may end at any time
+        _benches[grader.base].used = time.monotonic()
         return _benches[grader.base]
+
+
+def _close_deserted() -> None:
+    """Nobody tells a worker that a run is over."""
+    for base, bench in list(_benches.items()):
+        if time.monotonic() - bench.used > _DESERTED:
+            bench.close()
+            del _benches[base]
+            _parts.pop(base, None)
 
 
 @contextlib.contextmanager
