@@ -63,6 +63,32 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
     assert (failures["scaled"].kind, failures["scaled"].case) == ("exit", "scaled")
 
 
+def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: Warm) -> None:
+    leaving = "import os, threading\nthreading.Timer(0.3, os._exit, [3]).start()\nreturn x * factor"
+    with (
+        stage_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as stage,
+        stage.company() as company,
+    ):
+        company.replay({"scaled": ("once",)})
+        time.sleep(0.8)
+        found = company.replay(dict.fromkeys(CASES, ("once",)))
+    assert [item.once.failure for item in found.values()] == [None] * 3
+
+
+def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: Warm) -> None:
+    early = """
+    import pathlib
+    for path in pathlib.Path.cwd().parents[3].glob("scratch/launch-*/events.jsonl"):
+        for number in (3, 2, 99):
+            path.open("a").write('{"case": "", "number": %d, "of": 1}\\n' % number)
+    return x * factor"""
+    with stage_with(checked, hand_in(checked, ("return x * factor", early)), warm) as stage, stage.company() as company:
+        first = company.replay(dict.fromkeys(CASES, ("once",)))
+        second = company.replay(dict.fromkeys(CASES, ("again",)))
+    assert [item.once.failure for item in first.values()] == [None] * 3
+    assert [item.attempts["again"].failure for item in second.values()] == [None] * 3
+
+
 def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: Warm) -> None:
     slow = """
     import sys, time

@@ -37,11 +37,11 @@ def localise(
             scene = set_scene(stage.golds[name], folder, replays[name])
             if scene is not None:
                 scenes[name] = scene
-    shown = {name: scene for name, scene in scenes.items() if _was_seen(verdicts[name], replays[name])}
-    found = dict(verdicts)
     with stage.company() as company:
-        alone = run_alone(company, shown, layouts)
-        for name, scene in shown.items():
+        alone = run_alone(company, scenes, layouts)
+    found = dict(verdicts)
+    with stage.company() as company:  # another, which nobody has given anything of gold's but what all are given
+        for name, scene in scenes.items():
             modules = judge_modules(scene, alone)
             if verdicts[name].outcome == DIFFERS:
                 modules = _by_other_signs(company, verdicts[name], scene, modules, layouts)
@@ -49,11 +49,6 @@ def localise(
             first = (source.name or source.kind) if source else ""
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules), first_divergence=first)
     return {name: _by_elimination(verdict, found, scenes.get(name), replays) for name, verdict in found.items()}
-
-
-def _was_seen(verdict: CaseVerdict, replayed: Replayed) -> bool:
-    """Whether it was watched while it went wrong; what takes long is not, where others show it as well."""
-    return verdict.outcome == COULD_NOT_RUN or "traced" in replayed.attempts
 
 
 def _by_other_signs(

@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith.checking.blame import localise
 from goldsmith.checking.hearing import Hearing
-from goldsmith.checking.judging import Excused, judge_case, same_bits, weights_by_model
+from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.parts import judge_parts
 from goldsmith.checking.provided import Provided
@@ -212,16 +212,12 @@ class Checking:
         layouts: Mapping[str, str] | None = None,
         before: Mapping[str, CaseVerdict] | None = None,
     ) -> dict[str, CaseVerdict]:
-        """Every case judged. Where float64 alone speaks against one, that is heard again: in a process that has done
-        nothing else yet, and that watches whether anything is rounded. What was found `before` there was a second run
-        need not be found again."""
+        """Every case judged. Where float64 alone speaks against one, or fails, that is heard again: in a process that
+        has done nothing else yet, and that watches whether anything is rounded. What was found `before` there was a
+        second run need not be found again."""
         before = before or {}
         found = {name: self.verdict(name, replay, before=before.get(name)) for name, replay in replays.items()}
-        doubtful = [
-            name
-            for name, item in found.items()
-            if item.outcome == DIFFERS and item.judged_in == "float64" and "float64" in replays[name].attempts
-        ]
+        doubtful = [name for name, item in found.items() if is_doubtful(item, replays[name])]
         with stage.company() as company:
             watched = company.replay(dict.fromkeys(doubtful, ("watched",)), layouts)
         for name, replay in watched.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.checking.leavings import Leavings, Replayed, in_their_words
-from goldsmith.errors import DeviceMissing
+from goldsmith.errors import CannotWrite, DeviceMissing
 from goldsmith.recording import (
     NOT_CONFINED,
     Ask,
@@ -52,11 +52,14 @@ class Company:
             asks = [
                 Ask(case=name, run=run, layout=layouts.get(name, "")) for name, runs in pending.items() for run in runs
             ]
+            is_new = self._talk is None
             taking.leavings = Leavings(self._talking.next_output, self.stage.workspace)
             try:
                 ended = self._ask(asks, taking.watcher if until else self.stage.watcher)
             except _Enough:
                 break
+            if ended is not None and ended.case is None and not is_new:
+                continue  # it was gone before it was asked
             names = list(pending)
             reached = names.index(ended.case) + 1 if ended and ended.case in names else len(names)
             for name in names[:reached]:
@@ -72,7 +75,10 @@ class Company:
 
         talk = self._talking
         file = talk.folder / f"{talk.next_output.name}.safetensors"
-        save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
+        try:
+            save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
+        except Exception as error:  # of safetensors' own
+            raise CannotWrite(file, str(error)) from None
         leavings = Leavings(talk.next_output, self.stage.workspace)
         ask = Ask(case=case, layout=layout, alone=msgspec.structs.replace(item, file=str(file)))
         return leavings.alone(case, self._ask([ask]) or _nothing())
@@ -92,9 +98,12 @@ class Company:
         """None once all of it is done; else why it is not, and at which case."""
         stage = self.stage
         cases = len({item.case for item in asks})
-        ending = self._talking.ask(
-            asks, timeout=stage.options.timeout + stage.each * cases, each=stage.each, watcher=watcher or stage.watcher
-        )
+        timeout = stage.options.timeout + stage.each * cases
+        try:
+            ending = self._talking.ask(asks, timeout=timeout, each=stage.each, watcher=watcher or stage.watcher)
+        except BaseException:
+            self._talk = None  # it has been ended
+            raise
         if ending is None:
             return None
         self._heard(ending)

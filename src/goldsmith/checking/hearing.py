@@ -19,8 +19,8 @@ from goldsmith.recording import RunName
 if TYPE_CHECKING:
     from goldsmith.checking.check import Checking
 
-QUICK = 0.05
-"""Seconds a case may take that is run once more to see whether that changes anything, or where it goes wrong."""
+QUICK = 0.2
+"""Seconds a case may take that is run once more to see whether another layout changes anything."""
 _OTHERWISE = ("raised", "weights", "values")
 """How cases go wrong that may be right with their weights in another layout."""
 
@@ -74,7 +74,7 @@ class Hearing:
                 company, [name for name in self._with(other, self.replays) if name not in tried], other
             )
             for name, (replay, verdict) in tried.items():
-                if is_nearer(verdict, self.verdicts[name]):
+                if is_close(verdict) and is_nearer(verdict, self.verdicts[name]):
                     self.replays[name], self.verdicts[name], self.layouts[name] = replay, verdict, other
                     moved.append(name)
         return moved
@@ -95,38 +95,34 @@ class Hearing:
         """Whatever a verdict still needs, float64 last."""
         golds = self.checking.golds
         wanted = {name: still_to_run(self.verdicts[name], golds[name]) for name in cases}
-        traced = self._quick(name for name, runs in wanted.items() if "traced" in runs)
-        for name, runs in wanted.items():
-            if name not in traced:
-                wanted[name] = tuple(run for run in runs if run != "traced")
         in_order = sorted(filter(wanted.get, wanted), key=lambda name: "float64" in wanted[name])
         self._join(company.replay({name: wanted[name] for name in in_order}, self.layouts))
 
     def _join(self, replays: Mapping[str, Replayed]) -> None:
         for name, replay in replays.items():
-            failed = self.replays[name].once.failure is not None and "traced" in replay.attempts
-            self.replays[name] = self.replays[name].joined(replay)
-            if failed:
-                self.replays[name] = self.replays[name].failed_as("traced")
+            known = self.replays[name]
+            if known.once.failure is None or "once" in replay.attempts:
+                self.replays[name] = known.joined(replay)
+            elif replay.attempts["traced"].failure is not None:
+                self.replays[name] = known.failed_as(replay.attempts["traced"])
 
     def _make_sure(self, cases: Sequence[str]) -> None:
-        """The final verdicts. What agrees has been seen to do so twice; of the rest, the quick ones left a trace."""
-        self._judge(cases)
+        """The final verdicts. What agrees has done so twice in one process; what differs has left a trace."""
+        self._judge(cases, self.verdicts)
         wanted: dict[str, tuple[RunName, ...]] = {}
         for name in cases:
             if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
-                wanted[name] = ("again",)
-        for name in self._quick(name for name in cases if self.verdicts[name].outcome == DIFFERS):
-            if "traced" not in self.replays[name].attempts:
+                wanted[name] = ("once", "again")
+            elif self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].attempts:
                 wanted[name] = ("traced",)
         if wanted:
             with self.stage.company() as company:
                 self._join(company.replay(wanted, self.layouts))
-            self._judge(list(wanted))
+            self._judge(list(wanted), {})
 
-    def _judge(self, cases: Sequence[str]) -> None:
+    def _judge(self, cases: Sequence[str], before: Mapping[str, CaseVerdict]) -> None:
         replays = {name: self.replays[name] for name in cases}
-        self.verdicts |= self.checking.verdicts(self.stage, replays, self.layouts, self.verdicts)
+        self.verdicts |= self.checking.verdicts(self.stage, replays, self.layouts, before)
         self.replays |= replays
 
     def _tell_layout(self, name: str) -> None:

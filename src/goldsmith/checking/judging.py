@@ -72,14 +72,15 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
     """After a case has run once: what will make sure of its verdict, or show where it goes wrong.
 
     What gave gold's very bits must give them again. What did not is run in float64: whoever is right there, too, does
-    not live by chance. What is wrong in any case is traced, and that is its second run.
+    not live by chance; where something was recorded that float64 says nothing about, both. What is wrong in any case is
+    traced, and that is its second run.
     """
     if verdict.outcome == COULD_NOT_RUN:
         failure = verdict.failure
         from_nothing = failure is not None and failure.kind == "raised" and "NoneType" in failure.message
         return ("traced",) if from_nothing else ()
     if not is_settled(verdict) and gold.reference:
-        return ("float64",)
+        return ("float64",) if judged_part(gold.data).keys() <= set(_wide_paths(gold)) else ("again", "float64")
     if verdict.outcome == AGREES:
         return ("again",)
     marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
@@ -87,15 +88,28 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
 
 
 def is_shown_twice(replayed: Replayed) -> bool:
-    """Whether a second run has said anything."""
+    """Whether a second run, in the process of the first, has said anything."""
     wide = replayed.attempts.get("float64")
-    says = wide is not None and wide.failure is None and wide.pure
+    says = wide is not None and wide.failure is None and wide.pure and "watched" not in replayed.attempts
     return says or any(run in replayed.attempts for run in _AGAIN)
 
 
+def is_doubtful(verdict: CaseVerdict, replayed: Replayed) -> bool:
+    """Whether a run in float64 alone speaks against a case, or says nothing, in a process that had done other things
+    before: something kept from those may be why."""
+    if "float64" not in replayed.attempts or "watched" in replayed.attempts:
+        return False
+    against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
+    return against or _only_raised_in_float64(replayed)
+
+
 def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
+    """Whether a case's first run came nearer to gold than it did in another layout."""
+
     def far(item: CaseVerdict) -> tuple[int, float]:
-        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), _distance(item)
+        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), max(
+            (leaf.excess for leaf in item.natural), default=0
+        )
 
     return far(verdict) < far(other)
 
@@ -170,7 +184,6 @@ def _in_float64(
     gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], guessing: bool
 ) -> tuple[Comparison | None, str]:
     """The comparison with gold's float64 reference, or why there is none."""
-    tolerances = tolerances_of(gold)
     attempt = replayed.attempts.get("float64")
     if not gold.reference or attempt is None:
         rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
@@ -179,11 +192,8 @@ def _in_float64(
         return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
     if not attempt.pure:
         return None, "it computes in a smaller dtype inside a run in float64"
-    wanted = {
-        path: value
-        for path, value in gold.reference.items()
-        if path in expected and path in tolerances and tolerances[path].kind != "exact"
-    }
+    tolerances = tolerances_of(gold)
+    wanted = {path: gold.reference[path] for path in _wide_paths(gold) if path in expected}
     if not wanted:
         return None, ""
     selected, _ = _selected(replayed.leaves("float64"), wanted)
@@ -191,6 +201,12 @@ def _in_float64(
     sharper = {path: _sharper(tolerances[path]) for path in wanted}
     found = compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing)
     return found, ""
+
+
+def _wide_paths(gold: GoldCase) -> list[str]:
+    """What a run in float64 is judged by."""
+    tolerances = tolerances_of(gold)
+    return [path for path in gold.reference or () if path in tolerances and tolerances[path].kind != "exact"]
 
 
 def _is_number(leaf: Any) -> bool:

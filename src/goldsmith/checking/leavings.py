@@ -9,14 +9,14 @@ import dataclasses
 import itertools
 import os
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
+from goldsmith.errors import CannotWrite
 from goldsmith.gold import unpacked
 from goldsmith.recording import ALONE, Attempt, Failure, RunName, entries_in, open_leaving
 from goldsmith.workspace import Workspace
@@ -42,16 +42,15 @@ class Replayed:
         """With what the case did in other runs."""
         return Replayed({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
 
-    def failed_as(self, run: str) -> Replayed:
-        """The same, with what that run says about why it failed."""
-        return dataclasses.replace(self, attempts={**self.attempts, "once": self.attempts[run]})
+    def failed_as(self, attempt: Attempt) -> Replayed:
+        """The same, with what another attempt says about why it failed."""
+        return dataclasses.replace(self, attempts={**self.attempts, "once": attempt})
 
     def in_float64(self, watched: Replayed) -> Replayed:
-        """The same, with what a run of its own in float64 has shown, in which every operation was watched."""
-        attempts = {**self.attempts, "float64": watched.attempts["watched"]}
-        return dataclasses.replace(
-            self, attempts=attempts, arrays={**self.arrays, "float64": watched.arrays.get("watched", {})}
-        )
+        """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
+        arrays = watched.arrays.get("watched", {})
+        attempt = watched.attempts["watched"]
+        return self.joined(Replayed({"float64": attempt, "watched": attempt}, {"float64": arrays, "watched": arrays}))
 
     def leaves(self, run: str) -> dict[str, Any]:
         """Everything that was recorded in that run, by path."""
@@ -94,12 +93,13 @@ class Leavings:
         """Take what has been added."""
         try:
             content = self._taken()
-            begin = self._read
+        except OSError:
+            return
+        begin = self._read
+        try:
             for entry, parts, place in itertools.islice(entries_in(content), _MOST_ENTRIES):
                 self._found[entry.case, entry.run] = parts
                 self._read = begin + place
-        except OSError:
-            return
         except (ValueError, RecursionError) as error:
             self._damage = str(error)
 
@@ -114,9 +114,13 @@ class Leavings:
             if size <= _MOST_IN_MEMORY:
                 return memoryview(content.read(max(size, 0)))
             copy = self.workspace.scratch / secrets.token_hex(8)
-            with copy.open("xb") as target:
-                shutil.copyfileobj(content, target)
-        return np.memmap(copy, dtype=np.uint8, mode="r").data
+            try:
+                _copy(content, copy, size)
+                return np.memmap(copy, dtype=np.uint8, mode="r").data
+            except OSError as error:
+                raise CannotWrite(copy.parent, error.strerror or str(error)) from None
+            finally:
+                copy.unlink(missing_ok=True)  # what is mapped stays as long as it is
 
     def _attempt(self, case: str, run: str, otherwise: Failure) -> tuple[Attempt, Mapping[str, Any], memoryview | None]:
         if (case, run) not in self._found:
@@ -134,6 +138,14 @@ class Leavings:
             return attempt, arrays | {path: _as_complex(arrays[path]) for path in attempt.complex}, trace or None
         except (ValueError, KeyError, RecursionError) as error:
             return Attempt(failure=_unreadable(str(error))), {}, None
+
+
+def _copy(content: IO[bytes], copy: Path, size: int) -> None:
+    """So much and no more, however much is added meanwhile."""
+    with copy.open("xb") as target:
+        while size > 0 and (some := content.read(min(size, _MOST_IN_MEMORY))):
+            target.write(some)
+            size -= len(some)
 
 
 def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:

@@ -2,8 +2,8 @@
 
 A module's inputs are the outputs of those before it. So modules run alone when everything else is over, those of a case
 in the order in which they are entered, and each is given its inputs only when its turn has come: by then, whatever can
-be learnt from them has been asked for and taken already. What one case gives away about another comes too late for the
-module that was asked about first, and a part is no better than where it did worst.
+be learnt from them has been asked for and taken already. Where two cases are alike, what one gives away comes too late
+for what it was asked about itself, and a part is no better than where it did worst.
 """
 
 from __future__ import annotations

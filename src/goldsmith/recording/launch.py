@@ -158,6 +158,8 @@ class Child:
     _ended: float | None = None
     last_sign: float = math.inf
     _begun: set[str] = field(default_factory=set)
+    _asked: int = 0
+    _unfinished: str = ""
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
 
     @property
@@ -205,9 +207,11 @@ class Child:
 
     def report(self, watcher: Watcher) -> None:
         """Pass on what the child has written since the last time."""
-        for event in _events(self._new_text(EVENTS).splitlines()):
+        whole, _, self._unfinished = (self._unfinished + self._new_text(EVENTS)).rpartition("\n")
+        self._unfinished = self._unfinished[-_EVENTS_TAIL:]
+        for event in _events(whole.splitlines()):
             if not event.case:
-                self.answered = event.number
+                self.answered += self.answered < self._asked and event.number == self.answered + 1
                 continue
             if self._is_sign_of_life(event):
                 self.last_sign = time.monotonic()
@@ -228,6 +232,7 @@ class Child:
     def expect(self) -> None:
         """It has been asked for something: from now on it has time for that."""
         self.last_sign = time.monotonic()
+        self._asked += 1
         self._begun.clear()
 
     def stop(self) -> None:
