@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ METHOD = 3
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
+_MANY_OBJECTS = 50_000
 _DESERTED = 3600.0
 """Seconds after which a bench that nobody has used is taken for one of a run that is over."""
 
@@ -281,11 +283,15 @@ def _close_deserted() -> None:
 
 @contextlib.contextmanager
 def benches() -> Iterator[None]:
-    """While this lasts, submissions can be judged in this process; then all that was opened for it is closed."""
+    """While this lasts, submissions can be judged in this process; then all that was opened for it is closed. What is
+    opened for it is a lot, and no garbage: it is not looked through all the time."""
     _stopped.clear()
+    before = gc.get_threshold()
+    gc.set_threshold(_MANY_OBJECTS)
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         close_benches()
 
 

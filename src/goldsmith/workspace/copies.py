@@ -28,7 +28,8 @@ from goldsmith.interruption import uninterrupted
 _PREFIX = "goldsmith-"
 _LOCK = "owner.lock"
 _SWEEP_AGE = 60.0
-_NEVER_COPIED = LITTER | {".git", ".goldsmith"}
+_NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
+"""Nothing that runs needs them."""
 
 
 @dataclass(frozen=True)
