@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from goldsmith.guard.texts import trees_in
 
 _GRAM = 5
+_SILENT = frozenset({"annotation", "returns", "ctx", "decorator_list", "type_comment"})
 _BUILTINS = frozenset(dir(builtins))
 _USUAL = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -80,27 +81,29 @@ def _lambdas(file: str, node: ast.stmt, first: int, names: Mapping[str, str]) ->
 def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mapping[str, str]) -> Piece:
     if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    words = [word for node in body for word in _words(node, names)]
+    words: list[str] = []
+    for node in body:
+        _read(node, names, words)
     grams = frozenset(" ".join(words[at : at + _GRAM]) for at in range(max(1, len(words) - _GRAM + 1)))
     lines = (body[0].lineno + first - 1, (body[-1].end_lineno or body[-1].lineno) + first - 1)
     return Piece(file, name, *lines, grams, len(words))
 
 
-def _words(node: ast.AST, names: Mapping[str, str]) -> Iterator[str]:
+def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
     """The tree in reading order, a word a node; names only where a library or the language gave them."""
     dotted = _dotted(node, names)
     if dotted is not None:
-        yield from dotted.split(".")
+        words += dotted.split(".")
         return
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return
-    yield _word(node)
+    words.append(_word(node))
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "ctx", "decorator_list", "type_comment"):
+        if name in _SILENT:
             continue
-        for child in value if isinstance(value, list) else [value]:
+        for child in value if isinstance(value, list) else (value,):
             if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
-                yield from _words(child, names)
+                _read(child, names, words)
 
 
 def _dotted(node: ast.AST, names: Mapping[str, str]) -> str | None:

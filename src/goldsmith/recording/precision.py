@@ -7,6 +7,7 @@ and right and wrong would no longer be nine orders of magnitude apart.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,13 +25,15 @@ class RoundedInside(Exception):
 
 
 @contextlib.contextmanager
-def in_float64(torch: Any, *, watch: bool) -> Iterator[Purity]:
-    """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time."""
+def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Purity]:
+    """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time.
+    Done `lightly` it takes less: only what usually is told a dtype is changed, and something may be rounded still."""
     purity = Purity()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _widening(torch), _watching(torch, purity) if watch else contextlib.nullcontext():
+        widening = _widening_the_usual(torch) if lightly else _widening(torch)
+        with widening, _watching(torch, purity) if watch else contextlib.nullcontext():
             yield purity
     finally:
         torch.set_default_dtype(before)
@@ -43,10 +46,54 @@ def widened(value: Any, torch: Any) -> Any:
     return value.to(torch.complex128) if value.dtype == torch.complex64 else value
 
 
+_MADE = (
+    "tensor", "as_tensor", "from_numpy", "arange", "linspace", "logspace", "eye", "zeros", "ones", "full", "empty",
+    "rand", "randn", "zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "softmax",
+    "log_softmax",
+)  # fmt: skip
+_DONE = ("to", "type", "sum", "mean", "prod", "cumsum", "softmax", "log_softmax", "new_tensor", "new_zeros", "new_ones")
+
+
+def _wide(torch: Any) -> dict[Any, Any]:
+    return {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
+
+
+@contextlib.contextmanager
+def _widening_the_usual(torch: Any) -> Iterator[None]:
+    """Functions and methods that may be told a dtype, exchanged for ones that hear another; no others."""
+    wide, narrow = _wide(torch), ("tensor", "as_tensor", "from_numpy")
+
+    def changed(function: Any, name: str) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args = tuple(wide.get(item, item) if type(item) in (torch.dtype, str) else item for item in args)
+            if "dtype" in kwargs:
+                kwargs["dtype"] = wide.get(kwargs["dtype"], kwargs["dtype"])
+            found = function(*args, **kwargs)
+            return widened(found, torch) if name in narrow else found
+
+        return call
+
+    places = [(torch, name) for name in _MADE] + [(torch.Tensor, name) for name in (*_DONE, "float", "cfloat")]
+    places += [(torch.nn.functional, name) for name in ("softmax", "log_softmax")]
+    own = [(place, name, vars(place)[name]) for place, name in places if name in vars(place)]
+    instead = {"float": torch.Tensor.double, "cfloat": torch.Tensor.cdouble}
+    try:
+        for place, name in places:
+            setattr(place, name, instead.get(name) or changed(getattr(place, name), name))
+        yield
+    finally:
+        for place, name in places:
+            with contextlib.suppress(AttributeError):
+                delattr(place, name)
+        for place, name, function in own:
+            setattr(place, name, function)
+
+
 def _widening(torch: Any) -> Any:
     from torch.overrides import TorchFunctionMode
 
-    wide = {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
+    wide = _wide(torch)
     methods = {torch.Tensor.float: torch.Tensor.double, torch.Tensor.cfloat: torch.Tensor.cdouble}
     narrow = {torch.from_numpy, torch.as_tensor, torch.tensor}
     names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow])

@@ -243,7 +243,7 @@ def _circumstances(run: RunName) -> Iterator[Purity]:
     elif torch is None:
         yield Purity()
     elif run in _WIDE:
-        with in_float64(torch, watch=run == "watched") as purity:
+        with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
             yield purity
     else:
         with _torch_memory(torch, marked=False):
