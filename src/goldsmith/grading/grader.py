@@ -42,7 +42,7 @@ from goldsmith.sandbox import (
 from goldsmith.workspace import make_room
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
-METHOD = 3
+METHOD = 4
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
