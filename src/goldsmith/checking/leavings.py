@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import mmap
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -111,8 +112,12 @@ class Leavings:
         with open_leaving(self.file) as content:
             size = os.fstat(content.fileno()).st_size - self._read
             content.seek(self._read)
+            if size <= 0:
+                return memoryview(b"")
             if size <= _MOST_IN_MEMORY:
-                return memoryview(content.read(max(size, 0)))
+                pages = mmap.mmap(-1, size)  # which go back as a whole, while a heap would be left in pieces
+                content.readinto(pages)  # type: ignore[attr-defined]
+                return memoryview(pages).toreadonly()
             copy = self.workspace.scratch / secrets.token_hex(8)
             try:
                 _copy(content, copy, size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import dataclasses
 import functools
 import gc
@@ -46,7 +47,7 @@ METHOD = 4
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
-_MANY_OBJECTS = 50_000
+_MANY_OBJECTS, _NOW_AND_THEN = 50_000, 10
 _DESERTED = 3600.0
 """Seconds after which a bench that nobody has used is taken for one of a run that is over."""
 
@@ -130,7 +131,11 @@ class Grader:
             room=bench.room,
             without=self.without,
         )
-        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
+        judged = Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
+        bench.judged += 1
+        if bench.judged % _NOW_AND_THEN == 0:
+            _give_back_memory()
+        return judged
 
     def _left_with(self) -> Confinement:
         """What every submission is left with; what one of them is given comes on top. All results of a request are one
@@ -203,6 +208,7 @@ class _Bench:
     level: Level | None
     closing: contextlib.ExitStack
     used: float = 0.0
+    judged: int = 0
 
     @classmethod
     def of(cls, grader: Grader) -> _Bench:
@@ -230,6 +236,12 @@ class _Bench:
 
     def close(self) -> None:
         self.closing.close()
+
+
+def _give_back_memory() -> None:
+    """What is free lies in pieces between what is not, and would grow with the class."""
+    with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
