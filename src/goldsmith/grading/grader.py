@@ -47,7 +47,8 @@ METHOD = 4
 """Counted up whenever a submission may be judged otherwise than before."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
-_MANY_OBJECTS, _NOW_AND_THEN = 50_000, 10
+_MANY_OBJECTS = 50_000
+_ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**18
 _DESERTED = 3600.0
 """Seconds after which a bench that nobody has used is taken for one of a run that is over."""
 
@@ -131,11 +132,7 @@ class Grader:
             room=bench.room,
             without=self.without,
         )
-        judged = Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
-        bench.judged += 1
-        if bench.judged % _NOW_AND_THEN == 0:
-            _give_back_memory()
-        return judged
+        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
 
     def _left_with(self) -> Confinement:
         """What every submission is left with; what one of them is given comes on top. All results of a request are one
@@ -208,7 +205,6 @@ class _Bench:
     level: Level | None
     closing: contextlib.ExitStack
     used: float = 0.0
-    judged: int = 0
 
     @classmethod
     def of(cls, grader: Grader) -> _Bench:
@@ -238,10 +234,12 @@ class _Bench:
         self.closing.close()
 
 
-def _give_back_memory() -> None:
-    """What is free lies in pieces between what is not, and would grow with the class."""
+def _keep_memory_together() -> None:
+    """One heap for all threads, and large arrays outside of it: else what is free would lie in pieces between what is
+    not, in more and more places, and a long run would grow."""
     with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
-        ctypes.CDLL(None).malloc_trim(0)
+        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _LARGE)):
+            ctypes.CDLL(None).mallopt(option, value)
 
 
 def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
@@ -300,6 +298,7 @@ def benches() -> Iterator[None]:
     _stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_MANY_OBJECTS)
+    _keep_memory_together()
     try:
         yield
     finally:
