@@ -107,9 +107,8 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
     """Whether a case's first run came nearer to gold than it did in another layout."""
 
     def far(item: CaseVerdict) -> tuple[int, float]:
-        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), max(
-            (leaf.excess for leaf in item.natural), default=0
-        )
+        off = max((leaf.excess for leaf in item.natural), default=0.0)
+        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), off
 
     return far(verdict) < far(other)
 
@@ -143,7 +142,7 @@ def _judge(
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    natural = known or compare_case(actual, expected, gold, guessing=guessing)
+    natural = compare_case(actual, expected, gold, guessing=guessing) if known is None else known
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )

@@ -141,10 +141,12 @@ def run_alone(
             if call.kind not in scene.settled_kinds and scene.needs_alone(call):
                 kinds.setdefault(call.kind, call)
         if len({case for case, _ in wanted}) < MOST_CASES:
-            wanted += [(name, call) for call in kinds.values()]
+            in_order = sorted(
+                kinds.values(), key=lambda call: call.position
+            )  # for a reason: see recording/isolation.py
+            wanted += [(name, call) for call in in_order]
     found = {}
-    in_order = sorted(wanted, key=lambda item: (list(scenes).index(item[0]), item[1].position))
-    for name, call in in_order:  # for a reason: see recording/isolation.py
+    for name, call in wanted:
         inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
         item = _isolated(call, scenes[name])
         found[name, call.position] = company.alone(name, item, inputs, layouts.get(name, ""))
