@@ -62,9 +62,15 @@ class Warm:
             "temporary": environment["TMPDIR"],
         }
         with self._asking:
-            server = self._running(environment)
-            number = self._ask(request)
-        return _Forked(number, ended_file(job.parent), server)
+            self._running(environment)
+            try:
+                number = self._ask(request)
+            except OSError:  # another child may have ended it just now: that is no trouble of this one's
+                self.close()
+                self._running(environment)
+                number = self._ask(request)
+            assert self._server is not None
+            return _Forked(number, ended_file(job.parent), self._server)
 
     def _ask(self, request: dict[str, Any]) -> int:
         assert self._server is not None
@@ -77,7 +83,7 @@ class Warm:
         except (OSError, ValueError):
             raise OSError("the warm process did not answer") from None
 
-    def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def _running(self, environment: dict[str, str]) -> None:
         if self._server is None or self._server.poll() is not None:
             program = [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])]
             self._server = subprocess.Popen(
@@ -89,7 +95,6 @@ class Warm:
                 cwd="/",
                 start_new_session=True,
             )
-        return self._server
 
     def close(self) -> None:
         """Its standard input ends, whereupon it ends whatever its children have left running; else it is ended."""
