@@ -15,7 +15,7 @@ import msgspec
 
 from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.traces import CLOSE, Call, by_execution, calls_in, farthest, holds_the_same, module_names
+from goldsmith.checking.traces import CLOSE, Call, Held, by_execution, calls_in, farthest, module_names
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Outcome
 from goldsmith.gold import GoldCase, mapped, unpacked
 from goldsmith.recording import Attempt, Isolated
@@ -229,10 +229,11 @@ def first_source(modules: Sequence[ModuleVerdict]) -> ModuleVerdict | None:
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
     """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
     missed: Call | None = None
+    held = Held(produced)
     for call in by_execution(calls):
         if not call.outputs or call.outputs[0].dtype.kind not in "fc":
             continue
-        if any(holds_the_same(tensor, call.outputs[0]) for tensor in produced):
+        if held.holds(call.outputs[0]):
             missed = None
         elif missed is None:
             missed = call
