@@ -201,9 +201,13 @@ class Checking:
 
     def layouts_of(self, case: str) -> list[str]:
         """The adapter's layouts that make a difference to a case."""
+        return self.adapter.layouts_of(self.weight_names(case))
+
+    def weight_names(self, case: str) -> frozenset[str]:
+        """Of all models of a case together."""
         gold = self.golds[case]
         weights = weights_by_model(gold.entry.models, gold.state_dict)
-        return self.adapter.layouts_of({name for names in weights.values() for name in names})
+        return frozenset(name for names in weights.values() for name in names)
 
     def verdicts(
         self,
