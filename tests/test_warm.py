@@ -8,27 +8,53 @@ import threading
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
-from goldsmith.recording import Job, settled_environment, warm_process
+from goldsmith.gold import write_payload
+from goldsmith.recording import Job, Warm, settled_environment, warm_process
 
 ENVIRONMENT = settled_environment(1)
 
 
-def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
-    recipe, job_file, log = (tmp_path / name for name in ("recipe.py", "job.json", "log"))
-    recipe.write_text("print('here I am')\n")
-    here = str(tmp_path)
+def said_by_a_child(warm: Warm, folder: Path, recipe: str) -> str:
+    folder.mkdir()
+    file, job_file, log = (folder / name for name in ("recipe.py", "job.json", "log"))
+    file.write_text(recipe)
+    here = str(folder)
     job = Job(
-        root=here, folder=here, recipe=str(recipe), output=here, scratch=here, seed=1, threads=1, device="cpu", parent=0
+        root=here, folder=here, recipe=str(file), output=here, scratch=here, seed=1, threads=1, device="cpu", parent=0
     )
     job_file.write_bytes(msgspec.json.encode(job))
+    warm.start(job_file, log, here, ENVIRONMENT | {"TMPDIR": here}).wait(60)
+    return log.read_text()
+
+
+def kill_while_asked(warm: Warm) -> None:
+    """It is killed a moment from now, and says nothing any more until then."""
+    assert warm._server is not None
+    os.kill(warm._server.pid, signal.SIGSTOP)
+    threading.Timer(0.3, os.kill, (warm._server.pid, signal.SIGKILL)).start()
+
+
+def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
     with warm_process(torch=False) as warm:
         warm.begin(ENVIRONMENT)
-        assert warm._server is not None
-        first = warm._server.pid
-        os.kill(first, signal.SIGSTOP)
-        threading.Timer(0.3, os.kill, (first, signal.SIGKILL)).start()
-        child = warm.start(job_file, log, here, ENVIRONMENT | {"TMPDIR": here})
-        child.wait(60)
-        assert warm._server.pid != first
-    assert "here I am" in log.read_text()
+        kill_while_asked(warm)
+        assert "here I am" in said_by_a_child(warm, tmp_path / "child", "print('here I am')\n")
+
+
+def test_what_all_are_given_is_read_once_by_the_next_one_too(tmp_path: Path) -> None:
+    file = write_payload({"input": np.arange(3.0)}, tmp_path / "given")
+    recipe = f"""
+from pathlib import Path
+from goldsmith.recording.payloads import payloads
+print(payloads.of(Path({str(file)!r}))["input"].sum())
+"""
+    with warm_process(torch=False) as warm:
+        warm.begin(ENVIRONMENT)
+        warm.read([file])
+        file.unlink()
+        assert "3.0" in said_by_a_child(warm, tmp_path / "one", recipe)
+        file = write_payload({"input": np.arange(4.0)}, tmp_path / "given")
+        kill_while_asked(warm)
+        assert "6.0" in said_by_a_child(warm, tmp_path / "two", recipe)

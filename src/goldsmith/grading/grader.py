@@ -196,8 +196,9 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
 
 @dataclass
 class _Bench:
-    """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has never
-    seen either, nor this process's environment. `level` says which walls stand around what that forks."""
+    """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has seen no
+    more of gold than that, and nothing of this process's environment. `level` says which walls stand around what that
+    forks."""
 
     opened: Opened
     warm: Warm
@@ -222,8 +223,7 @@ class _Bench:
             stack.callback(warm.close)
             warm.begin(environment)
             opened = Opened.of(grader.assignment, Submission(""), request)
-            for case in opened.golds.values():
-                given_file(case, given)
+            warm.read([given_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
     def go_on(self) -> None:

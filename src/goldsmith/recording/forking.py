@@ -1,7 +1,7 @@
 """The warm process: `python -P -m goldsmith.recording.forking [torch]`.
 
-It has imported what takes long, knows nothing of any gold, and forks a child for each job that it is told of on its
-standard input.
+It has imported what takes long, has read what every child is given, knows nothing else of any gold, and forks a child
+for each job that it is told of on its standard input.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from goldsmith.recording import child
 from goldsmith.recording.leavings import ended_file
 from goldsmith.recording.offspring import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
+from goldsmith.recording.payloads import payloads
 
 _LOOK_AROUND, _RARELY = 0.2, 1.0
 _MANY, _MANY_OBJECTS = 2**16, 20_000
@@ -36,7 +37,8 @@ _wake_up: list[int] = []
 
 
 def serve() -> None:
-    """Read what a child is to do, fork, answer with its number; or import something; until standard input ends."""
+    """Read what a child is to do, fork, answer with its number; or import or read something; until standard input
+    ends."""
     parent = os.getppid()
     children: dict[int, Path] = {}
     rooms: dict[int, Room] = {}
@@ -67,6 +69,9 @@ def serve() -> None:
         request = json.loads(line)
         if "import" in request:
             print(int(_import(request["import"])), flush=True)
+            continue
+        if "read" in request:
+            print(int(_read(request["read"])), flush=True)
             continue
         room = room_for(Path(request["job"]))
         number = os.fork()
@@ -154,6 +159,18 @@ def _import(packages: Sequence[str]) -> bool:
             importlib.import_module(name)
     _settle()
     return _threads() == threads
+
+
+def _read(files: Sequence[str]) -> bool:
+    """Whether all of it can be read. What cannot, a child will complain of."""
+    try:
+        for file in files:
+            payloads.of(Path(file))
+    except Exception:
+        return False
+    finally:
+        _settle()
+    return True
 
 
 def _settle() -> None:

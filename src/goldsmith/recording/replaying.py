@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, read_payload, trace_as_bytes, walk
+from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, trace_as_bytes, walk
 from goldsmith.recording.adapting import adapt_calls, adapt_recipe
 from goldsmith.recording.attempts import arrays_in, write_attempt
 from goldsmith.recording.cases import Case
@@ -30,6 +30,7 @@ from goldsmith.recording.given import Given
 from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.memory import marked_memory
+from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, widened
 from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
@@ -41,7 +42,6 @@ from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
 _WIDE = ("float64", "watched", *CONDITIONS)
-_MOST_KEPT = 64 * 2**20
 
 
 class ReplaySession(Session):
@@ -52,7 +52,6 @@ class ReplaySession(Session):
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
         self._places = Places(job.folder)
-        self._payloads = _Payloads()
         if job.lines:
             self._places.start()
 
@@ -130,7 +129,7 @@ class ReplaySession(Session):
             "adapter": self.adapter,
             "layout": layout,
         }
-        payload, changes = self._payloads.of(Path(kept.file)), None
+        payload, changes = payloads.of(Path(kept.file)), None
         if run in CONDITIONS:
             given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
             changes = Changes(run, self.seed, dict(given.inputs))
@@ -147,23 +146,6 @@ def _written(file: Path, ask: Ask, attempt: Attempt, arrays: Mapping[str, Any], 
         attempt = Attempt(failure=failure)
         write_attempt(file, ask.case, ask.run, attempt, {})
     return attempt
-
-
-class _Payloads:
-    """What cases are given, kept from one run to the next as long as it is not much."""
-
-    def __init__(self) -> None:
-        self._known: dict[Path, Any] = {}
-        self._room = _MOST_KEPT
-
-    def of(self, file: Path) -> Any:
-        if file in self._known:
-            return self._known[file]
-        payload, size = read_payload(file), file.stat().st_size
-        if size <= self._room:
-            self._known[file] = payload
-            self._room -= size
-        return payload
 
 
 class ReplayCase(Case):

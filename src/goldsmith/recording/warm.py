@@ -37,6 +37,7 @@ class Warm:
     def __init__(self, *, torch: bool, environment: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
         self._torch, self._environment, self._before = torch, environment, before
         self._server: subprocess.Popen[bytes] | None = None
+        self._read: list[str] = []
         self._asking = threading.Lock()
 
     def begin(self, environment: dict[str, str]) -> None:
@@ -52,6 +53,14 @@ class Warm:
             if not self._ask({"import": list(packages)}):
                 self.close()
 
+    def read(self, files: Sequence[Path]) -> None:
+        """What every child will be given, and nobody changes any more, is read once for all of them."""
+        with self._asking:
+            self._read = list(map(str, files))
+            if self._server is not None:
+                with contextlib.suppress(OSError):  # should it be gone, that shows when it is to fork
+                    self._ask({"read": self._read})
+
     def start(self, job: Path, log: Path, folder: str, environment: dict[str, str]) -> Process:
         """A child that does `job`, forked from the warm process."""
         request = {
@@ -62,15 +71,14 @@ class Warm:
             "temporary": environment["TMPDIR"],
         }
         with self._asking:
-            self._running(environment)
             try:
+                server = self._running(environment)
                 number = self._ask(request)
             except OSError:  # another child may have ended it just now: that is no trouble of this one's
                 self.close()
-                self._running(environment)
+                server = self._running(environment)
                 number = self._ask(request)
-            assert self._server is not None
-            return _Forked(number, ended_file(job.parent), self._server)
+        return _Forked(number, ended_file(job.parent), server)
 
     def _ask(self, request: dict[str, Any]) -> int:
         assert self._server is not None
@@ -83,7 +91,7 @@ class Warm:
         except (OSError, ValueError):
             raise OSError("the warm process did not answer") from None
 
-    def _running(self, environment: dict[str, str]) -> None:
+    def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             program = [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])]
             self._server = subprocess.Popen(
@@ -95,6 +103,9 @@ class Warm:
                 cwd="/",
                 start_new_session=True,
             )
+            if self._read:
+                self._ask({"read": self._read})
+        return self._server
 
     def close(self) -> None:
         """Its standard input ends, whereupon it ends whatever its children have left running; else it is ended."""

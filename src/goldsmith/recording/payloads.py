@@ -1,0 +1,30 @@
+"""What cases are given, read once: by this process, or by the one that it was forked from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from goldsmith.gold import read_payload
+
+_MOST_KEPT = 64 * 2**20
+
+
+class Payloads:
+    """Payloads by their files, kept from one run to the next as long as it is not much."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, Any] = {}
+        self._room = _MOST_KEPT
+
+    def of(self, file: Path) -> Any:
+        if file in self._known:
+            return self._known[file]
+        payload, size = read_payload(file), file.stat().st_size
+        if size <= self._room:
+            self._known[file] = payload
+            self._room -= size
+        return payload
+
+
+payloads = Payloads()
