@@ -1,0 +1,158 @@
+"""Weights that lie otherwise are no mistake, and whether they do is not asked more often than it takes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checking import judge, outcomes
+from courses import RECIPE_FILE, CourseOnDisk, numpy_course
+from goldsmith.checking.company import Company
+from goldsmith.recording import Warm, warm_process
+
+pytestmark = pytest.mark.xdist_group("layouts")
+
+SOLUTION = """
+    import torch
+
+
+    class Pair(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = torch.nn.Parameter(torch.randn(4))
+            self.b = torch.nn.Parameter(torch.randn(4))
+
+        def forward(self, x):
+            return x * self.a + self.b
+
+
+    def first(model, x):
+        return model(x)
+
+
+    def second(model, x):
+        return model(x) * 2
+
+
+    def third(model, x):
+        return model(model(x))
+"""
+RECIPE = """
+    import torch
+
+    import goldsmith as gs
+    import ops
+
+
+    @gs.case
+    def one(case):
+        model = case.model(ops.Pair, weights="stress")
+        case.record("y", ops.first(model, case.input("x", lambda: torch.randn(3, 4))))
+
+
+    @gs.case
+    def two(case):
+        model = case.model(ops.Pair, weights="stress")
+        case.record("y", ops.second(model, case.input("x", lambda: torch.randn(3, 4))))
+
+
+    @gs.case
+    def three(case):
+        model = case.model(ops.Pair, weights="stress")
+        case.record("y", ops.third(model, case.input("x", lambda: torch.randn(3, 4))))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+ADAPTER = """
+    from goldsmith.adapter import layout, rename
+
+    with layout("the other way round"):
+        rename("a", "b")
+        rename("b", "a")
+"""
+SWAPPED = ("x * self.a + self.b", "x * self.b + self.a")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    made = numpy_course(tmp_path_factory.mktemp("layouts") / "course")
+    starter = "\n".join(
+        line.partition("return")[0] + "raise NotImplementedError" if "return" in line else line
+        for line in SOLUTION.splitlines()
+    )
+    made.write(
+        {
+            "src/assignments/hw1/ops.py": starter,
+            "private/solutions/hw1/ops_solution.py": SOLUTION,
+            "src/assignments/hw1/adapt_submission.py": ADAPTER,
+            RECIPE_FILE: RECIPE,
+        }
+    )
+    run = made.run("generate", "hw1")
+    assert run.code == 0, run.out + run.err
+    return made
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Warm]:
+    with warm_process(torch=True) as process:
+        yield process
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Cases that were run in another layout, as they are."""
+    found: list[str] = []
+    replay = Company.replay
+
+    def noted(company: Company, wanted: Mapping[str, Sequence[Any]], layouts: Any = None, until: Any = None) -> Any:
+        found.extend(name for name in wanted if (layouts or {}).get(name))
+        return replay(company, wanted, layouts, until)
+
+    monkeypatch.setattr(Company, "replay", noted)
+    return found
+
+
+def heard(course: CourseOnDisk, warm: Warm, folder: Path, *changes: tuple[str, str]) -> Any:
+    source = textwrap.dedent(SOLUTION)
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    (folder / "ops.py").write_text(source)
+    return judge(course, str(folder), warm)
+
+
+def test_a_submission_is_judged_in_the_layout_in_which_it_is_right(
+    course: CourseOnDisk, warm: Warm, tmp_path: Path
+) -> None:
+    found = heard(course, warm, tmp_path, SWAPPED)
+    assert outcomes(found) == {"one": "agrees", "two": "agrees", "three": "agrees"}
+    assert found.layout == "the other way round"
+    assert all("the other way round" in " ".join(case.notes) for case in found.cases)
+
+
+def test_what_is_wrong_in_every_layout_is_wrong_and_costs_no_other(
+    course: CourseOnDisk, warm: Warm, tmp_path: Path
+) -> None:
+    found = heard(course, warm, tmp_path, SWAPPED, ("model(x) * 2", "model(x) * 3"))
+    assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
+
+
+def test_what_is_right_as_it_comes_is_left_so(course: CourseOnDisk, warm: Warm, tmp_path: Path) -> None:
+    found = heard(course, warm, tmp_path, ("model(x) * 2", "model(x) * 3"))
+    assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
+    assert found.layout == ""
+
+
+def test_two_cases_of_a_kind_are_tried_in_vain_and_no_third(
+    course: CourseOnDisk, warm: Warm, tmp_path: Path, tried: list[str]
+) -> None:
+    found = heard(course, warm, tmp_path, ("x * self.a + self.b", "x * self.a + self.b + 1"))
+    assert set(outcomes(found).values()) == {"differs"}
+    assert tried == ["one", "two"]
