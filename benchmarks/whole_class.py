@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,22 +27,24 @@ from grading import ASSIGNMENT, JOBS, handed_in
 _LOOK = 0.5
 _NEVER_THE_SAME = ("rope-uninitialised",)
 """Reads memory that nothing was written to: what is said of it differs from run to run, killed or not."""
-_MIB = 2**20
+_FLAT = 1.25
+"""So many times what was the most in the first half may be the most in the second."""
 
 
 @dataclass
 class Run:
-    """One `goldsmith grade`, watched from outside. `memory` has, for each share of the class that was finished, the
-    most that the command itself held until then, in bytes."""
+    """One `goldsmith grade`, watched from outside. For each tenth of the class, in MiB: what the command itself `held`
+    while it was at that, time and again; and the `most` it had ever held by then."""
 
     seconds: float = 0.0
-    memory: dict[int, int] = field(default_factory=dict)
+    held: dict[int, list[int]] = field(default_factory=dict)
+    most: dict[int, int] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)
 
 
 def grade(course: Path, submissions: Path, output: Path, count: int, kill_at: int | None = None) -> Run:
     command = [sys.executable, "-m", "goldsmith", "grade", ASSIGNMENT, str(submissions), "--json"]
-    started, run, most = time.monotonic(), Run(), 0
+    started, run = time.monotonic(), Run()
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             [*command, "--course", str(course), "--output", str(output), "--jobs", str(JOBS)],
@@ -51,8 +54,10 @@ def grade(course: Path, submissions: Path, output: Path, count: int, kill_at: in
         while process.poll() is None:
             time.sleep(_LOOK)
             done = len(list((output / "feedback").glob("*.md")))
-            most = max(most, held_by(process.pid))
-            run.memory[10 * (10 * done // count)] = most
+            tenth, memory = min(10 * done // count, 9), memory_of(process.pid)
+            if done and memory:
+                run.held.setdefault(tenth, []).append(memory["VmRSS"])
+                run.most[tenth] = memory["VmHWM"]
             if kill_at is not None and done >= kill_at:
                 process.send_signal(signal.SIGKILL)
         run.seconds = time.monotonic() - started
@@ -63,12 +68,13 @@ def grade(course: Path, submissions: Path, output: Path, count: int, kill_at: in
     return run
 
 
-def held_by(process: int) -> int:
+def memory_of(process: int) -> dict[str, int]:
+    """What it holds and the most that it ever did, in MiB, as the kernel calls them; nothing once it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
+        return {}
+    return {line.split(":")[0]: int(line.split()[1]) // 1024 for line in lines if line.startswith(("VmRSS", "VmHWM"))}
 
 
 def files_in(folder: Path) -> dict[str, Path]:
@@ -114,14 +120,16 @@ def main(count: int) -> int:
         )
         for name in wrong[:5]:
             print(f"    {name}: {whole.outcomes.get(name, 'nothing')}, and it is {truth[name]}")
-        shares = ", ".join(f"{share} %: {held // _MIB} MiB" for share, held in sorted(whole.memory.items()))
-        print(f"  most memory, until  {shares}", flush=True)
+        usual = {tenth: round(statistics.median(held)) for tenth, held in whole.held.items()}
+        for title, found in (("MiB, usually", usual), ("MiB, most so far", whole.most)):
+            print(f"  {title:20}{' '.join(f'{found[tenth]:5}' for tenth in sorted(found))}   by tenths", flush=True)
+        early, late = (max(whole.most.get(tenth, 0) for tenth in half) for half in (range(5), range(5, 10)))
         first = grade(folder / "killed", folder / "handed-in", folder / "again", count, kill_at=count // 2)
         second = grade(folder / "killed", folder / "handed-in", folder / "again", count)
         apart = differing(folder / "grades", folder / "again")
         print(f"  killed half-way     {first.seconds:7.0f} s, then {second.seconds:.0f} s to the end")
         print(f"  files that differ   {len(apart)} of {len(files_in(folder / 'grades'))} {apart[:5] or ''}")
-    return 1 if wrong or apart or first.outcomes else 0
+    return 1 if wrong or apart or late > _FLAT * early or first.outcomes else 0
 
 
 if __name__ == "__main__":
