@@ -87,12 +87,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return made
 
 
-def heard(course: CourseOnDisk, warm: Warm, folder: Path, *changes: tuple[str, str]) -> Verdict:
+def heard(course: CourseOnDisk, warm: Warm, folder: Path, *changes: tuple[str, str], each: float = 20.0) -> Verdict:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         source = source.replace(f"    return {old}\n", textwrap.indent(textwrap.dedent(new).strip() + "\n", "    "))
     (folder / "ops.py").write_text(source)
-    return judge(course, str(folder), warm)
+    return judge(course, str(folder), warm, each=each)
 
 
 GROW, LARGEST, COUNT = "np.exp(x) * 3", "x.argmax(axis=-1)", "int((x > 0).sum())"
@@ -157,3 +157,17 @@ def test_a_table_kept_in_float32_is_no_mistake_in_float64(
     found = heard(course, warm, tmp_path, (GROW, cached))
     assert outcomes(found) == {"grown": "agrees", "both": "agrees", "counted": "agrees"}
     assert "right in float64" in " ".join(found.case("grown").notes)
+
+
+@pytest.mark.parametrize("ends", ["while True: pass", "import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_part_is_not_right_that_does_not_come_back_from_one_of_its_cases(
+    course: CourseOnDisk, warm: Warm, tmp_path: Path, ends: str
+) -> None:
+    sometimes = f"""
+        if len(x) == 4:
+            {ends}
+        return np.exp(x) * 3
+    """
+    found = heard(course, warm, tmp_path, (GROW, sometimes), each=3.0)
+    assert outcomes(found) == {"grown": "agrees", "both": "could-not-run", "counted": "agrees"}
+    assert {part.name: part.outcome for part in found.parts}["grow"] == "could-not-run"

@@ -18,6 +18,8 @@ from goldsmith.checking.leavings import Replayed
 from goldsmith.course import Assignment
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_CUT_OFF = ("timeout", "killed", "memory", "exit")
+"""Why a run ended without a word about what it called."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Calls:
         if case not in self.by_case:
             uses = tuple(name for name in once.uses if name in self.imported)
         else:
-            must = self.functions if once.failure is None else frozenset()
+            silent = once.failure is not None and once.failure.kind in _CUT_OFF
+            must = self.functions if once.failure is None or silent else frozenset()
             uses = tuple(
                 name for name in self.by_case[case] if name in self.imported and (name in said or name in must)
             )
