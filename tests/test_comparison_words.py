@@ -51,7 +51,7 @@ def guess(actual: Any, gold: Any, **options: Any) -> str:
         ((4, 6), np.s_[:, 1::2], "every second column, [:, 1::2]"),
         ((9,), np.s_[5:], "elements 5 and up, [5:]"),
         ((3, 5, 6), np.s_[:, 3:, -1], "exactly [:, 3:, -1]"),
-        ((3, 5, 6), np.s_[1], "only index of axis 0 1, [1, :, :]"),
+        ((3, 5, 6), np.s_[1], "only index 1 of axis 0, [1, :, :]"),
         ((3, 5), np.s_[1, 2], "only at [1, 2]"),
         ((4, 9), np.s_[:, [0, 3, 7]], "exactly [:, {0, 3, 7}]"),
         ((6, 6), np.triu_indices(6, 1), "the upper triangle above the diagonal"),

@@ -128,26 +128,26 @@ def _axis_words(sets: Sequence[range | Array], shape: tuple[int, ...]) -> str:
     indices, size = sets[axis], shape[axis]
     if not isinstance(indices, range):
         return ""
-    one, many = _axis_name(axis, len(shape))
+    one, many, of = _axis_name(axis, len(shape))
     first, last, step = indices[0], indices[-1], indices.step
     if len(indices) == 1:
-        return (
-            f"only the {'first' if first == 0 else 'last'} {one}" if first in (0, size - 1) else f"only {one} {first}"
-        )
+        at_an_end = first in (0, size - 1)
+        return f"only the {'last' if first else 'first'} {one}{of}" if at_an_end else f"only {one} {first}{of}"
     if step > 1:
         every = {2: "second", 3: "third"}.get(step, f"{step}th")
-        return f"every {every} {one}" if last + step >= size and first < step else ""
+        return f"every {every} {one}{of}" if last + step >= size and first < step else ""
     if last == size - 1:
-        return f"{many} {first} and up"
-    return f"{many} up to {last}" if first == 0 else f"{many} {first} to {last}"
+        return f"{many} {first} and up{of}"
+    return f"{many} up to {last}{of}" if first == 0 else f"{many} {first} to {last}{of}"
 
 
-def _axis_name(axis: int, axes: int) -> tuple[str, str]:
+def _axis_name(axis: int, axes: int) -> tuple[str, str, str]:
+    """What an index of it is called, and several, and what follows their numbers."""
     if axes == 1:
-        return "element", "elements"
+        return "element", "elements", ""
     if axes == 2:
-        return ("row", "rows") if axis == 0 else ("column", "columns")
-    return f"index of axis {axis}", f"indices of axis {axis}"
+        return ("row", "rows", "") if axis == 0 else ("column", "columns", "")
+    return "index", "indices", f" of axis {axis}"
 
 
 def _corner(mask: Array) -> str:
