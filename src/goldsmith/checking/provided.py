@@ -6,7 +6,7 @@ Whether everything a student wrote is right although the whole differs is not gu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,12 @@ class Provided:
     @classmethod
     def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
         starter = _starter_files(assignment, submission, manifest)
-        submitted = _submitted_files(assignment, submission, starter)
-        found = {name: _changed(starter[name], content) for name, content in submitted.items()}
+        files = _submitted_files(assignment, submission)
+        submitted = {name: files[name] for name in starter if name in files}
+        found = {
+            name: _changed(starter[name], content, [other for path, other in files.items() if path != name])
+            for name, content in submitted.items()
+        }
         return cls(starter, submitted, {name: parts for name, parts in found.items() if parts})
 
     @property
@@ -47,10 +51,10 @@ class Provided:
         return list(placed.values())
 
 
-def _changed(starter: bytes, content: bytes) -> list[str]:
-    """None in what is too long, or nested too deep, to be read: running it will say so."""
+def _changed(starter: bytes, content: bytes, beside: Sequence[bytes]) -> list[str]:
+    """None in what is nested too deep to be read: running it will say so."""
     try:
-        return changed_provided(starter, content) if len(content) <= LONGEST_SOURCE else []
+        return changed_provided(starter, content, beside)
     except (RecursionError, MemoryError):
         return []
 
@@ -73,13 +77,17 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
     return found
 
 
-def _submitted_files(assignment: Assignment, submission: Submission, starter: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What the submission has in place of each of those files."""
+def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
+    """The submission's Python files by where they go, unless they are too long to be read."""
     if submission.is_tree:
-        paths = {name: assignment.starter / name for name in starter}
+        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
     else:
-        paths = {item.target.as_posix(): item.source for item in submission.placed}
-    return {name: paths[name].read_bytes() for name in starter if name in paths and paths[name].is_file()}
+        files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
+    return {
+        name: path.read_bytes()
+        for name, path in files.items()
+        if path.is_file() and path.stat().st_size <= LONGEST_SOURCE
+    }
 
 
 def _digest(content: bytes) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from goldsmith.course.drift import Function, ParsedFile, code_of, parse
 
 
-def changed_provided(starter: bytes, other: bytes) -> list[str]:
-    """The functions and methods that `starter` provides and that are gone from `other`, or are other code there."""
+def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:
+    """The functions and methods that `starter` provides and that are gone from `other`, or are other code there. What
+    has moved to one of the files `beside` it, as it was, is not changed."""
     provided, theirs = _provided(starter), parse(other)
     if not provided or theirs is None:
         return []
     found = dict(_functions(theirs))
+    if not provided.keys() <= found.keys():
+        files = [file for file in map(parse, beside) if file is not None]
+        found = {name: node for file in files for name, node in _functions(file)} | found
     return [name for name, code in provided.items() if name not in found or code_of(found[name]) != code]
 
 
