@@ -29,12 +29,12 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         _parts(console, verdict)
         if verdict.unjudged:
             _line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
-    bad = [case for case in verdict.cases if case.outcome != AGREES]
-    for case in bad[:_MOST]:
-        _explain(console, case)
+    bad = words.alike(case for case in verdict.cases if case.outcome != AGREES)
+    for same in bad[:_MOST]:
+        _explain(console, same)
     if len(bad) > _MOST:
         _line(console)
-        _line(console, Text("Not right, either: "), ", ".join(case.name for case in bad[_MOST:]))
+        _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
     _notes(console, verdict)
     step = words.next_step(verdict)
     if step:
@@ -43,9 +43,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
 
 def _cases(console: Console, verdict: Verdict) -> None:
-    rows = [
-        (case.name, words.OUTCOMES[case.outcome], case.judged_in, words.case_sentence(case)) for case in verdict.cases
-    ]
+    rows = [(case.name, words.OUTCOMES[case.outcome], case.judged_in, why) for case, why in words.rows(verdict.cases)]
     _table(console, ("case", "outcome", "judged in", ""), rows)
 
 
@@ -66,10 +64,12 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
         _line(console, line, row[-1])
 
 
-def _explain(console: Console, case: CaseVerdict) -> None:
+def _explain(console: Console, same: Sequence[CaseVerdict]) -> None:
+    """What is to be said about cases that are alike."""
+    case = same[0]
     _line(console)
-    title = f": {case.title}" if case.title else ""
-    _line(console, Text.assemble((case.name, "bold"), title))
+    title = f": {case.title}" if case.title and len(same) == 1 else ""
+    _line(console, Text.assemble((", ".join(item.name for item in same), "bold"), title))
     for line in words.module_lines(case):
         _line(console, Text("  "), line)
     if case.failure is not None:

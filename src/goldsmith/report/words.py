@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from goldsmith.checking import (
     AGREES,
@@ -48,6 +49,27 @@ def headline(verdict: Verdict) -> str:
     if not verdict.first_divergence:
         return f"differs in {where}"
     return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
+
+
+def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
+    """Cases in their order, those together that could not run for one and the same reason: it is told once."""
+    groups: dict[tuple[str, ...], list[CaseVerdict]] = {}
+    for case in cases:
+        same = case.outcome == COULD_NOT_RUN and not case.modules
+        frames = [f"{item.file}:{item.line}" for item in case.failure.frames] if case.failure else []
+        groups.setdefault((case.reason, *frames) if same else (case.name, ""), []).append(case)
+    return list(groups.values())
+
+
+def rows(cases: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, str]]:
+    """Every case with its sentence; one that could not run for the reason of the one before it says only that."""
+    found: list[tuple[CaseVerdict, str]] = []
+    before = ""
+    for case in cases:
+        sentence = case_sentence(case)
+        found.append((case, "the same" if case.outcome == COULD_NOT_RUN and sentence == before else sentence))
+        before = sentence
+    return found
 
 
 def _why(case: CaseVerdict) -> str:
@@ -197,8 +219,8 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
-    if len(verdict.cases) == 1 and verdict.not_run:
-        return ""  # that is what was just run
+    if (len(verdict.cases) == 1 and verdict.not_run) or (len(alike(verdict.cases)) == 1 and verdict.cases[1:]):
+        return ""  # that is what was just run, or would say the same
     case = verdict.first_case or bad.name
     tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
     return f"goldsmith check {verdict.assignment}{tail} --case {case}"
