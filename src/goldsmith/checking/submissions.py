@@ -51,20 +51,20 @@ def _reads(assignment: Assignment) -> list[str]:
 
 
 @contextlib.contextmanager
-def open_submission(assignment: Assignment, what: str | None) -> Iterator[Submission]:
-    """The submission that `what` names, as long as this lasts."""
+def open_submission(assignment: Assignment, what: str | None, name: str = "") -> Iterator[Submission]:
+    """The submission that `what` says, as long as this lasts; `name` is what people call it, if that is another."""
     if what is None:
         yield Submission("the tree as it stands", is_tree=True)
         return
     path = Path(what)
     if path.exists():
-        opened = _from_path(assignment, path, what)
+        opened = _from_path(assignment, path, name or what)
         yield replace(opened, beside=places_of(assignment, [path]))
         return
     with tempfile.TemporaryDirectory(prefix="submission-") as folder:
         if not _extract(assignment, what, Path(folder)):
             raise NoSuchSubmission(what)
-        yield _from_path(assignment, Path(folder), what)
+        yield _from_path(assignment, Path(folder), name or what)
 
 
 def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
@@ -73,7 +73,7 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
             raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
         lone = Placement(path.resolve(), _place(assignment, Path(path.name)))
         if str(lone.target) not in _wanted(assignment):
-            raise NothingToCheck(name, "no file of the starter is called that", _wanted(assignment))
+            raise NothingToCheck(name, f"no file of the starter is called {path.name}", _wanted(assignment))
         return Submission(name, (lone,))
     if not path.is_dir():
         raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))

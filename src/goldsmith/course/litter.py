@@ -2,6 +2,7 @@
 
 LITTER = frozenset(
     {
+        "__MACOSX",
         "__pycache__",
         ".DS_Store",
         ".coverage",

@@ -8,11 +8,11 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.checking import Submission, open_submission, places_of
-from goldsmith.course import LITTER, Assignment, git
+from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, git
 from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn, Unreadable
 from goldsmith.grading.unpacking import is_archive, unpack
 
@@ -30,8 +30,8 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
     found: list[HandedIn] = []
     for argument in arguments:
         path = Path(argument)
-        if path.is_dir() and not _is_one(assignment, path):
-            inside = [item for item in sorted(path.iterdir()) if _may_be_one(item)]
+        if path.is_dir() and not _is_one(assignment, path, alone=len(arguments) == 1):
+            inside = _handed_in_at(path)
             if not inside:
                 raise NothingHandedIn(argument)
             found += [HandedIn(_stem(item), str(item)) for item in inside]
@@ -65,8 +65,7 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="handed-in-"))
             unpack(Path(what), Path(folder))
             what = folder
-        submission = stack.enter_context(open_submission(assignment, what))
-        yield replace(submission, name=item.name)
+        yield stack.enter_context(open_submission(assignment, what, item.name))
 
 
 def digest_of(submission: Submission) -> str:
@@ -82,13 +81,27 @@ def digest_of(submission: Submission) -> str:
     return total.hexdigest()
 
 
-def _is_one(assignment: Assignment, folder: Path) -> bool:
-    """Whether a folder is a submission itself."""
+def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
+    """Whether a folder is a submission itself. One that stands `alone` and holds a submission, and nothing else, is a
+    class of one: its name is the submission's, unless that is only the assignment's."""
+    inside = _handed_in_at(folder)
+    if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
+        return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
+    return _can_be_opened(assignment, folder)
+
+
+def _can_be_opened(assignment: Assignment, folder: Path) -> bool:
     try:
         with open_submission(assignment, str(folder)):
             return True
     except GoldsmithError:
         return False
+
+
+def _handed_in_at(folder: Path) -> list[Path]:
+    """What may be a submission there, and not what an earlier run has written beside them."""
+    ours = GRADES if (folder / GRADES_MARK).exists() else ()
+    return [item for item in sorted(folder.iterdir()) if item.name not in ours and _may_be_one(item)]
 
 
 def _may_be_one(path: Path) -> bool:
@@ -106,9 +119,17 @@ def _stem(path: Path) -> str:
 
 
 def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
-    """Of several with one name, each goes by its path."""
+    """Of several with one name, each goes by as much of its path, from its end, as tells it from the others."""
     counts = Counter(item.name for item in found)
-    return [item if counts[item.name] == 1 else HandedIn(item.what, item.what) for item in found]
+    paths = [Path(item.what) for item in found if counts[item.name] > 1]
+    longest = max((len(path.parts) for path in paths), default=0)
+    by_length = [Counter(path.parts[-length:] for path in paths) for length in range(longest + 1)]
+
+    def name(path: Path) -> str:
+        length = next((size for size in range(1, longest) if by_length[size][path.parts[-size:]] == 1), longest)
+        return "/".join(part for part in path.parts[-length:] if part != path.anchor)
+
+    return [item if counts[item.name] == 1 else HandedIn(name(Path(item.what)), item.what) for item in found]
 
 
 def _is_revision(assignment: Assignment, name: str) -> bool:
