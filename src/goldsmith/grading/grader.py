@@ -168,23 +168,24 @@ class Grader:
 
     def _path(self, digest: str) -> Path:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return folder / f"{key_of([self.base, digest])[:40]}.json"
+        return folder / f"{key_of([self.base, digest])[:40]}.msgpack"
 
     def _known(self, digest: str) -> Judged | None:
         if not self.keep:
             return None
         try:
-            return msgspec.json.decode(self._path(digest).read_bytes(), type=Judged)
+            return msgspec.msgpack.decode(self._path(digest).read_bytes(), type=Judged)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     def _remember(self, digest: str, judged: Judged) -> None:
-        """A folder that cannot be written to costs the next run its time, and nothing else."""
+        """A folder that cannot be written to costs the next run its time, and nothing else. Not as JSON, which knows no
+        infinity: what should be exact and is not, is off by that."""
         path = self._path(digest)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             nameless = msgspec.structs.replace(judged.verdict, name="")
-            write_durably(path, msgspec.json.encode(msgspec.structs.replace(judged, verdict=nameless)))
+            write_durably(path, msgspec.msgpack.encode(msgspec.structs.replace(judged, verdict=nameless)))
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
