@@ -41,14 +41,15 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None) 
 
 
 def _table(grade: Grade) -> list[str]:
-    lines = ["| | points | outcome | |", "|---|---|---|---|"]
+    rows = []
     for item in grade.items:
         outcome = f"{OUTCOMES[item.outcome]}{', withheld' if item.withheld else ''}"
         told_below = item.kind == CASE and item.outcome in words.OUTCOMES and not item.earned and not item.withheld
         why = "" if told_below or (item.outcome == AGREES and not item.withheld) else item.why
-        cells = (item.name, f"{number(item.earned)} of {number(item.points)}", outcome, why)
-        lines.append(f"| {' | '.join(map(escaped, cells))} |")
-    return lines
+        rows.append((item.name, f"{number(item.earned)} of {number(item.points)}", outcome, why))
+    columns = 4 if any(row[-1] for row in rows) else 3
+    lines = [f"| {' | '.join(map(escaped, row[:columns]))} |" for row in rows]
+    return [f"| | points | outcome |{' |' * (columns - 3)}", f"|{'---|' * columns}", *lines]
 
 
 def next_step(grade: Grade) -> str:
@@ -93,7 +94,8 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
     item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
     case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
     lines = [case.title] if case and case.title else []
-    return "\n".join([*lines, f"{OUTCOMES[item.outcome]}: {item.why}"])
+    said = "" if item.why.startswith("not judged") else f"{OUTCOMES[item.outcome]}: "
+    return "\n".join([*lines, f"{said}{item.why}"])
 
 
 def number(value: float) -> str:

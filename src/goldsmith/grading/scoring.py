@@ -127,8 +127,9 @@ class Scene:
         if case.outcome == PROVIDED_CHANGED:
             return Seen(PROVIDED_CHANGED, self._put_back(), share=_agreeing(case), doubtful=True)
         if case.outcome == COULD_NOT_RUN:
-            ran = "" if case.kind == "stub" else "could not run: "
-            why = f"not judged: {ran}{words.case_sentence(case)}"
+            reason = words.case_sentence(case)
+            ran = "" if case.kind == "stub" or reason.startswith("could not") else "could not run: "
+            why = f"not judged: {ran}{reason}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         return Seen(DIFFERS, words.case_sentence(case) or "differs", share=_agreeing(case))
 
@@ -173,7 +174,8 @@ class Scene:
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         first = self.verdict.first_divergence
         if first and any(case.outcome == DIFFERS for case in cases):
-            return Seen(NOT_JUDGED, f"not judged: {first} goes wrong first, and nothing shows this part by itself")
+            why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
+            return Seen(NOT_JUDGED, why, doubtful=True)
         return Seen(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
 
     def _most_telling(self, part: PartVerdict) -> CaseVerdict | None:

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from goldsmith.grading.run import Class
 
 _COLOURS: dict[str, str] = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
-_HEADINGS = ("submission", "outcome", "score", "first to go wrong", "")
-_WIDEST = 36
+_HEADINGS = ("submission", "outcome", "score", "what is wrong first", "")
+_WIDEST, _LONGEST = 36, 120
 _CLUSTERS = 8
 _FEW = 2
 
 
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
     """Every submission, then the class."""
-    for line in _grade_lines(grades):
+    for line in _grade_lines(grades, _room(console, grades)):
         _line(console, line)
     for title, tallies in (("case", overview.cases), ("part", overview.parts)):
         if tallies:
@@ -64,7 +64,7 @@ def closing_lines(result: Class, where: Path) -> str:
     kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
     if UNSANDBOXED in walls:
         kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
-    lines = [f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/"]
+    lines = [f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/, gradescope/"]
     if result.left:
         lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
     if result.earlier is not None:
@@ -73,17 +73,29 @@ def closing_lines(result: Class, where: Path) -> str:
     return "\n".join(lines)
 
 
-def grade_row(grade: Grade) -> tuple[str, ...]:
-    """A submission in the table: name, outcome, score, the first part that goes wrong, and what else is to be said."""
-    where = grade.first_part or (grade.reason if grade.outcome == COULD_NOT_RUN else ", ".join(grade.provided))
+def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
+    """A submission in the table: name, outcome, score, what is wrong first, and what else is to be said."""
+    changed = ", ".join(grade.provided)
+    where = grade.first_part or {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed}.get(grade.outcome, "")
     count = len(grade.review)
     marks = [f"look at {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
     if grade.similarity:
         part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
-        marks.append(f"{share:.0%} of {part} as in the solution")
+        others = f" and {len(grade.similarity) - 1} more" if len(grade.similarity) > 1 else ""
+        marks.append(f"{share:.0%} of {part}{others} as in the solution")
+    marks += [f"provided code is not as it was: {_short(changed)}"] if changed and where != changed else []
     marks += [f"stand-ins: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
     score = f"{number(grade.score)}/{number(grade.points)}"
-    return (_short(grade.name), OUTCOMES[grade.outcome], score, _short(where), "; ".join(marks))
+    return (_short(grade.name), OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
+
+
+def _room(console: Console, grades: Sequence[Grade]) -> int:
+    """How long what is wrong may be, so that a row fits a terminal; in a file there is room enough."""
+    if not console.is_terminal:
+        return _LONGEST
+    rows = [grade_row(item) for item in grades]
+    taken = sum(max((cell_len(row[column]) for row in rows), default=0) + 3 for column in (0, 1, 2, 4))
+    return max(_WIDEST, min(_LONGEST, console.width - taken))
 
 
 def grades_report(result: Class, ok: bool) -> str:
@@ -144,17 +156,17 @@ def grading_progress(console: Console, total: int) -> Iterator[GradingProgress]:
 
 
 def _plain(grade: Grade, done: int, total: int) -> Text:
-    name, outcome, score, where, more = grade_row(grade)
+    name, outcome, score, where, more = grade_row(grade, _LONGEST)
     return Text(f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item))
 
 
-def _short(text: str) -> str:
-    return text if cell_len(text) <= _WIDEST else f"{set_cell_size(text, _WIDEST - 1).rstrip()}…"
+def _short(text: str, widest: int = _WIDEST) -> str:
+    return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
 
 
-def _grade_lines(grades: Sequence[Grade]) -> list[Text]:
+def _grade_lines(grades: Sequence[Grade], widest: int = _WIDEST) -> list[Text]:
     colours = [_COLOURS.get(item.outcome, "") for item in grades]
-    return _aligned(_HEADINGS, [grade_row(item) for item in grades], colours)
+    return _aligned(_HEADINGS, [grade_row(item, widest) for item in grades], colours)
 
 
 def _aligned(
