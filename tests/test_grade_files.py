@@ -63,7 +63,7 @@ def test_feedback_has_the_score_first_then_the_next_step() -> None:
     found = wrong_at("norm1", "Norm")
     lines = feedback_markdown(grade(found, rubric()), found).splitlines()
     assert lines[0] == "## hw1: 3 of 4 points"
-    assert "| whole | 0 of 1 | differs |  |" in lines
+    assert "| whole | 0 of 1 | differs |" in lines
     assert any(line.startswith("**Next step.** Look at norm1 (Norm) first") for line in lines)
     assert "### hw1: differs" in lines
 

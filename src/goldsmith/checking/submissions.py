@@ -73,7 +73,7 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
             raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
         lone = Placement(path.resolve(), _place(assignment, Path(path.name)))
         if str(lone.target) not in _wanted(assignment):
-            raise NothingToCheck(name, f"no file of the starter is called {path.name}", _wanted(assignment))
+            raise NothingToCheck(name, f"{path.name} is no file that students write", _wanted(assignment))
         return Submission(name, (lone,))
     if not path.is_dir():
         raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
