@@ -46,16 +46,16 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
         _line(console)
         _line(console, Text("Who shares a mistake", "bold"))
     for item in shared[:_CLUSTERS]:
-        _line(console, Text(f"  {len(item.names):>3}  {item.description}"))
-        _line(console, Text(f"       {named(item.names)}", "dim"))
+        _sentence(console, Text(f"  {len(item.names):>3}  {item.description}"))
+        _sentence(console, Text(f"       {named(item.names)}", "dim"))
     if overview.review:
         _line(console)
-        _line(console, Text("For a person to look at: ", "bold"), named(overview.review))
+        _sentence(console, Text("For a person to look at: ", "bold"), named(overview.review))
     for note in overview.notes:
         _line(console)
-        _line(console, Text(f"Note: {note}.", "yellow"))
+        _sentence(console, Text(f"Note: {note}.", "yellow"))
     _line(console)
-    _line(console, Text(summary_line(overview), "bold"))
+    _sentence(console, Text(summary_line(overview), "bold"))
 
 
 def closing_lines(result: Class, where: Path) -> str:
@@ -64,7 +64,8 @@ def closing_lines(result: Class, where: Path) -> str:
     kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
     if UNSANDBOXED in walls:
         kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
-    lines = [f"{kept_in}. In {where}/: {', '.join(file.name for file in result.files)}, feedback/, gradescope/"]
+    files = ", ".join(file.name for file in result.files)
+    lines = [f"{kept_in}.", f"In {where}/: {files}, feedback/, gradescope/"]
     if result.left:
         lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
     if result.earlier is not None:
@@ -93,8 +94,8 @@ def _room(console: Console, grades: Sequence[Grade]) -> int:
     """How long what is wrong may be, so that a row fits a terminal; in a file there is room enough."""
     if not console.is_terminal:
         return _LONGEST
-    rows = [grade_row(item) for item in grades]
-    taken = sum(max((cell_len(row[column]) for row in rows), default=0) + 3 for column in (0, 1, 2, 4))
+    rows = [_HEADINGS, *(grade_row(item) for item in grades)]
+    taken = sum(max(cell_len(row[column]) for row in rows) + 3 for column in (0, 1, 2, 4))
     return max(_WIDEST, min(_LONGEST, console.width - taken))
 
 
@@ -188,3 +189,8 @@ def _aligned(
 
 def _line(console: Console, *parts: Text | str) -> None:
     console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)
+
+
+def _sentence(console: Console, *parts: Text | str) -> None:
+    """Wrapped between words on a terminal, in one piece in a file."""
+    console.print(Text.assemble(*parts), highlight=False, soft_wrap=not console.is_terminal)
