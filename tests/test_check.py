@@ -294,6 +294,14 @@ def test_harmless_changes_to_provided_code_agree_with_a_note(checked: CourseOnDi
     assert "Note: provided code is not as it was given: mean_of." in run.out
 
 
+def test_provided_code_may_move_to_another_file(checked: CourseOnDisk, warm: Warm) -> None:
+    mean = 'def mean_of(x):\n    """Provided."""\n    return x.mean(axis=-1, keepdims=True)\n'
+    for helper, changed in ((mean, ()), (mean.replace("-1", "0"), ("mean_of",))):
+        moved = hand_in(checked, (mean, "from helper import mean_of\n"), helper=helper)
+        assert judge(checked, moved, warm).provided == changed
+    Path(moved, "helper.py").unlink()
+
+
 def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path: Path, warm: Warm) -> None:
     course = checked_course(tmp_path / "course")
     renamed = ("self.start = np", "self.beginning = np"), ("self.start + x", "self.beginning + x")

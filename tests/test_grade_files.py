@@ -59,6 +59,15 @@ def hostile_verdict(text: str = HOSTILE, name: str = "ada") -> Any:
 # --- feedback -------------------------------------------------------------------------------------------------------
 
 
+def test_one_reason_for_many_cases_is_told_once() -> None:
+    cause = failed("import", "SyntaxError: what is this", file="ops.py", function="<module>", text="de f")
+    found = verdict(*(case(name, "could-not-run", **cause) for name in ("whole", "norm")), case("loss"), name="ada")
+    text = feedback_markdown(grade(found, rubric()), found)
+    assert text.count("de f") == 1
+    assert "**whole, norm**" in text
+    assert "| norm | could not run | the same |" in text
+
+
 def test_feedback_has_the_score_first_then_the_next_step() -> None:
     found = wrong_at("norm1", "Norm")
     lines = feedback_markdown(grade(found, rubric()), found).splitlines()
