@@ -44,7 +44,7 @@ def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
 
 
 def test_what_all_are_given_is_read_once_by_the_next_one_too(tmp_path: Path) -> None:
-    file = write_payload({"input": np.arange(3.0)}, tmp_path / "given")
+    file = write_payload({"input": np.arange(3.0)}, tmp_path / "given", ".npz")
     recipe = f"""
 from pathlib import Path
 from goldsmith.recording.payloads import payloads
@@ -55,6 +55,6 @@ print(payloads.of(Path({str(file)!r}))["input"].sum())
         warm.read([file])
         file.unlink()
         assert "3.0" in said_by_a_child(warm, tmp_path / "one", recipe)
-        file = write_payload({"input": np.arange(4.0)}, tmp_path / "given")
+        file = write_payload({"input": np.arange(4.0)}, tmp_path / "given", ".npz")
         kill_while_asked(warm)
         assert "6.0" in said_by_a_child(warm, tmp_path / "two", recipe)
