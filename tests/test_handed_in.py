@@ -54,6 +54,8 @@ def test_of_the_same_name_each_goes_by_as_much_of_its_path_as_tells(course: Cour
     places = [tmp_path / place for place in ("a/x/ada", "a/y/ada", "b/y/ada", "b/bob")]
     put(course, *places)
     assert names(course, *places) == ["x/ada", "a/y/ada", "b/y/ada", "bob"]
+    twice = [f"{places[0]}/", str(places[0])]
+    assert [item.name for item in collect(find_course(course.root).assignment("hw1"), twice, [])] == ["ada"]
 
 
 def test_what_systems_and_earlier_runs_leave_is_no_submission(course: CourseOnDisk, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
                 raise NothingHandedIn(argument)
             found += [HandedIn(_stem(item), str(item)) for item in inside]
         elif path.exists():
-            found.append(HandedIn(_stem(path.resolve()), argument))
+            found.append(HandedIn(_stem(path.resolve()), str(path)))
         elif _is_revision(assignment, argument):
             found.append(HandedIn(argument, argument))
         else:
