@@ -59,6 +59,13 @@ def hostile_verdict(text: str = HOSTILE, name: str = "ada") -> Any:
 # --- feedback -------------------------------------------------------------------------------------------------------
 
 
+def test_the_next_step_of_what_is_not_written_is_the_smallest() -> None:
+    cases = [case(name, "could-not-run", **failed("stub", f"{name} is not written yet")) for name in ("whole", "norm")]
+    found = grade(verdict(*cases), rubric())
+    assert found.first_case == "norm"
+    assert "Go on with what is not written yet: norm is not" in feedback_markdown(found, verdict(*cases))
+
+
 def test_one_reason_for_many_cases_is_told_once() -> None:
     cause = failed("import", "SyntaxError: what is this", file="ops.py", function="<module>", text="de f")
     found = verdict(*(case(name, "could-not-run", **cause) for name in ("whole", "norm")), case("loss"), name="ada")

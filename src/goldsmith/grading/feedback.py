@@ -54,7 +54,7 @@ def _table(grade: Grade) -> list[str]:
 
 def next_step(grade: Grade) -> str:
     """One thing to do, the most useful one."""
-    first = next((case for case in grade.cases if case.outcome == grade.outcome), None)
+    first = grade.telling
     if grade.outcome == AGREES:
         return "None: everything agrees."
     if grade.outcome == PROVIDED_CHANGED:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
 from goldsmith.checking.verdicts import Outcome
 from goldsmith.grading.rubric import PART, Rubric
 from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
@@ -80,7 +80,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     first_part: str = ""
     """Its class, or the function itself."""
     first_case: str = ""
-    """The case that shows it."""
+    """The case that shows it, or, of those that could not run, the one that needs the least."""
     cause: str = ""
     """The kind of what is wrong there."""
     off_by: float | None = None
@@ -105,6 +105,12 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
         """What a person should look at."""
         return tuple(item.name for item in self.items if item.needs_review)
 
+    @property
+    def telling(self) -> CaseResult | None:
+        """The case that the outcome is known by."""
+        wrong = [case for case in self.cases if case.outcome == self.outcome]
+        return next((case for case in wrong if case.name == self.first_case), wrong[0] if wrong else None)
+
     def plain(self) -> dict[str, Any]:
         """Every field, as JSON can hold it, for staff."""
         return {**msgspec.to_builtins(self), "review": list(self.review)}
@@ -126,7 +132,7 @@ def grade(
     shown = veiled(verdict, veil or Veil())
     scene = Scene(shown, rubric)
     items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
-    first = _first_wrong(shown)
+    first = _first_wrong(shown, scene)
     return Grade(
         name=clean(name) or shown.name,
         assignment=shown.assignment,
@@ -139,7 +145,7 @@ def grade(
         reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
         first_divergence=shown.first_divergence,
         first_part=_part_of(shown),
-        first_case=shown.first_case,
+        first_case=first.name if first and first.outcome in (DIFFERS, COULD_NOT_RUN) else "",
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
         provided=shown.provided,
@@ -181,11 +187,13 @@ def _part_result(name: str, scene: Scene) -> PartResult:
     return PartResult(name=name, outcome=seen.outcome, why=clean(seen.why))
 
 
-def _first_wrong(verdict: Verdict) -> CaseVerdict | None:
-    """The case that the overall outcome is known by."""
+def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
+    """The case that the overall outcome is known by: of those that could not run, the one that needs the least."""
     if verdict.outcome == AGREES:
         return None
     found = [case for case in verdict.cases if case.outcome == verdict.outcome]
+    if verdict.outcome == COULD_NOT_RUN:
+        return min(found, key=scene.width, default=None)
     return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
 
 

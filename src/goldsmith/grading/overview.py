@@ -143,7 +143,7 @@ def _place(grade: Grade) -> tuple[str, ...]:
 
 
 def _why(grade: Grade) -> str:
-    return next((case.why for case in grade.cases if case.outcome == grade.outcome), grade.reason)
+    return grade.telling.why if grade.telling else grade.reason
 
 
 def _by_size(grades: list[Grade]) -> Iterator[list[Grade]]:

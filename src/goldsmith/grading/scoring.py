@@ -169,7 +169,7 @@ class Scene:
         """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
         cases = showing or list(self.verdict.cases)
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
-            case = min(cases, key=self._width)
+            case = min(cases, key=self.width)
             why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         first = self.verdict.first_divergence
@@ -183,9 +183,10 @@ class Scene:
         found = [item for item in self.verdict.cases if item.outcome == COULD_NOT_RUN]
         shows = [item for item in found if part.name in self.rubric.shown.get(item.name, ())]
         blamed = [item for item in found if item.name == part.where]
-        return min(shows or blamed, key=self._width, default=None)
+        return min(shows or blamed, key=self.width, default=None)
 
-    def _width(self, case: CaseVerdict) -> int:
+    def width(self, case: CaseVerdict) -> int:
+        """How many parts it goes through."""
         return len(self.rubric.shown.get(case.name, ()))
 
 
