@@ -1,7 +1,7 @@
 """Submissions a minute: `goldsmith grade` beside one fresh pytest process for each, the same cases, on the same machine
 in one run; and how it grows.
 
-python benchmarks/grading.py [COUNT…]      how it grows: 10 and 100 unless told
+python benchmarks/grading.py [COUNT…]      how it grows: 10, 100 and 500 unless told
 
 Each submission is one of tests/submissions with a remark of its own, so that no two are the same. A machine is not
 always equally fast: half of the fresh ones are measured before all others, half after them. Left out is the one that
@@ -120,4 +120,4 @@ def main(counts: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(count) for count in sys.argv[1:]] or [10, 100])
+    main([int(count) for count in sys.argv[1:]] or [10, 100, 500])
