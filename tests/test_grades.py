@@ -182,6 +182,19 @@ def test_a_part_is_right_where_a_case_that_runs_through_it_agrees() -> None:
     assert (found["loss"].outcome, found["loss"].needs_review) == ("not-judged", True), "no case shows it"
 
 
+@pytest.mark.parametrize("kind", ["timeout", "killed", "exit"])
+def test_a_part_that_does_not_come_back_is_not_right_because_the_whole_is(kind: str) -> None:
+    points = rubric(parts={"Norm": 1.0, "Head": 1.0})
+    found = {
+        item.name: item
+        for item in score(verdict(case("whole"), case("norm", "could-not-run", **failed(kind, "it hung"))), points)
+    }
+    assert (found["Norm"].outcome, found["Norm"].earned, found["Norm"].needs_review) == ("could-not-run", 0.0, True)
+    assert (found["Head"].outcome, found["Head"].earned) == ("agrees", 1.0)
+    whole = verdict(case("whole", "could-not-run", **failed(kind, "it hung")), case("norm"))
+    assert [item.outcome for item in score(whole, points) if item.name == "Norm"] == ["agrees"], "by itself it is right"
+
+
 def test_a_part_that_lies_behind_somebody_elses_mistake_is_not_judged() -> None:
     found = {item.name: item for item in score(wrong_at("norm1", "Norm"), rubric(parts={"Norm": 1.0, "Model": 1.0}))}
     assert (found["Norm"].outcome, found["Model"].outcome) == ("differs", "not-judged")

@@ -11,6 +11,7 @@ from goldsmith.checking.submissions import Submission, open_submission, places_o
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
+    CUT_OFF,
     DIFFERS,
     PROVIDED_CHANGED,
     CaseVerdict,
@@ -22,6 +23,7 @@ from goldsmith.checking.verdicts import (
 __all__ = [
     "AGREES",
     "COULD_NOT_RUN",
+    "CUT_OFF",
     "DIFFERS",
     "GIVEN",
     "PROVIDED_CHANGED",

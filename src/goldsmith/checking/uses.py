@@ -15,11 +15,10 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.verdicts import CUT_OFF
 from goldsmith.course import Assignment
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_CUT_OFF = ("timeout", "killed", "memory", "exit")
-"""Why a run ended without a word about what it called."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Calls:
         if case not in self.by_case:
             uses = tuple(name for name in once.uses if name in self.imported)
         else:
-            silent = once.failure is not None and once.failure.kind in _CUT_OFF
+            silent = once.failure is not None and once.failure.kind in CUT_OFF
             must = self.functions if once.failure is None or silent else frozenset()
             uses = tuple(
                 name for name in self.by_case[case] if name in self.imported and (name in said or name in must)

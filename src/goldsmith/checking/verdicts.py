@@ -15,6 +15,8 @@ AGREES: Outcome = "agrees"
 DIFFERS: Outcome = "differs"
 COULD_NOT_RUN: Outcome = "could-not-run"
 PROVIDED_CHANGED: Outcome = "provided-changed"
+CUT_OFF = ("timeout", "killed", "memory", "exit")
+"""Kinds of failure after which nobody knows what a case had come to."""
 _GRAVITY: tuple[Outcome, ...] = (DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
 
 

@@ -8,7 +8,16 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, PartVerdict, Verdict
+from goldsmith.checking import (
+    AGREES,
+    COULD_NOT_RUN,
+    CUT_OFF,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    PartVerdict,
+    Verdict,
+)
 from goldsmith.grading.rubric import CASE, Kind, Rubric, RubricItem
 from goldsmith.report import words
 
@@ -144,12 +153,20 @@ class Scene:
         showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
         right = next((case for case in showing if case.outcome == AGREES), None)
         if part is not None:
-            return self._judged(part, right)
+            return self._unless_cut_off(self._judged(part, right), showing)
         if right is not None:
-            return Seen(AGREES, f"right in {right.name}")
+            return self._unless_cut_off(Seen(AGREES, f"right in {right.name}"), showing)
         if any(case.outcome == PROVIDED_CHANGED for case in showing):
             return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
         return self._unseen(showing)
+
+    def _unless_cut_off(self, seen: Seen, showing: list[CaseVerdict]) -> Seen:
+        """What never comes back from the case that shows it best is not right because it does from others."""
+        best = min(showing, key=self.width, default=None)
+        if seen.outcome != AGREES or best is None or best.outcome != COULD_NOT_RUN or best.kind not in CUT_OFF:
+            return seen
+        why = f"not judged: {best.name} could not run: {words.case_sentence(best)}; elsewhere it is right"
+        return Seen(COULD_NOT_RUN, why, doubtful=True)
 
     def _judged(self, part: PartVerdict, right: CaseVerdict | None) -> Seen:
         where = words.part_sentence(part)
