@@ -19,7 +19,7 @@ from courses import CourseOnDisk
 from goldsmith.checking import Verdict
 from goldsmith.checking.verdicts import gravest
 from goldsmith.course import Config, find_course
-from goldsmith.course.config import ItemConfig, read_config
+from goldsmith.course.config import ItemConfig, RubricConfig, read_config
 from goldsmith.errors import BadConfig
 from goldsmith.grading import (
     Class,
@@ -193,6 +193,14 @@ def test_a_part_that_does_not_come_back_is_not_right_because_the_whole_is(kind: 
     assert (found["Head"].outcome, found["Head"].earned) == ("agrees", 1.0)
     whole = verdict(case("whole", "could-not-run", **failed(kind, "it hung")), case("norm"))
     assert [item.outcome for item in score(whole, points) if item.name == "Norm"] == ["agrees"], "by itself it is right"
+
+
+@pytest.mark.parametrize("hangs", ["norm", "loss"])
+def test_of_two_cases_that_show_a_part_as_well_neither_may_hang(hangs: str) -> None:
+    points = make_rubric(RubricConfig(parts={"Norm": 1.0}), CASES, PARTS, {"norm": ("Norm",), "loss": ("Norm",)})
+    hung = case(hangs, "could-not-run", **failed("timeout", "it hung"))
+    found = score(verdict(*(hung if name == hangs else case(name) for name in ("norm", "loss"))), points)
+    assert [item.outcome for item in found] == ["could-not-run"]
 
 
 def test_a_part_that_lies_behind_somebody_elses_mistake_is_not_judged() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict
 from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
 from goldsmith.recording import Failure, RunName
@@ -117,7 +117,7 @@ def _only_raised_in_float64(replayed: Replayed) -> bool:
     """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
     failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
-    return fine and failure is not None and failure.kind not in ("exit", "killed", "timeout", "memory")
+    return fine and failure is not None and failure.kind not in CUT_OFF
 
 
 def _judge(

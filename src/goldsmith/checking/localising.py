@@ -141,10 +141,8 @@ def run_alone(
             if call.kind not in scene.settled_kinds and scene.needs_alone(call):
                 kinds.setdefault(call.kind, call)
         if len({case for case, _ in wanted}) < MOST_CASES:
-            in_order = sorted(
-                kinds.values(), key=lambda call: call.position
-            )  # for a reason: see recording/isolation.py
-            wanted += [(name, call) for call in in_order]
+            # in this order for a reason: see recording/isolation.py
+            wanted += [(name, call) for call in sorted(kinds.values(), key=lambda call: call.position)]
     found = {}
     for name, call in wanted:
         inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}

@@ -121,15 +121,20 @@ def _stem(path: Path) -> str:
 def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
     """Of several with one name, each goes by as much of its path, from its end, as tells it from the others."""
     counts = Counter(item.name for item in found)
-    paths = [Path(item.what) for item in found if counts[item.name] > 1]
-    longest = max((len(path.parts) for path in paths), default=0)
-    by_length = [Counter(path.parts[-length:] for path in paths) for length in range(longest + 1)]
+    ends_of = {item.what: _ends(Path(item.what)) for item in found if counts[item.name] > 1}
+    shared = Counter(end for ends in ends_of.values() for end in ends)
 
-    def name(path: Path) -> str:
-        length = next((size for size in range(1, longest) if by_length[size][path.parts[-size:]] == 1), longest)
-        return "/".join(part for part in path.parts[-length:] if part != path.anchor)
+    def name(what: str) -> str:
+        ends = ends_of[what]
+        return next((end for end in ends if shared[end] == 1), ends[-1])
 
-    return [item if counts[item.name] == 1 else HandedIn(name(Path(item.what)), item.what) for item in found]
+    return [item if counts[item.name] == 1 else HandedIn(name(item.what), item.what) for item in found]
+
+
+def _ends(path: Path) -> list[str]:
+    """More and more of a path, from its end."""
+    parts = [part for part in path.parts if part != path.anchor]
+    return ["/".join(parts[begin:]) for begin in reversed(range(len(parts)))] or [str(path)]
 
 
 def _is_revision(assignment: Assignment, name: str) -> bool:

@@ -94,7 +94,8 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
     item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
     case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
     lines = [case.title] if case and case.title else []
-    said = "" if item.why.startswith("not judged") else f"{OUTCOMES[item.outcome]}: "
+    says_so = item.outcome in (COULD_NOT_RUN, NOT_JUDGED)
+    said = "" if says_so else f"{OUTCOMES[item.outcome]}: "
     return "\n".join([*lines, f"{said}{item.why}"])
 
 

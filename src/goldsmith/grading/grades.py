@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Verdict
 from goldsmith.checking.verdicts import Outcome
 from goldsmith.grading.rubric import PART, Rubric
 from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
@@ -80,7 +80,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     first_part: str = ""
     """Its class, or the function itself."""
     first_case: str = ""
-    """The case that shows it, or, of those that could not run, the one that needs the least."""
+    """The case that the verdict is known by; of those that could not run, the one that needs the least."""
     cause: str = ""
     """The kind of what is wrong there."""
     off_by: float | None = None
@@ -107,9 +107,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def telling(self) -> CaseResult | None:
-        """The case that the outcome is known by."""
-        wrong = [case for case in self.cases if case.outcome == self.outcome]
-        return next((case for case in wrong if case.name == self.first_case), wrong[0] if wrong else None)
+        """The case that the outcome is known by; none if all agree."""
+        return next((case for case in self.cases if case.name == self.first_case), None)
 
     def plain(self) -> dict[str, Any]:
         """Every field, as JSON can hold it, for staff."""
@@ -145,7 +144,7 @@ def grade(
         reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
         first_divergence=shown.first_divergence,
         first_part=_part_of(shown),
-        first_case=first.name if first and first.outcome in (DIFFERS, COULD_NOT_RUN) else "",
+        first_case=first.name if first else "",
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
         provided=shown.provided,

@@ -27,6 +27,8 @@ NOT_JUDGED: ItemOutcome = "not-judged"
 RIGHT = (AGREES, PROVIDED_CHANGED)
 _CLEAR = ("stub", "none")
 """Why something could not run that leaves nothing to look into: it is not written, or a `return` is missing."""
+_SAYS_SO = ("stub", "import")
+"""Why something could not run that says so itself."""
 _DIGITS = 6
 
 
@@ -136,9 +138,8 @@ class Scene:
         if case.outcome == PROVIDED_CHANGED:
             return Seen(PROVIDED_CHANGED, self._put_back(), share=_agreeing(case), doubtful=True)
         if case.outcome == COULD_NOT_RUN:
-            reason = words.case_sentence(case)
-            ran = "" if case.kind == "stub" or reason.startswith("could not") else "could not run: "
-            why = f"not judged: {ran}{reason}"
+            ran = "" if case.kind in _SAYS_SO else "could not run: "
+            why = f"not judged: {ran}{words.case_sentence(case)}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         return Seen(DIFFERS, words.case_sentence(case) or "differs", share=_agreeing(case))
 
@@ -161,11 +162,13 @@ class Scene:
         return self._unseen(showing)
 
     def _unless_cut_off(self, seen: Seen, showing: list[CaseVerdict]) -> Seen:
-        """What never comes back from the case that shows it best is not right because it does from others."""
-        best = min(showing, key=self.width, default=None)
-        if seen.outcome != AGREES or best is None or best.outcome != COULD_NOT_RUN or best.kind not in CUT_OFF:
+        """What never comes back from a case that shows it best is not right because it does from others."""
+        narrowest = min(map(self.width, showing), default=0)
+        cut_off = [case for case in showing if case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF]
+        case = next((item for item in cut_off if self.width(item) == narrowest), None)
+        if seen.outcome != AGREES or case is None:
             return seen
-        why = f"not judged: {best.name} could not run: {words.case_sentence(best)}; elsewhere it is right"
+        why = f"not judged: {case.name} could not run: {words.case_sentence(case)}; elsewhere it is right"
         return Seen(COULD_NOT_RUN, why, doubtful=True)
 
     def _judged(self, part: PartVerdict, right: CaseVerdict | None) -> Seen:

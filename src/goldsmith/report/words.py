@@ -219,7 +219,7 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
-    if (len(verdict.cases) == 1 and verdict.not_run) or (len(alike(verdict.cases)) == 1 and verdict.cases[1:]):
+    if len(alike(verdict.cases)) == 1 and (verdict.not_run or len(verdict.cases) > 1):
         return ""  # that is what was just run, or would say the same
     case = verdict.first_case or bad.name
     tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
