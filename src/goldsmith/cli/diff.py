@@ -67,9 +67,9 @@ def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[Tens
 
 def _would(assignment: Assignment, folder: Path, no_color: bool) -> Sequence[TensorChange]:
     from goldsmith.errors import Failed
-    from goldsmith.generation import recorded_options, rehearse
+    from goldsmith.generation import dry_run, recorded_options
 
-    outcome = rehearse(assignment, recorded_options(assignment), progress_on(no_color), folder / "gold")
+    outcome = dry_run(assignment, recorded_options(assignment), progress_on(no_color), folder / "gold")
     if outcome.error is not None and outcome.outcome != "stale":
         raise Failed(outcome.error.message)
     return outcome.changes

@@ -47,7 +47,8 @@ Examples:
     goldsmith generate                     choose from a menu
     goldsmith generate scratch-1           one assignment
     goldsmith generate all --yes --json    every assignment, for a script
-    goldsmith generate all --check         would anything change? (for CI)
+    goldsmith generate all --check         would anything change? (for CI, on any machine)
+    goldsmith generate all --check --exact the same, to the last bit
     goldsmith generate hw3 --kind both     no recipe yet: write one to start from
 
 Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
@@ -78,6 +79,12 @@ def generate(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Make fresh gold anew, too.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Take other bits for a change, even where they are noise.")
+    ] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up when another goldsmith is at work here.")] = False,
@@ -101,6 +108,8 @@ def generate(
             kind=kind.value if kind else None,
             allow_large=allow_large,
             force=force,
+            exact=exact,
+            redraw=redraw,
             calibrate=_calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
@@ -151,14 +160,14 @@ def _check(
 
     import msgspec
 
-    from goldsmith.generation import recorded_options, rehearse
+    from goldsmith.generation import dry_run, recorded_options
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
         seed = recorded_options(assignment).seed if recorded_seed else options.seed
         same = msgspec.structs.replace(options, seed=seed)
         with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
-            outcome = rehearse(assignment, same, progress, Path(folder, "gold"))
+            outcome = dry_run(assignment, same, progress, Path(folder, "gold"))
         _report(outcome, show, after=bool(outcomes))
         outcomes.append(outcome)
     _report_all(outcomes, show)

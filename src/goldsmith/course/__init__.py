@@ -3,6 +3,7 @@
 Nothing here runs code of the course, writes files or knows what gold is.
 """
 
+from goldsmith.course.case_code import CaseCode, case_code
 from goldsmith.course.config import Config, read_config
 from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_students
 from goldsmith.course.example import copy_example, example_folder
@@ -20,11 +21,13 @@ __all__ = [
     "MOST_POINTS",
     "SUFFIX",
     "Assignment",
+    "CaseCode",
     "Config",
     "Course",
     "Drift",
     "Placement",
     "are_points",
+    "case_code",
     "changed_provided",
     "copy_example",
     "example_folder",

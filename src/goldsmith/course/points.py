@@ -41,7 +41,7 @@ def recipe_points(recipe: Path, shown: Path) -> dict[str, float]:
         return {}
     found: dict[str, set[float]] = {}
     for item in _given(source):
-        value = _literal(item.setting.value)
+        value = literal(item.setting.value)
         if not are_points(value) or not item.case or found.get(item.case, {value}) != {value}:
             raise BadPoints(shown, item.setting.lineno, ast.unparse(item.setting), MOST_POINTS)
         found.setdefault(item.case, set()).add(float(value))  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def without_points(source: bytes) -> bytes:
     cuts = [
         tuple(starts[line - 1] + column for line, column in _cut(item))
         for item in _given(source)
-        if are_points(_literal(item.setting.value))
+        if are_points(literal(item.setting.value))
     ]
     for begin, end in sorted(cuts, reverse=True):
         source = source[:begin] + source[end:]
@@ -91,19 +91,19 @@ def _given(source: bytes) -> list[_Given]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return []
-    modules, marks = _names(tree)
+    modules, marks = goldsmith_names(tree)
     found = []
     for node in [node for node in ast.walk(tree) if isinstance(node, _Function)]:
         for mark in node.decorator_list:
-            if isinstance(mark, ast.Call) and _is_mark(mark.func, modules, marks):
+            if isinstance(mark, ast.Call) and is_case_decorator(mark.func, modules, marks):
                 named = {item.arg: item for item in mark.keywords}
                 if _SETTING in named:
-                    name = _literal(named["name"].value) if "name" in named else node.name
+                    name = literal(named["name"].value) if "name" in named else node.name
                     found.append(_Given(name if isinstance(name, str) else "", mark, named[_SETTING]))
     return found
 
 
-def _names(tree: ast.Module) -> tuple[set[str], set[str]]:
+def goldsmith_names(tree: ast.Module) -> tuple[set[str], set[str]]:
     """What the package and its two decorators are called in a recipe."""
     modules, marks = set(), set()
     for node in ast.walk(tree):
@@ -114,13 +114,15 @@ def _names(tree: ast.Module) -> tuple[set[str], set[str]]:
     return modules, marks
 
 
-def _is_mark(function: ast.expr, modules: set[str], marks: set[str]) -> bool:
+def is_case_decorator(function: ast.expr, modules: set[str], marks: set[str]) -> bool:
+    """Whether a decorator is `case` or `checkpoint`, as `goldsmith_names` found them to be called."""
     if isinstance(function, ast.Attribute):
         return function.attr in _MARKS and isinstance(function.value, ast.Name) and function.value.id in modules
     return isinstance(function, ast.Name) and function.id in marks
 
 
-def _literal(value: ast.expr) -> object:
+def literal(value: ast.expr) -> object:
+    """The value of a literal expression, None where it is none."""
     try:
         return ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

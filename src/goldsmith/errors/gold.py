@@ -112,6 +112,14 @@ class GoldUnreadable(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NewerGold(GoldUnreadable):
+    """Gold that a later version wrote: never replaced, since it may hold what this version cannot."""
+
+    def sentence(self) -> str:
+        return f"{self.path} is left alone: {self.problem}; upgrade goldsmith, then run again."
+
+
+@dataclass(eq=False)
 class CannotWrite(GoldsmithError):
     path: Path
     reason: str

@@ -12,7 +12,7 @@ from goldsmith.generation.proof import Proof, prove, recorded_options, reproduce
 from goldsmith.generation.replaying import replay
 from goldsmith.generation.sources import gold_at_revision, recipe_hash
 from goldsmith.generation.standing import key_of, standing
-from goldsmith.generation.steps import generate, rehearse
+from goldsmith.generation.steps import dry_run, generate
 
 __all__ = [
     "KINDS",
@@ -24,6 +24,7 @@ __all__ = [
     "Progress",
     "Proof",
     "Trouble",
+    "dry_run",
     "freshness",
     "generate",
     "gold_at_revision",
@@ -32,7 +33,6 @@ __all__ = [
     "prove",
     "recipe_hash",
     "recorded_options",
-    "rehearse",
     "replay",
     "reproduce",
     "stale_reasons",

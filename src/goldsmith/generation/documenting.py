@@ -3,84 +3,77 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course import Assignment
-from goldsmith.errors import GoldUnreadable
+from goldsmith.generation.contents import Contents
 from goldsmith.generation.ledger import Run
-from goldsmith.generation.measuring import Measured
 from goldsmith.generation.options import Options
-from goldsmith.generation.sources import Sources, stamp_now
+from goldsmith.generation.sources import stamp_now
 from goldsmith.gold import (
     MANIFEST,
     README,
-    Calibration,
-    CaseEntry,
-    CaseFacts,
+    REFERENCE_SUFFIX,
     CheckEntry,
-    Environment,
     FileEntry,
     Manifest,
     Provenance,
     Staging,
-    case_entry,
     encode,
     keep_stamp,
-    read_manifest,
     render_readme,
+    says_the_same,
 )
-from goldsmith.recording import Result
 
 
-def document(
-    run: Run,
-    result: Result,
-    cases: tuple[CaseEntry, ...],
-    calibration: Calibration | None,
-    sources: Sources,
-    reads: dict[str, str],
-    staging: Staging,
-) -> None:
+def document(run: Run, contents: Contents, staging: Staging) -> None:
     """Manifest and README into the staging folder, with what others keep in the gold folder."""
     assignment, options = run.assignment, run.options
-    course = assignment.course
-    previous = previous_manifest(assignment.gold)
+    course, sources, previous = assignment.course, contents.sources, run.previous.manifest
     manifest = Manifest(
         assignment=assignment.name,
         seed=options.seed,
         stamp=stamp_now(course),
-        cases=cases,
+        cases=contents.cases,
         files=tuple(run.files),
         checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
         advice=tuple(run.advice),
-        calibration=calibration,
+        calibration=contents.calibration,
         provenance=Provenance(
             solution=sources.solution,
             starter=sources.starter,
             recipe=sources.recipe,
-            reads=reads,
+            reads=contents.reads,
             written=sources.written,
-            mode=result.mode,
+            mode=contents.result.mode,
             seed=options.seed,
             command=command_for(assignment, options),
             goldsmith=__version__,
-            environment=result.environment or Environment(python="", numpy=""),
+            environment=contents.environment,
         ),
     )
     manifest = keep_stamp(manifest, previous)
+    if previous is not None and not options.exact and says_the_same(manifest, previous):
+        manifest = previous
     readme = render_readme(manifest, assignment.label, course.relative(assignment.gold).as_posix()).encode()
-    run.files.append(FileEntry(README, len(readme), hashlib.sha256(readme).hexdigest()))
-    content = encode(msgspec.structs.replace(manifest, files=tuple(run.files)))
-    run.files.append(FileEntry(MANIFEST, len(content), hashlib.sha256(content).hexdigest()))
+    if manifest is previous:
+        content = (assignment.gold / MANIFEST).read_bytes()
+        if run.previous.is_sound(README):
+            readme = (assignment.gold / README).read_bytes()
+    else:
+        manifest = msgspec.structs.replace(manifest, files=(*run.files, _file(README, readme)))
+        content = encode(manifest)
+    run.files += [_file(README, readme), _file(MANIFEST, content)]
     staging.write(README, readme)
     staging.write(MANIFEST, content)
     own = {item.name for item in previous.files} | {MANIFEST} if previous else set()
-    gone = sorted(own - {item.name for item in run.files})
+    gone = sorted(own - {item.name for item in run.files} - {case + REFERENCE_SUFFIX for case in run.unmeasured})
     if gone:
-        run.notes.append(f"removed, since no case makes them any more: {', '.join(gone)}")
+        run.notes.append(
+            f"{'would be ' if run.is_dry else ''}removed, since no case makes them any more: {', '.join(gone)}"
+        )
     if previous and previous.seed != options.seed:
         run.notes.append(f"the gold before had seed {previous.seed}, this has {options.seed}")
     kept = staging.carry_over(own)
@@ -88,18 +81,8 @@ def document(
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
 
 
-def entry_of(case: CaseFacts, measured: Measured) -> CaseEntry:
-    reference = measured.references.get(case.name)
-    return case_entry(
-        case, measured.tolerances.get(case.name, {}), measured.why_not, reference.name if reference else None
-    )
-
-
-def previous_manifest(folder: Path) -> Manifest | None:
-    try:
-        return read_manifest(folder)
-    except GoldUnreadable:
-        return None
+def _file(name: str, content: bytes) -> FileEntry:
+    return FileEntry(name, len(content), hashlib.sha256(content).hexdigest())
 
 
 def command_for(assignment: Assignment, options: Options) -> str:

@@ -49,6 +49,8 @@ def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict
                 found[case.name] = f"case {case.name}: the second run did not write {name}"
             elif files[name] != file_entry(second / name):
                 found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
+    for name in recording.unsteady:
+        found[name] = f"case {name}: it draws other inputs or weights in a second run; is a random source unseeded?"
     extra = {path.name for path in second.iterdir()} - {path.name for path in first.iterdir()}
     if extra:
         found["*"] = f"the second run also wrote {', '.join(sorted(extra))}"

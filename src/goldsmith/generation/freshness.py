@@ -14,7 +14,7 @@ from goldsmith._version import __version__
 from goldsmith.course import Assignment, Course, placements
 from goldsmith.errors import GoldsmithError, GoldUnreadable
 from goldsmith.generation.sources import hash_sources
-from goldsmith.gold import MANIFEST, Environment, FileEntry, Manifest, Provenance, read_manifest
+from goldsmith.gold import MANIFEST, FileEntry, Manifest, Provenance, public_version, read_manifest
 from goldsmith.workspace import file_hash, journals, read_journal
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
@@ -22,8 +22,11 @@ FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
 
 @dataclass(frozen=True)
 class Freshness:
+    """How gold stands, and why. `notes` are facts that make no gold stale, such as another version of torch."""
+
     outcome: str
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def survey(course: Course) -> dict[str, Freshness]:
@@ -47,19 +50,18 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
         return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
     try:
         manifest = read_manifest(assignment.gold)
-        changed = _changed_sources(assignment, manifest.provenance)
+        reasons = changed_sources(assignment, manifest.provenance)
     except GoldUnreadable as error:
         return Freshness(STALE, (error.problem,))
     except GoldsmithError as error:
         return Freshness(STALE, (str(error),))
-    made = manifest.provenance
-    reasons = [*changed, *_environment(made.goldsmith, made.environment)]
     reasons += [
         f"{item.name} is not what was published"
         for item in manifest.files
         if not _is_published(assignment.gold / item.name, item, thorough)
     ]
-    return Freshness(STALE, tuple(reasons)) if reasons else Freshness(FRESH)
+    notes = tuple(_version_notes(manifest.provenance))
+    return Freshness(STALE, tuple(reasons), notes) if reasons else Freshness(FRESH, (), notes)
 
 
 def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
@@ -72,11 +74,11 @@ def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) 
         made = msgspec.structs.replace(made, starter={})
     if not assignment.course.solutions_folder.is_dir():
         made = msgspec.structs.replace(made, solution={})
-    return _changed_sources(assignment, made)
+    return changed_sources(assignment, made)
 
 
-def _changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
-    """In the sources that `made` knows of; those it has none of are not looked at."""
+def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
+    """What has changed in the sources that `made` knows of; those it has none of are not looked at."""
     placed = placements(assignment) if made.solution else []
     now = hash_sources(assignment, placed)
     return [
@@ -105,27 +107,22 @@ def file_hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
     return {name: file_hash(path) for name, path in found.items() if path.is_file()}
 
 
-def _environment(goldsmith: str, made: Environment) -> Iterator[str]:
+def _version_notes(made: Provenance) -> Iterator[str]:
     """Versions that differ from those the gold was recorded with; found without importing any of them."""
-    yield from _version("Python", _minor(made.python), _minor(platform.python_version()))
-    yield from _version("NumPy", made.numpy, installed_version("numpy"))
-    if made.torch:
-        yield from _version("torch", made.torch, installed_version("torch"))
-    yield from _version("goldsmith", _minor(goldsmith), _minor(__version__))
-
-
-def environment_differences(before: Path, after: Path) -> list[str]:
-    """Facts of the recording machine that differ between two gold folders, in words."""
-    one = msgspec.to_builtins(read_manifest(before).provenance.environment)
-    two = msgspec.to_builtins(read_manifest(after).provenance.environment)
-    return [f"{name} was {one[name]}, now {two[name]}" for name in one if one[name] != two[name]]
+    machine = made.environment
+    yield from _version("Python", _minor(machine.python), _minor(platform.python_version()))
+    yield from _version("NumPy", machine.numpy, installed_version("numpy"))
+    if machine.torch:
+        yield from _version("torch", machine.torch, installed_version("torch"))
+    yield from _version("goldsmith", _minor(made.goldsmith), _minor(__version__))
 
 
 def _version(name: str, made: str, now: str | None) -> Iterator[str]:
+    """Only public versions are compared: a build's local part, as in `+cpu`, is not in every place that tells one."""
     if now is None:
         yield f"recorded with {name} {made}, which is not installed here"
-    elif made != now:
-        yield f"recorded with {name} {made}, this is {now}"
+    elif public_version(made) != public_version(now):
+        yield f"recorded with {name} {made}, here {now}"
 
 
 def installed_version(package: str) -> str | None:

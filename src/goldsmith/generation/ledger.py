@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from goldsmith.course import Assignment
+from goldsmith.course import Assignment, CaseCode
 from goldsmith.errors import GoldRefused, GoldsmithError, RecipeRaised
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
+from goldsmith.generation.previous import MachineNoise, Previous
 from goldsmith.generation.sources import Untouched
 from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
 
@@ -19,12 +20,20 @@ class Run:
     assignment: Assignment
     options: Options
     untouched: Untouched
+    previous: Previous
+    code: CaseCode = field(default_factory=lambda: CaseCode("", {}))
     outcome: str = PUBLISHED
     files: list[FileEntry] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     changes: list[TensorChange] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
+    noise: MachineNoise | None = None
+    redrawn: dict[str, str] = field(default_factory=dict)
+    file_changes: dict[str, str] = field(default_factory=dict)
+    is_dry: bool = False
+    unmeasured: set[str] = field(default_factory=set)
+    """Cases whose tolerances a dry run does not measure."""
     log: str = ""
     seconds: float = 0.0
 
@@ -32,7 +41,16 @@ class Run:
 def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
     assignment = run.assignment
     folder = assignment.course.relative(assignment.gold).as_posix()
-    made = (MadeFile(f"{folder}/{item.name}", error is None, item.size, item.sha256) for item in run.files)
+    made = (
+        MadeFile(
+            f"{folder}/{item.name}",
+            error is None or error.outcome == "stale",
+            run.file_changes.get(item.name, "same"),
+            item.size,
+            item.sha256,
+        )
+        for item in run.files
+    )
     return Outcome(
         name=assignment.name,
         label=assignment.label,
@@ -44,6 +62,8 @@ def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcom
         reset=not run.untouched.changes(),
         notes=tuple(run.notes),
         changes=tuple(run.changes),
+        noise=run.noise,
+        redrawn=run.redrawn,
         advice=tuple(run.advice),
         next=() if error else _next_steps(assignment, folder),
         error=_trouble(run, error) if error else None,

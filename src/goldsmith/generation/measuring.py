@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from goldsmith.errors import NotCalibrated
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
-from goldsmith.generation.sources import Sources
 from goldsmith.generation.variants import Recording, kept_cases
 from goldsmith.gold import (
     CONTROLS,
@@ -29,9 +27,6 @@ from goldsmith.gold import (
     Calibrated,
     Calibration,
     CaseFacts,
-    Environment,
-    FileEntry,
-    Manifest,
     Tolerance,
     Trials,
     calibrate,
@@ -39,7 +34,7 @@ from goldsmith.gold import (
     write_arrays,
 )
 from goldsmith.recording import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
-from goldsmith.workspace import file_hash, make_workspaces
+from goldsmith.workspace import make_workspaces
 
 METHOD = 3
 """Counted up whenever trials or arithmetic change, so that tolerances are measured anew."""
@@ -59,45 +54,11 @@ class Measured:
     notes: list[str] = field(default_factory=list)
 
 
-def calibration_key(
-    cases: Sequence[CaseFacts], environment: Environment | None, sources: Sources, reads: Mapping[str, str]
-) -> str:
-    """The same for everything that tolerances follow from being the same."""
-    parts = [
-        METHOD,
-        [(case.name, [leaf.sha256 for leaf in case.file.leaves], case.pinned) for case in cases],
-        [sources.solution, sources.starter, sources.recipe, reads],
-        environment,
-    ]
-    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
-
-
-def kept_tolerances(previous: Manifest | None, folder: Path, key: str) -> Measured | None:
-    """What was measured before, where it still holds and is undamaged."""
-    if previous is None or previous.calibration is None or previous.calibration.key != key:
-        return None
-    entries = {item.name: item for item in previous.files}
-    found = Measured(calibration=previous.calibration)
-    for case in previous.cases:
-        found.tolerances[case.name] = {item.path: item.tolerance for item in case.tensors if item.tolerance is not None}
-        if case.reference is not None:
-            path = folder / case.reference
-            if not _is_sound(path, entries.get(case.reference)):
-                return None
-            found.references[case.name] = path
-    return found
-
-
-def _is_sound(path: Path, entry: FileEntry | None) -> bool:
-    return entry is not None and path.is_file() and file_hash(path) == entry.sha256
-
-
 def measure(
     assignment: Assignment,
     options: Options,
     recordings: Sequence[Recording],
     *,
-    key: str,
     patience: float,
     watcher: Watcher,
 ) -> Measured:
@@ -119,8 +80,19 @@ def measure(
             if calibrated.reference:
                 found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
                 write_arrays(calibrated.reference, found.references[case.name])
-    found.calibration = Calibration(key=key, trials=trials, failed=tuple(failed), advice=tuple(advice))
+    found.calibration = Calibration(method=METHOD, trials=trials, failed=tuple(failed), advice=tuple(advice))
     return found
+
+
+def join_calibrations(kept: Calibration | None, new: Calibration | None, cases: Collection[str]) -> Calibration | None:
+    """What was measured now for some `cases`, beside what was measured before for the others."""
+    if kept is None or new is None:
+        return new or kept
+    failed = [text for text in kept.failed if text.partition(":")[0] not in cases]
+    advice = [item for item in kept.advice if item.name.partition(":")[2] not in cases]
+    return Calibration(
+        method=new.method, trials=new.trials, failed=(*failed, *new.failed), advice=(*advice, *new.advice)
+    )
 
 
 @dataclass(frozen=True)

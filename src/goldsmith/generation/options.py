@@ -15,5 +15,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     allow_large: bool = False
     force: bool = False
+    exact: bool = False
+    """Whether other bits are a change even where they are noise."""
+    redraw: bool = False
+    """Whether inputs and weights are drawn again instead of being taken from the gold that stands there."""
     calibrate: Literal["measure", "anew", "kept", "off"] = "measure"
     """Tolerances: measured where something changed, in any case, never (those that still hold are kept), or not."""

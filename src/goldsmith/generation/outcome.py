@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from goldsmith.generation.previous import MachineNoise
 from goldsmith.gold import Advice, Check, TensorChange
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"
@@ -16,6 +17,8 @@ class MadeFile(msgspec.Struct, frozen=True):
     """Its path in the course."""
     ok: bool
     """Whether it passed every check."""
+    change: str = "same"
+    """Beside what stood there: `same` bytes, `changed`, or `new`; with `--check`, what would become of it."""
     size: int | None = None
     """Its size in bytes."""
     sha256: str | None = None
@@ -60,6 +63,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is worth knowing, though nothing is wrong."""
     changes: tuple[TensorChange, ...] = ()
     """Tensors that are not what they were."""
+    noise: MachineNoise | None = None
+    """Tensors that came out in other bits here, within noise, so that the gold stays; null where none did."""
+    redrawn: dict[str, str] = {}
+    """Cases that drew inputs or weights again instead of using recorded ones, with the reason."""
     advice: tuple[Advice, ...] = ()
     """Where a case is blind by construction."""
     next: tuple[str, ...] = ()

@@ -11,12 +11,11 @@ import msgspec
 from goldsmith.comparison import judge
 from goldsmith.course import Assignment, placements
 from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable
-from goldsmith.generation.freshness import environment_differences
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import REFUSED, UNCHANGED, Trouble
 from goldsmith.generation.progress import Progress
 from goldsmith.generation.replaying import replay
-from goldsmith.generation.steps import rehearse
+from goldsmith.generation.steps import dry_run
 from goldsmith.gold import MANIFEST, Advice, Check, TensorChange, inspect_gold, load_gold, read_manifest
 
 
@@ -63,7 +62,7 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
         return proof
     with tempfile.TemporaryDirectory(prefix="gold-verify-") as folder:
         gold = Path(folder, "gold")
-        made = rehearse(assignment, recorded_options(assignment), progress, gold)
+        made = dry_run(assignment, recorded_options(assignment), progress, gold)
         ran = made.outcome in (UNCHANGED, "stale")
         if ran and not made.changes:
             return msgspec.structs.replace(proof, reproduced=True)
@@ -73,7 +72,6 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
             reproduced=False,
             changes=made.changes,
             within_tolerance=_agrees(assignment) if ran else None,
-            environment=tuple(environment_differences(assignment.gold, gold)) if ran else (),
             error=None if ran else made.error,
             exit_code=AGAINST if ran else COULD_NOT_RUN,
         )

@@ -26,12 +26,7 @@ def replay(
 ) -> dict[str, dict[str, Any]]:
     """What the implementation in `placed` records, by case. Raises what kept it from coming to its end."""
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
-    kept = {
-        name: KeptCase(
-            file=str(case.path), inputs=case.entry.inputs, models=case.entry.models, weights=case.entry.weights
-        )
-        for name, case in cases.items()
-    }
+    kept = {name: KeptCase.of(case.entry, case.path.parent) for name, case in cases.items()}
     with make_workspaces(assignment, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
             make_job(assignment, workspace, options), kept=kept, environment=dict(environment or {})

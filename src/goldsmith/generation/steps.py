@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Placement, placements, variants_of
+from goldsmith.course import Assignment, Placement, case_code, placements, variants_of
 from goldsmith.errors import (
     GoldIsStale,
     GoldKept,
@@ -19,18 +19,21 @@ from goldsmith.errors import (
     NoRecipe,
     TreeChanged,
 )
-from goldsmith.generation.documenting import command_for, document, entry_of, previous_manifest
-from goldsmith.generation.evidence import file_entry, files_of, gather
+from goldsmith.generation.confirm import confirm
+from goldsmith.generation.contents import Contents, assemble, keep_cases, written_again
+from goldsmith.generation.documenting import command_for, document
+from goldsmith.generation.evidence import file_entry, gather
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.interface import INTERFACE, check_interface, check_models, known_from
 from goldsmith.generation.ledger import Run, outcome_of
-from goldsmith.generation.measuring import Measured, calibration_key, kept_tolerances, measure
+from goldsmith.generation.measuring import METHOD, Measured, measure
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import UNCHANGED, Outcome
 from goldsmith.generation.planning import ensure_recipe, make_job
+from goldsmith.generation.previous import Previous, redraw_notes, redrawn_cases
 from goldsmith.generation.progress import Progress
-from goldsmith.generation.sources import Calm, Untouched, hash_sources
+from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources
 from goldsmith.generation.variants import Recording, idle_variants, record_variants
 from goldsmith.gold import (
     MANIFEST,
@@ -41,6 +44,7 @@ from goldsmith.gold import (
     check_tolerances,
     gold_changes,
     heed,
+    read_manifest,
     verify,
 )
 from goldsmith.recording import Ending, Result, Watcher, run_side_by_side
@@ -61,8 +65,8 @@ def generate(
     files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
-    run = Run(assignment, options, Untouched.begin(assignment))
-    if not options.force and options.calibrate != "anew" and _is_fresh(run):
+    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None))
+    if not _must_run(options) and _is_fresh(run):
         return outcome_of(run, None, time.monotonic() - started)
     staging = Staging(assignment.gold)
     error: GoldsmithError | None = None
@@ -81,7 +85,7 @@ def generate(
 def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
     """Gold whose tensors would change stays unless that is agreed to; so does what goldsmith did not write there as it
     stands now."""
-    old = previous_manifest(run.assignment.gold)
+    old = run.previous.manifest
     published = {item.name: item.sha256 for item in old.files} if old else {}
     others = [
         name
@@ -93,10 +97,13 @@ def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
         raise GoldKept(run.assignment.name, len(changes), tuple(others))
 
 
-def rehearse(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
-    """All but publishing: what `generate` would publish is left in `folder`, the course is not written to."""
+def dry_run(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
+    """All but publishing: what `generate` would publish is left in `folder`, the course is not written to.
+
+    Tolerances are not measured: either nothing has changed, then they stand, or that is what it finds.
+    """
     started = time.monotonic()
-    run = Run(assignment, _without_trials(assignment, options), Untouched.begin(assignment))
+    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None), is_dry=True)
     error: GoldsmithError | None = None
     try:
         if not assignment.recipe.is_file():
@@ -109,19 +116,15 @@ def rehearse(assignment: Assignment, options: Options, progress: Progress, folde
     return outcome_of(run, error, time.monotonic() - started)
 
 
-def _without_trials(assignment: Assignment, options: Options) -> Options:
-    """A rehearsal measures nothing: either nothing has changed, then tolerances hold, or that is what it finds."""
-    previous = previous_manifest(assignment.gold)
-    unmeasured = previous is not None and previous.provenance.mode == "cases" and previous.calibration is None
-    off = options.calibrate == "off" or unmeasured
-    return msgspec.structs.replace(options, calibrate="off" if off else "kept")
+def _must_run(options: Options) -> bool:
+    return options.force or options.exact or options.redraw or options.calibrate == "anew"
 
 
 def _is_fresh(run: Run) -> bool:
     """Whether gold stands there, made as asked for from all that stands there now, and not damaged since."""
-    manifest = previous_manifest(run.assignment.gold)
-    if manifest is None or freshness(run.assignment, thorough=True).outcome != FRESH:
+    if freshness(run.assignment, thorough=True).outcome != FRESH:
         return False
+    manifest = read_manifest(run.assignment.gold)
     if manifest.provenance.command != command_for(run.assignment, run.options):
         return False
     wants = run.options.calibrate != "off" and manifest.provenance.mode == "cases"
@@ -144,11 +147,15 @@ def _stage(run: Run, progress: Progress, staging: Staging) -> None:
     _refuse_injected(run.assignment)
     progress.begin(run.assignment.name)
     try:
+        run.previous = Previous.read(run.assignment)
+        if run.is_dry and run.previous.is_unmeasured:
+            run.options = msgspec.structs.replace(run.options, calibrate="off")
         _steps(run, progress, staging)
+        run.file_changes = staging.file_changes()
         if staging.equals_target():
             run.outcome = UNCHANGED
         else:
-            old = run.assignment.gold if previous_manifest(run.assignment.gold) else None
+            old = run.assignment.gold if run.previous.manifest else None
             run.changes = gold_changes(old, staging.folder)
     finally:
         progress.end()
@@ -169,6 +176,7 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         placed = placements(assignment)
         run.untouched = Untouched.begin(assignment)
     sources = hash_sources(assignment, placed)
+    run.code = case_code(assignment.recipe.read_bytes())
     run.checks = [check_interface(assignment, {"": placed} | variants_of(assignment))]
     _refuse_failed(run)
 
@@ -179,37 +187,28 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         calm = Calm.begin(assignment.course, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
-        result = _record(run, placed, workspaces, watcher)
-        first, second = (workspace.scratch / "gold" for workspace in workspaces)
-        recordings = [Recording(placed, result.cases, first, second)]
+        result, solution = _record(run, placed, sources, workspaces, watcher)
+        recordings = [solution]
         recordings += record_variants(
-            stack, assignment, options, recordings[0], watcher, lambda *ended: _finished(run, *ended)
+            stack, assignment, options, solution, watcher, lambda *ended: _finished(run, *ended)
         )
 
         progress.step(6)
         evidence = gather(result.mode, recordings, options)
         run.files = list(evidence.files.values())
         run.checks += verify(evidence)
-        run.notes += [*_notes(result), *idle_variants(evidence.cases)]
+        run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
         _refuse_failed(run)
         reads = calm.hash_reads(workspaces[0], result.reads, sources)
-        key = calibration_key(evidence.cases, result.environment, sources, reads)
-        measured = _calibrate(run, recordings, result.mode, key, watcher, progress)
-        run.notes += measured.notes
-        run.files += [file_entry(path) for path in measured.references.values()]
-        cases = tuple(entry_of(case, measured) for case in evidence.cases)
-        run.checks.append(check_tolerances(cases))
-        noise = measured.calibration.advice if measured.calibration else ()
+        contents = _contents(run, result, recordings, sources, reads, watcher, progress)
+        run.checks.append(check_tolerances(contents.cases, run.unmeasured))
+        noise = contents.calibration.advice if contents.calibration else ()
         run.advice = heed([*advise(result.cases), *noise], assignment.config.silence)
 
         progress.step(7)
-        for recording in recordings:
-            for case in recording.cases:
-                for name in files_of(case):
-                    staging.take(recording.first / name)
-        for path in measured.references.values():
+        for path in contents.paths:
             staging.take(path)
-        document(run, result, cases, measured.calibration, sources, reads, staging)
+        document(run, contents, staging)
 
     progress.step(8)
     changes = run.untouched.changes()
@@ -217,10 +216,13 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         raise TreeChanged(changes)
 
 
-def _record(run: Run, placed: Sequence[Placement], workspaces: list[Workspace], watcher: Watcher) -> Result:
+def _record(
+    run: Run, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
+) -> tuple[Result, Recording]:
     """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
     assignment, options = run.assignment, run.options
-    jobs = [make_job(assignment, workspace, options) for workspace in workspaces]
+    draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
+    jobs = [msgspec.structs.replace(make_job(assignment, workspace, options), draws=draws) for workspace in workspaces]
     known = _known_interface(run)
     recipe = [item for item in placed if item.source == assignment.recipe]
     with make_workspaces(assignment, recipe, 1) as (starter,):
@@ -231,7 +233,11 @@ def _record(run: Run, placed: Sequence[Placement], workspaces: list[Workspace], 
     if beside and not built:
         run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
     run.checks = [known or check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
-    return result
+    run.redrawn = redrawn_cases(redrawn, result.cases)
+    first, second = (workspace.scratch / "gold" for workspace in workspaces)
+    drawn = [{case.name: case.drawn for case in ending.result.cases} for ending in endings[:2] if ending.result]
+    unsteady = frozenset(name for name in drawn[0] if drawn[0][name] != drawn[1].get(name))
+    return result, Recording(placed, result.cases, first, second, unsteady)
 
 
 def _known_interface(run: Run) -> Check | None:
@@ -241,28 +247,53 @@ def _known_interface(run: Run) -> Check | None:
         return run.checks[0]
     if freshness(assignment).outcome != FRESH:
         return None
-    return known_from(run.checks[0], previous_manifest(assignment.gold))
+    return known_from(run.checks[0], run.previous.manifest)
 
 
-def _calibrate(
-    run: Run, recordings: Sequence[Recording], mode: str, key: str, watcher: Watcher, progress: Progress
-) -> Measured:
-    """Tolerances that still hold, or measured ones, or the reason why there are none."""
-    assignment, options = run.assignment, run.options
-    if options.calibrate == "off":
+def _contents(
+    run: Run,
+    result: Result,
+    recordings: Sequence[Recording],
+    sources: Sources,
+    reads: dict[str, str],
+    watcher: Watcher,
+    progress: Progress,
+) -> Contents:
+    """What is to be published: cases that the gold before confirms as they stand there, the others with tolerances."""
+    assignment, options, previous = run.assignment, run.options, run.previous
+    same_sources = previous.same_sources(sources, reads)
+    movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=watcher)
+    kept = keep_cases(previous, options, recordings, movements, mode=result.mode, method=METHOD)
+    again = [
+        item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
+    ]
+    measured = _calibrate(run, [item for item in again if item.cases], result.mode, watcher, progress)
+    run.notes += measured.notes
+    run.noise = previous.noise({name: movements[name] for name in kept.values}, result.environment)
+    if run.noise:
+        run.notes.append(run.noise.sentence())
+    run.notes += written_again(movements, kept)
+    contents = assemble(previous, kept, result, recordings, measured, sources, reads, run.code)
+    run.files = [file_entry(path) for path in contents.paths]
+    return contents
+
+
+def _calibrate(run: Run, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress) -> Measured:
+    """Measured tolerances of these recordings, or the reason why there are none."""
+    if not recordings:
+        return Measured()
+    if run.options.calibrate == "off":
         return Measured(why_not="not measured: that was switched off")
     if mode == "script":
         return Measured(why_not="not measured: the recipe is a script without cases")
-    kept = kept_tolerances(previous_manifest(assignment.gold), assignment.gold, key)
-    if kept is not None and options.calibrate != "anew":
-        return kept
-    if options.calibrate == "kept":
-        return Measured(why_not="not measured: this was a rehearsal")
+    if run.is_dry:
+        run.unmeasured = {case.name for item in recordings for case in item.cases}
+        return Measured(why_not="not measured in a dry run")
     telling = Watcher(
         on_case=lambda event: progress.step(6, f"measuring noise, trial {event.number} of {event.of}"),
         on_tick=watcher.on_tick,
     )
-    return measure(assignment, options, recordings, key=key, patience=run.seconds, watcher=telling)
+    return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling)
 
 
 def _refuse_failed(run: Run) -> None:

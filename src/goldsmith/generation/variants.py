@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -22,12 +22,19 @@ Finish = Callable[[list[Workspace], list[Ending]], Result]
 
 @dataclass(frozen=True)
 class Recording:
-    """What one implementation recorded, in two runs whose files lie in two folders."""
+    """What one implementation recorded, in two runs whose files lie in two folders.
+
+    `unsteady` are cases that drew other inputs or weights in the second run."""
 
     placed: Sequence[Placement]
     cases: tuple[CaseFacts, ...]
     first: Path
     second: Path
+    unsteady: frozenset[str] = frozenset()
+
+    def only(self, names: Container[str]) -> Recording:
+        """The same with no other cases."""
+        return replace(self, cases=tuple(case for case in self.cases if case.name in names))
 
 
 def kept_cases(cases: Sequence[CaseFacts], folder: Path) -> dict[str, KeptCase]:

@@ -10,6 +10,7 @@ from goldsmith.gold.arrays import (
     array_hash,
     as_numpy,
     difference_of,
+    dtype_name,
     is_array,
     is_tensor,
     judged_leaves,
@@ -29,10 +30,21 @@ from goldsmith.gold.calibration import (
     Calibration,
     Trials,
     calibrate,
+    pins_stand,
 )
 from goldsmith.gold.difference import TensorChange, gold_changes
 from goldsmith.gold.documentation import render_readme
-from goldsmith.gold.facts import CaseFacts, Environment, FileFacts, LeafFacts, OptimiserFacts, WeightFacts
+from goldsmith.gold.facts import (
+    CaseFacts,
+    Environment,
+    FileFacts,
+    LeafFacts,
+    OptimiserFacts,
+    WeightFacts,
+    environment_differences,
+    public_version,
+    same_environment,
+)
 from goldsmith.gold.files import (
     REFERENCE_SUFFIX,
     SUFFIXES,
@@ -61,8 +73,11 @@ from goldsmith.gold.manifest import (
     encode,
     keep_stamp,
     read_manifest,
+    says_the_same,
+    with_metadata,
 )
 from goldsmith.gold.mapped import Bfloat16, Mapped, mapped, unpacked
+from goldsmith.gold.movement import Movement, find_movement, judge_float64
 from goldsmith.gold.publication import Staging
 from goldsmith.gold.tolerances import Pinned, Tolerance, excess
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
@@ -96,6 +111,7 @@ __all__ = [
     "LeafFacts",
     "Manifest",
     "Mapped",
+    "Movement",
     "OptimiserFacts",
     "Pinned",
     "Provenance",
@@ -113,13 +129,17 @@ __all__ = [
     "case_entry",
     "check_tolerances",
     "difference_of",
+    "dtype_name",
     "encode",
+    "environment_differences",
     "excess",
+    "find_movement",
     "gold_changes",
     "heed",
     "inspect_gold",
     "is_array",
     "is_tensor",
+    "judge_float64",
     "judged_leaves",
     "judged_part",
     "keep_stamp",
@@ -128,15 +148,20 @@ __all__ = [
     "load_gold",
     "mapped",
     "numbers_of",
+    "pins_stand",
+    "public_version",
     "read_arrays",
     "read_back",
     "read_manifest",
     "read_payload",
     "render_readme",
+    "same_environment",
+    "says_the_same",
     "trace_as_bytes",
     "unpacked",
     "verify",
     "walk",
+    "with_metadata",
     "write_arrays",
     "write_payload",
     "write_trace",

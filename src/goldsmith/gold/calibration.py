@@ -45,16 +45,37 @@ _COARSEST = 2.0**-7
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """How the tolerances of a gold folder were measured. As long as `key` stays the same, so do they."""
+    """How the tolerances of a gold folder were measured. Those of a case stand as long as its values do."""
 
-    key: str
-    """Hash of all that the tolerances follow from; as long as it stays, so do they."""
+    method: int = 3
+    """The version of the method; another one measures every tolerance anew."""
     trials: tuple[str, ...]
     """The trials that ran."""
     failed: tuple[str, ...] = ()
     """Trials that did not, with the reason."""
     advice: tuple[Advice, ...] = ()
     """What the trials brought to light."""
+
+
+def pins_stand(case: CaseFacts, tolerances: Mapping[str, Tolerance]) -> bool:
+    """Whether the tolerances that a case has are those that its recipe pins now."""
+    for path, tolerance in tolerances.items():
+        pin = pin_for(path, case.pinned)
+        if (pin is not None) != (tolerance.kind == "pinned"):
+            return False
+        if pin is not None and apply_pin(pin, tolerance) != tolerance:
+            return False
+    return True
+
+
+def noise_limits(tolerance: Tolerance) -> Tolerance | None:
+    """Limits at what noise was seen to reach when the tolerance was measured; None where nothing was."""
+    if tolerance.kind == "measured" and tolerance.l2 is not None and tolerance.max is not None:
+        return msgspec.structs.replace(tolerance, l2=tolerance.l2 / SAFETY, max=tolerance.max / SAFETY)
+    if tolerance.noise is not None:
+        seen = tolerance.noise
+        return Tolerance(kind="measured", reason="", l2=seen.l2, max=seen.max, scale=tolerance.scale)
+    return None
 
 
 @dataclass(frozen=True)

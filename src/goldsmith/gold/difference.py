@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 
 from goldsmith.errors import GoldsmithError
 from goldsmith.gold.arrays import is_array, leaves_of, numbers_of
+from goldsmith.gold.calibration import noise_limits
+from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
 from goldsmith.gold.tolerances import Tolerance, excess
@@ -40,6 +43,8 @@ class TensorChange(msgspec.Struct, frozen=True, kw_only=True):
     """The same over the tensor's root mean square."""
     excess: float | None = None
     """The share of its tolerance that the change uses up; at most 1 means that a comparison would not notice."""
+    noise: float | None = None
+    """The same as a share of the noise that was seen when its tolerance was measured; null where none was measured."""
 
 
 def gold_changes(before: Path | None, after: Path) -> list[TensorChange]:
@@ -55,8 +60,19 @@ def gold_changes(before: Path | None, after: Path) -> list[TensorChange]:
 def _case_changes(
     name: str, old: CaseEntry | None, new: CaseEntry | None, before: Path | None, after: Path
 ) -> list[TensorChange]:
+    return case_changes(name, old, before, new.tensors if new else (), after / new.file if new else None)
+
+
+def case_changes(
+    name: str,
+    old: CaseEntry | None,
+    before: Path | None,
+    tensors: Sequence[TensorEntry | LeafFacts],
+    file: Path | None,
+) -> list[TensorChange]:
+    """Every tensor of a case that was added, removed or changed: `old` in folder `before`, the new ones in `file`."""
     mine = {item.path: item for item in old.tensors} if old else {}
-    theirs = {item.path: item for item in new.tensors} if new else {}
+    theirs = {item.path: item for item in tensors}
     found: list[TensorChange] = []
     changed: list[str] = []
     for path in dict.fromkeys([*mine, *theirs]):
@@ -70,8 +86,8 @@ def _case_changes(
             else:
                 kind = SHAPE if one.shape != two.shape else DTYPE
                 found.append(TensorChange(case=name, path=path, change=kind, before=_type(one), after=_type(two)))
-    if changed and old and new and before:
-        first, second = _readable_leaves(before / old.file), leaves_of(read_payload(after / new.file))
+    if changed and old and before and file:
+        first, second = _readable_leaves(before / old.file), leaves_of(read_payload(file))
         marks = _noisy(before, old)
         found += [
             _values(name, path, mine[path], first[path], second[path], marks.get(path))
@@ -107,34 +123,32 @@ def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any, noisy:
     kind = _type(entry)
     if not _is_number(one):
         return TensorChange(case=case, path=path, change=VALUES, before=repr(one), after=repr(two))
-    largest, relative, excess = _sizes(numbers_of(one), numbers_of(two), entry.tolerance, noisy)
-    return TensorChange(
-        case=case, path=path, change=VALUES, before=kind, after=kind, largest=largest, relative=relative, excess=excess
-    )
+    sizes = _sizes(numbers_of(one), numbers_of(two), entry.tolerance, noisy)
+    return TensorChange(case=case, path=path, change=VALUES, before=kind, after=kind, **sizes)
 
 
-def _sizes(
-    one: Any, two: Any, tolerance: Tolerance | None, noisy: Any
-) -> tuple[float | None, float | None, float | None]:
-    """Largest, relative and excess; all None once an element became NaN or infinite, or ceased to be."""
+def _sizes(one: Any, two: Any, tolerance: Tolerance | None, noisy: Any) -> dict[str, float | None]:
+    """How large a change is in every unit; nothing once an element became NaN or infinite, or ceased to be."""
     import numpy as np
 
     both = np.isfinite(one) & np.isfinite(two)
     same = (one == two) | (np.isnan(one) & np.isnan(two))
     if not both.any() or (~both & ~same).any():
-        return None, None, None
+        return {}
     gap, gold = np.abs(two[both] - one[both]), one[both]
     largest, rms = float(gap.max()), float(np.sqrt(np.mean(gold**2)))
-    share = None
+    sizes = {"largest": largest, "relative": largest / rms if rms else None}
     if tolerance is not None and tolerance.kind != "exact":
-        fits = noisy is not None and noisy.shape == both.shape
-        share = excess(tolerance, gap, gold, noisy[both] if fits else None)
-    return largest, largest / rms if rms else None, share
+        marks = noisy[both] if noisy is not None and noisy.shape == both.shape else None
+        seen = noise_limits(tolerance)
+        sizes["excess"] = excess(tolerance, gap, gold, marks)
+        sizes["noise"] = excess(seen, gap, gold, marks) if seen else None
+    return sizes
 
 
 def _is_number(value: Any) -> bool:
     return is_array(value) or isinstance(value, int | float)
 
 
-def _type(entry: TensorEntry | None) -> str | None:
+def _type(entry: TensorEntry | LeafFacts | None) -> str | None:
     return f"{entry.dtype} {list(entry.shape)}" if entry else None

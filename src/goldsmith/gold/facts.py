@@ -85,6 +85,8 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
     Of a case that `accepts` a variant of the solution, there is another named `<case>.<variant>` that it recorded.
+    `drawn` is the hash of what it drew where recorded draws were at hand, `draws_used` names those that took its place,
+    `draws_redrawn` those that did not, with the reason.
     """
 
     name: str
@@ -107,6 +109,9 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     optimisers: tuple[OptimiserFacts, ...] = ()
     weights: dict[str, WeightFacts] = {}
     config: dict[str, Any] = {}
+    drawn: str = ""
+    draws_used: tuple[str, ...] = ()
+    draws_redrawn: dict[str, str] = {}
 
     @property
     def definition(self) -> str:
@@ -130,7 +135,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     torch: str | None = None
     """The version of torch, null where the recipe did not use it."""
     platform: str = ""
-    """Operating system and processor."""
+    """Operating system and architecture."""
+    processor: str = ""
+    """The processor's model name; empty where it is not known."""
     cpu_capability: str | None = None
     """The instruction set that torch used."""
     threads: int = 1
@@ -139,3 +146,40 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """Where models ran."""
     variables: dict[str, str] = {}
     """Environment variables that bear on bits."""
+
+
+def environment_differences(recorded: Environment, here: Environment) -> list[str]:
+    """Facts of two machines that differ, in words. What either does not know is not compared, and of versions only the
+    public part: `2.13.0+cpu` is `2.13.0`."""
+    found = []
+    for name, words in _ENVIRONMENT_WORDS.items():
+        one, two = getattr(recorded, name), getattr(here, name)
+        if one and two and public_version(str(one)) != public_version(str(two)):
+            found.append(f"{words} {one}, here {two}")
+    for name in sorted(recorded.variables.keys() | here.variables.keys()):
+        one, two = recorded.variables.get(name, "unset"), here.variables.get(name, "unset")
+        if one != two:
+            found.append(f"{name} {one}, here {two}")
+    return found
+
+
+def same_environment(recorded: Environment, here: Environment) -> bool:
+    """Whether nothing is known that would tell two machines apart."""
+    return not environment_differences(recorded, here)
+
+
+def public_version(version: str) -> str:
+    """A version without its local part, which names a build: `2.11.0+cu130` is `2.11.0`."""
+    return version.partition("+")[0]
+
+
+_ENVIRONMENT_WORDS = {
+    "python": "Python",
+    "numpy": "NumPy",
+    "torch": "torch",
+    "platform": "platform",
+    "processor": "processor",
+    "cpu_capability": "instruction set",
+    "threads": "threads",
+    "device": "device",
+}

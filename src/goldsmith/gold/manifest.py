@@ -13,14 +13,16 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors import GoldUnreadable
+from goldsmith.errors import GoldUnreadable, NewerGold
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 
-SCHEMA = 3
+SCHEMA = 4
+OLDEST_SCHEMA = 3
+"""Manifests of earlier versions are read as far back as this; what they do not say is unknown, not wrong."""
 MANIFEST = "manifest.json"
 README = "README.md"
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
@@ -86,6 +88,11 @@ class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What the recipe allows although a check would refuse it: the reason, by check, by place."""
     tensors: tuple[TensorEntry, ...]
     """Every array and number in its file."""
+    code: str = ""
+    """Hash of the code in the recipe that it depends on. While that stays, its inputs and weights are used again when
+    the gold is regenerated; empty where it is not known."""
+    environment: Environment | None = None
+    """The machine that it was recorded on, where that is not the one of `provenance`."""
 
 
 class FileEntry(msgspec.Struct, frozen=True):
@@ -132,7 +139,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     goldsmith: str
     """The version of goldsmith."""
     environment: Environment
-    """The machine, as far as it bears on bits."""
+    """The machine that the cases were recorded on, as far as it bears on bits."""
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -177,7 +184,9 @@ class _Head(msgspec.Struct):
     schema: int
 
 
-def case_entry(case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str, reference: str | None) -> CaseEntry:
+def case_entry(
+    case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str, reference: str | None, code: str = ""
+) -> CaseEntry:
     """The case with the tolerances that were measured; `why_not` says why others were not."""
 
     def entry(leaf: LeafFacts) -> TensorEntry:
@@ -204,6 +213,22 @@ def case_entry(case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str,
         config=case.config,
         allowed=case.allowed,
         tensors=tuple(entry(leaf) for leaf in case.file.leaves if leaf.section in TENSOR_SECTIONS),
+        code=code,
+    )
+
+
+def with_metadata(entry: CaseEntry, case: CaseFacts, code: str) -> CaseEntry:
+    """A recorded case whose values still hold, with what its recipe says about it now."""
+    return msgspec.structs.replace(
+        entry,
+        accepts=case.accepts,
+        title=case.title,
+        training=case.training,
+        weights=case.weights,
+        calls=case.calls,
+        traced_calls=case.traced_calls,
+        allowed=case.allowed,
+        code=code,
     )
 
 
@@ -212,6 +237,23 @@ def keep_stamp(new: Manifest, old: Manifest | None) -> Manifest:
     if old is None or _content(new) != _content(old):
         return new
     return msgspec.structs.replace(new, stamp=old.stamp)
+
+
+def says_the_same(new: Manifest, old: Manifest) -> bool:
+    """Whether `new` adds nothing to `old` but what another machine or version says in other words: how the checks
+    came out is compared, not their details."""
+    return _lasting(new) == _lasting(old)
+
+
+def _lasting(manifest: Manifest) -> Manifest:
+    made = manifest.provenance
+    return msgspec.structs.replace(
+        _content(manifest),
+        schema=SCHEMA,
+        checks=tuple(CheckEntry(item.name, item.outcome, "") for item in manifest.checks),
+        provenance=msgspec.structs.replace(made, goldsmith=""),
+        cases=tuple(msgspec.structs.replace(case, code="") for case in manifest.cases),
+    )
 
 
 def _content(manifest: Manifest) -> Manifest:
@@ -235,14 +277,21 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = path.read_bytes()
         schema = msgspec.json.decode(content, type=_Head).schema
-        if schema != SCHEMA:
-            raise GoldUnreadable(path, f"its schema is {schema}, this goldsmith reads {SCHEMA}")
+        if schema > SCHEMA:
+            raise NewerGold(path, f"a newer goldsmith wrote it (schema {schema}, this one reads up to {SCHEMA})")
+        if schema < OLDEST_SCHEMA:
+            raise GoldUnreadable(path, f"its schema is {schema}, this goldsmith reads {OLDEST_SCHEMA} to {SCHEMA}")
         manifest = msgspec.json.decode(content, type=Manifest)
     except FileNotFoundError:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
-    blank = _text(msgspec.structs.replace(manifest, digest=""))
-    if hashlib.sha256(blank).hexdigest() != manifest.digest:
+    if not manifest.digest or _digest_of(content, manifest.digest) != manifest.digest:
         raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")
     return manifest
+
+
+def _digest_of(content: bytes, digest: str) -> str:
+    """Of the text as it stands, with the digest left empty: what an older version wrote has other fields."""
+    head, quoted, tail = content.rpartition(f'"{digest}"'.encode())
+    return hashlib.sha256(head + b'""' + tail if quoted else content).hexdigest()

@@ -84,10 +84,14 @@ class Staging:
             path.read_bytes() == theirs[name].read_bytes() for name, path in mine.items()
         )
 
+    def file_changes(self) -> dict[str, str]:
+        """What publishing would do to each file: leave it the `same`, find it `changed`, or add a `new` one."""
+        mine, theirs = _files(self.folder), _files(self.target)
+        return {name: _change(path, theirs.get(name)) for name, path in mine.items()}
+
     def replaces(self) -> list[str]:
         """Names of files that stand in its place already, with other bytes."""
-        mine, theirs = _files(self.folder), _files(self.target)
-        return sorted(name for name in mine.keys() & theirs if mine[name].read_bytes() != theirs[name].read_bytes())
+        return sorted(name for name, change in self.file_changes().items() if change == "changed")
 
     def publish(self) -> None:
         with uninterrupted():
@@ -116,6 +120,12 @@ class Staging:
             shutil.rmtree(self.folder, ignore_errors=True)
             if self.target.exists():
                 shutil.rmtree(self._old, ignore_errors=True)
+
+
+def _change(staged: Path, standing: Path | None) -> str:
+    if standing is None:
+        return "new"
+    return "same" if staged.read_bytes() == standing.read_bytes() else "changed"
 
 
 def _files(folder: Path) -> dict[str, Path]:

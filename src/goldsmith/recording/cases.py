@@ -10,6 +10,7 @@ import msgspec
 
 from goldsmith.gold import Pinned, WeightFacts, is_array, walk
 from goldsmith.recording import models
+from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
@@ -26,12 +27,20 @@ class Case:
     `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
     """
 
-    def __init__(self, definition: CaseDefinition, seed: int, device: str, given: Given | None = None) -> None:
+    def __init__(
+        self,
+        definition: CaseDefinition,
+        seed: int,
+        device: str,
+        given: Given | None = None,
+        draws: RecordedDraws | None = None,
+    ) -> None:
         self.name = definition.name
         self.seed = seed
         self.device = device
         self._definition = definition
         self._given = given
+        self._draws = draws
         self._tracing = given is None
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
@@ -68,6 +77,7 @@ class Case:
         self._settings[name] = models.settings_of(factory, args, kwargs)
         if self._given is None:
             models.choose_weights(model, weights, self.seed)
+            self._reuse_weights(name, model, lambda: models.build(factory, args, kwargs, self.device))
         else:
             self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
         self._keep_weights(name, model)
@@ -78,6 +88,10 @@ class Case:
             if trace and self._tracing:
                 self._tracer.attach(name, model)
         return model
+
+    def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
+        if self._draws is not None:
+            self._draws.weights(name, model, models.weights_of(model, f"{name}'s weights"), rebuild)
 
     def _keep_weights(self, name: str, model: Any) -> None:
         self._weights[name] = self._weights_of(model, f"{name}'s weights")
@@ -90,6 +104,8 @@ class Case:
         value: Any = make() if callable(make) and not is_array(make) else make
         if self._given is not None:
             value = self._given.input(name, value)
+        elif self._draws is not None:
+            value = self._draws.input(name, value)
         self._inputs[name] = snapshot(value, f"input {name!r}")
         self._allow["input", name] = check_allow(allow)
         return to_device(value, self.device)  # type: ignore[no-any-return]

@@ -98,7 +98,7 @@ def _session(job: Job) -> Session:
         return ReplaySession(job, **options)
     if job.task == "build":
         return BuildSession(Path(job.output), job.root, **options)
-    return Session(Path(job.output), variant=job.variant, kept=job.kept, **options)
+    return Session(Path(job.output), variant=job.variant, kept=job.kept, draws=job.draws, **options)
 
 
 def _record(job: Job, session: Session) -> Result:

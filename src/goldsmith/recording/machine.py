@@ -20,6 +20,7 @@ _VARIABLES = {
     "CUBLAS_WORKSPACE_CONFIG": "overridden: recipes run with :4096:8, which cuBLAS needs to be deterministic",
     "ATEN_CPU_CAPABILITY": "passed on and recorded: torch then uses other instructions, and other bits come out",
     "ONEDNN_MAX_CPU_ISA": "passed on and recorded: oneDNN then uses other instructions, and other bits come out",
+    "MKL_ENABLE_INSTRUCTIONS": "passed on and recorded: MKL then uses other instructions, and other bits come out",
     "MKL_CBWR": "passed on and recorded: MKL then trades speed for the same bits on other processors",
     "NVIDIA_TF32_OVERRIDE": "interferes: it can force TF32 on, which costs three digits; unset it",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "interferes: it forces TF32 on, which costs three digits; unset it",
@@ -47,14 +48,24 @@ def examine() -> list[Fact]:
 
 
 def _versions() -> Iterator[Fact]:
-    yield Fact("python", "ok", platform.python_version(), "recorded; another minor version makes gold stale")
+    yield Fact(
+        "python",
+        "ok",
+        platform.python_version(),
+        "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much",
+    )
     for package, extra in (("numpy", ""), ("torch", "pip install 'goldsmith[torch]'")):
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             yield Fact(package, "note", "not installed", f"recipes that need it are refused: {extra}")
             continue
-        yield Fact(package, "ok", version, "recorded; another version makes gold stale")
+        yield Fact(
+            package,
+            "ok",
+            version,
+            "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much",
+        )
     git = shutil.which("git")
     meaning = "commits are recorded, revisions can be compared" if git else "no commit is recorded with gold"
     yield Fact("git", "ok" if git else "warning", git or "not found", meaning)
@@ -133,6 +144,16 @@ def _sandbox() -> Iterator[Fact]:
     if hasattr(os, "getuid") and not os.getuid():
         meaning = "the kernel limits nobody's processes who is root: fork bombs are ended only once they are seen"
         yield Fact("user", "note", "root", meaning)
+
+
+def processor_name() -> str:
+    """The model name of this machine's processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model", "cpu model")))
+    return next(names, "") or platform.processor()
 
 
 def processors() -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from goldsmith.gold import CaseFacts, Environment, WeightFacts
+from goldsmith.gold import CaseEntry, CaseFacts, Environment, WeightFacts
 from goldsmith.sandbox import Confinement, Level
 
 JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
@@ -57,6 +58,20 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
     weights: dict[str, WeightFacts] = {}
 
+    @classmethod
+    def of(cls, case: CaseEntry, folder: Path) -> KeptCase:
+        """Of a case of the gold in `folder`."""
+        return cls(file=str(folder / case.file), inputs=case.inputs, models=case.models, weights=case.weights)
+
+
+class Draws(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded inputs and weights of a case, to be used again. `same_sources` says that nothing has changed which
+    the gold is made from; `environment` is where they were drawn."""
+
+    kept: KeptCase
+    same_sources: bool
+    environment: Environment
+
 
 ALONE = "alone"
 Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
@@ -97,7 +112,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
-    What a replay is asked for comes through the folder `asks`; `lines` are to be noted from its beginning on."""
+    `draws` are used again in a recording. What a replay is asked for comes through the folder `asks`; `lines` are to be
+    noted from its beginning on."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -113,6 +129,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...] = ()
     variant: str = ""
     kept: dict[str, KeptCase] = {}
+    draws: dict[str, Draws] = {}
     trials: tuple[Trial, ...] = ()
     asks: str = ""
     lines: bool = False

@@ -22,19 +22,30 @@ from goldsmith.gold import (
     write_trace,
 )
 from goldsmith.recording.cases import Case
+from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given
+from goldsmith.recording.machine import processor_name
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.optimisers import watch_optimisers
-from goldsmith.recording.protocol import KeptCase
+from goldsmith.recording.protocol import Draws, KeptCase
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.values import plain
 
-RECORDED_VARIABLES = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_CBWR", "CUBLAS_WORKSPACE_CONFIG")
+RECORDED_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "OPENBLAS_CORETYPE",
+    "CUBLAS_WORKSPACE_CONFIG",
+)
 
 
 class Session:
     """Records every case into `output`, or, given what gold keeps, those cases on gold's inputs and weights.
+
+    `draws` are recorded inputs and weights that take the place of what cases would draw.
 
     `current` is the case that is running, for those who report; `ran` says how many there were, once all have run.
     """
@@ -48,6 +59,7 @@ class Session:
         threads: int = 1,
         variant: str = "",
         kept: Mapping[str, KeptCase] | None = None,
+        draws: Mapping[str, Draws] | None = None,
         on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
     ) -> None:
         self.output = output
@@ -59,6 +71,7 @@ class Session:
         self.ran: int | None = None
         self._variant = variant
         self._kept = kept or {}
+        self._draws = draws or {}
         self._on_case = on_case
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
@@ -76,7 +89,8 @@ class Session:
     def _run_case(self, definition: CaseDefinition) -> CaseFacts:
         """Each case starts from the same seed, so that adding one does not move the others."""
         seed_everything(self.seed, threads=self.threads)
-        case = Case(definition, self.seed, self.device, self._given(definition))
+        draws = self._recorded_draws(definition)
+        case = Case(definition, self.seed, self.device, self._given(definition), draws)
         with watch_optimisers() as optimisers:
             definition.function(case)
         payload, tracer = case.finish()
@@ -104,7 +118,16 @@ class Session:
             optimisers=tuple(optimisers.values()),
             weights=case.weight_facts,
             config=_settings(payload),
+            drawn=draws.drawn() if draws else "",
+            draws_used=tuple(draws.used) if draws else (),
+            draws_redrawn=draws.redrawn if draws else {},
         )
+
+    def _recorded_draws(self, definition: CaseDefinition) -> RecordedDraws | None:
+        """The inputs and weights that were drawn before, where they are to be used again."""
+        if definition.name not in self._draws:
+            return None
+        return RecordedDraws(self._draws[definition.name], self.environment())
 
     def _given(self, definition: CaseDefinition) -> Given | None:
         """Gold's own inputs and weights, where this is a replay."""
@@ -123,6 +146,7 @@ class Session:
             numpy=numpy.__version__,
             torch=str(torch.__version__) if torch else None,
             platform=f"{platform.system()} {platform.machine()}",
+            processor=processor_name(),
             cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
             threads=torch.get_num_threads() if torch else self.threads,
             device=_device_name(self.device),

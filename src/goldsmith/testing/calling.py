@@ -54,7 +54,7 @@ def _refuse_other_forms(case: GoldCase) -> None:
 
 def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
     entry = case.entry
-    kept = KeptCase(file=str(case.path), inputs=entry.inputs, models=entry.models, weights=entry.weights)
+    kept = KeptCase.of(entry, case.path.parent)
     given = Given.from_payload(case.data, kept, adapter=adapter, layout=layout)
     for name in entry.models:
         given.settle(name, target, case.model_config, lambda: _another(target, case.model_config))

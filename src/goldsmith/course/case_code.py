@@ -1,0 +1,136 @@
+"""The code in a recipe that each case depends on, as a hash: while it stays the same, so do the case's draws.
+
+A case's own code is its function and, transitively, whatever that names at the top level of the recipe: helpers,
+constants, imports. Comments, docstrings, formatting and points are not part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from goldsmith.course.points import goldsmith_names, is_case_decorator, literal, without_points
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class CaseCode:
+    """The hash of each case's own code by the case's name; `whole` is that of all code in the recipe."""
+
+    whole: str
+    cases: dict[str, str]
+
+    def of(self, case: str) -> str:
+        """The hash of a case's own code. Of a case that the text does not show, all of the recipe is."""
+        return self.cases.get(case, self.whole)
+
+
+def case_code(source: bytes) -> CaseCode:
+    """Hash the code that each case of a recipe depends on. Of what cannot be parsed, the bytes count."""
+    try:
+        tree = ast.parse(without_points(source))
+    except (SyntaxError, ValueError):
+        return CaseCode(hashlib.sha256(source).hexdigest(), {})
+    _drop_docstrings(tree)
+    whole = _hash(tree.body)
+    tree.body = [part for node in tree.body for part in _imports_apart(node)]
+    bindings = _bindings(tree)
+    always = [node for node in tree.body if _acts(node) and not _is_main_guard(node)]
+    cases = {name: _hash([*always, *_needed(node, bindings)]) for name, node in _cases(tree)}
+    return CaseCode(whole, cases)
+
+
+def _cases(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Functions that a decorator marks as a case, by the case's name. One that is defined twice is left out."""
+    modules, marks = goldsmith_names(tree)
+    found: dict[str, list[ast.stmt]] = {}
+    for node in tree.body:
+        for mark in getattr(node, "decorator_list", ()):
+            call = mark if isinstance(mark, ast.Call) else None
+            if not is_case_decorator(call.func if call else mark, modules, marks):
+                continue
+            given = next((item.value for item in call.keywords if item.arg == "name"), None) if call else None
+            name = literal(given) if given is not None else getattr(node, "name", None)
+            if isinstance(name, str):
+                found.setdefault(name, []).append(node)
+    yield from ((name, nodes[0]) for name, nodes in found.items() if len(nodes) == 1)
+
+
+def _imports_apart(node: ast.stmt) -> list[ast.stmt]:
+    """One import for each name, so that another name in the same line concerns only those who use it."""
+    if isinstance(node, ast.ImportFrom):
+        parts: list[ast.stmt] = [ast.ImportFrom(node.module, [item], node.level) for item in node.names]
+    elif isinstance(node, ast.Import):
+        parts = [ast.Import([item]) for item in node.names]
+    else:
+        return [node]
+    return [ast.copy_location(part, node) for part in parts]
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether a statement at the top level does more than bind names, such as a call, a loop, or an item set."""
+    if isinstance(node, _Definition | ast.Import | ast.ImportFrom):
+        return False
+    return not (isinstance(node, ast.Assign | ast.AnnAssign) and _names_bound(node))
+
+
+def _bindings(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """Every statement at the top level by the names that it binds, in order."""
+    found: dict[str, list[ast.stmt]] = {}
+    for node in tree.body:
+        for name in _names_bound(node):
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def _names_bound(node: ast.stmt) -> set[str]:
+    if isinstance(node, _Definition):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(item.asname or item.name).partition(".")[0] for item in node.names}
+    stored = [item for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)]
+    return {item.id for item in stored}
+
+
+def _needed(case: ast.stmt, bindings: dict[str, list[ast.stmt]]) -> list[ast.stmt]:
+    """The case itself and every statement that what it names leads to."""
+    found: list[ast.stmt] = [case]
+    for node in found:  # grows as it is walked
+        named = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+        for name in sorted(named):
+            found += [other for other in bindings.get(name, ()) if other not in found]
+    return found
+
+
+def _hash(nodes: list[ast.stmt]) -> str:
+    """Of the syntax tree, in the order of the recipe."""
+    ordered = sorted(dict.fromkeys(nodes), key=lambda node: (node.lineno, _text(node)))
+    return hashlib.sha256("\n".join(_text(node) for node in ordered).encode()).hexdigest()
+
+
+def _text(value: object) -> str:
+    """Write a syntax tree down, the same in every version of Python: `ast.dump` and `ast.unparse` are not. Fields that
+    are empty are left out, since newer versions add some."""
+    if isinstance(value, ast.AST):
+        fields = ((name, getattr(value, name, None)) for name in value._fields)
+        inside = ",".join(f"{name}={_text(item)}" for name, item in fields if item is not None and item != [])
+        return f"{type(value).__name__}({inside})"
+    if isinstance(value, list):
+        return f"[{','.join(_text(item) for item in value)}]"
+    return repr(value)
+
+
+def _is_main_guard(node: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`, in which a recipe hands over to goldsmith."""
+    return isinstance(node, ast.If) and any(
+        isinstance(item, ast.Name) and item.id == "__name__" for item in ast.walk(node.test)
+    )
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | _Definition) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]

@@ -1,0 +1,172 @@
+"""How far a case that was recorded again is from the gold before: the same bits, within noise, or moved.
+
+Another processor, another torch or another number of threads changes bits without changing what is computed. Such a
+difference is at most as large as the noise that was seen when tolerances were measured, and float64 shows none of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from goldsmith.gold.arrays import JUDGED_SECTIONS, numbers_of, root_mean_square
+from goldsmith.gold.difference import ADDED, REMOVED, VALUES, TensorChange, case_changes
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import read_reference
+from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
+from goldsmith.gold.mapped import mapped
+from goldsmith.gold.tolerances import sizes_of
+
+FLOAT64_LIMIT = 1e-9
+"""Float64 results farther apart than this, over the tensor's size, were not computed in the same way: rounding makes
+them differ by 1e-11 at most, the weakest real mistake by 3e-6."""
+FLOAT64_NOISE = 1e-8
+"""The same where rounding is amplified: a share of the noise in float32, of which float64 has 2e-9."""
+COMPUTED_LIMIT, TRACE_LIMIT = 1e-3, 1e-2
+"""How far buffers that a model computes, and tensors of a trace, may be off where nothing measured their noise."""
+
+
+class Movement(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one case: `same` bits, other bits within `noise`, or `moved` beyond that, and why."""
+
+    case: str
+    outcome: Literal["same", "noise", "moved"]
+    why: str = ""
+    changes: tuple[TensorChange, ...] = ()
+
+    @property
+    def needs_float64(self) -> bool:
+        """Whether it went further than noise was seen to go, so that only float64 can tell that it is noise."""
+        return self.outcome == "noise" and any(item.noise is not None and item.noise > 1 for item in self.changes)
+
+
+def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, same_sources: bool) -> Movement:
+    """Hold a case as it was recorded again, in the folder `after`, against the gold in `before`.
+
+    Where sources have changed, what nothing was measured for must be equal.
+    """
+    tensors = [leaf for leaf in new.file.leaves if leaf.section in TENSOR_SECTIONS]
+    changes = tuple(case_changes(new.name, old, before, tensors, after / new.file.name))
+    buffers = _computed(old)
+    problems = [problem for item in changes if (problem := _problem(item, buffers, same_sources))]
+    if not problems and not _are_alike(old.config, new.config):
+        problems.append("its settings changed")
+    if not problems and (old.file, old.trace) != (new.file.name, new.trace):
+        problems.append("it is kept in other files")
+    if not problems and not same_sources and old.trace:
+        problems += _trace_problems(before / old.trace, after / old.trace)
+    if problems:
+        return Movement(case=new.name, outcome="moved", why=problems[0], changes=changes)
+    same = not changes and all(_are_same_bytes(before / name, after / name) for name in (old.file, old.trace) if name)
+    return Movement(case=new.name, outcome="same" if same else "noise", changes=changes)
+
+
+def judge_float64(movement: Movement, old: CaseEntry, before: Path, found: Mapping[str, Any]) -> Movement:
+    """A movement once the case has run in float64 as well, with what it `found` there by path.
+
+    Where float64 has moved, the code computes something else. Where it has not, other bits are noise, however far they
+    went within their tolerance.
+    """
+    reference, noisy = read_reference(before / old.reference) if old.reference else ({}, {})
+    tolerances = {item.path: item.tolerance for item in old.tensors}
+    for path, values in reference.items():
+        if path not in found or numbers_of(found[path]).shape != values.shape:
+            return msgspec.structs.replace(movement, outcome="moved", why=f"{path} has no float64 counterpart now")
+        tolerance = tolerances.get(path)
+        amplified = tolerance.noise.max * FLOAT64_NOISE if tolerance and tolerance.noise else 0.0
+        gap = _distance(values, numbers_of(found[path]), noisy.get(path))
+        if gap > max(FLOAT64_LIMIT, amplified):
+            why = f"{path} moved by {gap:.1e} of its size in float64"
+            return msgspec.structs.replace(movement, outcome="moved", why=why)
+    beyond = [item for item in movement.changes if item.path not in reference and (item.noise or 0.0) > 1]
+    if beyond:
+        return msgspec.structs.replace(
+            movement, outcome="moved", why=f"{beyond[0].path} moved further than noise was seen to go"
+        )
+    return movement
+
+
+def _problem(change: TensorChange, buffers: set[str], same_sources: bool) -> str:
+    """Why a change of one tensor is more than noise; empty where it is not."""
+    section = change.path.partition(".")[0]
+    if change.change != VALUES:
+        happened = "was" if change.change in (ADDED, REMOVED) else "has another"
+        return f"{change.path} {happened} {change.change}"
+    if section not in JUDGED_SECTIONS:
+        if change.path in buffers and change.relative is not None and change.relative <= COMPUTED_LIMIT:
+            return ""
+        return f"{change.path} is another {'input' if section == 'input' else 'initial weight'}"
+    if change.excess is None:
+        return f"{change.path} must be exact, or is no longer finite"
+    if change.excess > 1:
+        return f"{change.path} moved by {change.excess:.2g} of its tolerance"
+    if change.noise is None and not same_sources:
+        return f"{change.path} changed, and its noise was not measured"
+    return ""
+
+
+def _computed(case: CaseEntry) -> set[str]:
+    """Paths of weights that models compute for themselves."""
+    lone = len(case.models) == 1
+    return {
+        f"state_dict.{buffer}" if lone else f"state_dict.{model}.{buffer}"
+        for model, facts in case.weights.items()
+        for buffer in facts.buffers
+    }
+
+
+def _are_alike(one: Any, two: Any) -> bool:
+    """Settings that are equal, but for a number such as the final loss that rounding may move."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(_are_alike(item, two[key]) for key, item in one.items())
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(map(_are_alike, one, two))
+    if isinstance(one, float) and isinstance(two, float):
+        return math.isclose(one, two, rel_tol=COMPUTED_LIMIT)
+    return bool(one == two)
+
+
+def _trace_problems(before: Path, after: Path) -> Iterable[str]:
+    """What is different about a trace beyond noise."""
+    try:
+        one, two = mapped(before), mapped(after)
+    except (OSError, ValueError):
+        yield "its trace cannot be read"
+        return
+    if one.keys() != two.keys() or _index(one.metadata) != _index(two.metadata):
+        yield "its modules are called otherwise"
+        return
+    for name, values in one.items():
+        first, second = numbers_of(values), numbers_of(two[name])
+        if first.shape != second.shape or _distance(first, second, None) > TRACE_LIMIT:
+            yield f"{name} moved inside its model"
+            return
+
+
+def _index(metadata: Mapping[str, str]) -> Any:
+    return json.loads(metadata.get("goldsmith", "null"))
+
+
+def _distance(one: Any, two: Any, noisy: Any) -> float:
+    """The farthest element over the tensor's size, leaving out those that are noise."""
+    import numpy as np
+
+    quiet = np.ones(one.shape, bool) if noisy is None or noisy.shape != one.shape else ~noisy
+    first, second = one[quiet], two[quiet]
+    same = (first == second) | (np.isnan(first) & np.isnan(second))
+    first, second = first[~same], second[~same]
+    if not first.size:
+        return 0.0
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return math.inf
+    scale = root_mean_square(one[np.isfinite(one)]) or root_mean_square(first) or 1.0
+    return float((np.abs(first - second) / sizes_of(first, scale)).max())
+
+
+def _are_same_bytes(one: Path, two: Path) -> bool:
+    return one.read_bytes() == two.read_bytes()
