@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from goldsmith.course import Assignment
+    from goldsmith.generation import MachineNoise
     from goldsmith.gold import TensorChange
 
 
@@ -33,6 +35,10 @@ def diff(
     revision: Annotated[
         str | None, typer.Argument(metavar="REV", help="A git revision to compare with; without, regenerate.")
     ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Show other bits, too, where they are noise.")] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+    ] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -45,17 +51,34 @@ def diff(
         goldsmith diff scratch-1             run the recipe again, compare with the gold
         goldsmith diff scratch-1 HEAD~3      compare the gold with that of three commits ago
 
+    Recorded inputs and weights are used again as long as a case's own code in the recipe has not changed; where they
+    are not, a note says why. What moved within noise, as on another machine, is a note, too.
+
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
     with shown_errors("diff", as_json=json, debug=debug):
+        from goldsmith.workspace import make_room
+
         ask = at_a_terminal() and not json
         assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
-        with tempfile.TemporaryDirectory(prefix="gold-diff-") as folder:
-            changes = (
-                _since(assignment, revision, Path(folder)) if revision else _would(assignment, Path(folder), no_color)
-            )
-        _show(assignment, revision, changes, json, no_color)
-    raise typer.Exit(AGAINST if changes else 0)
+        with make_room() as folder:
+            if revision:
+                found = _Found(tuple(_since(assignment, revision, folder)))
+            else:
+                found = _would(assignment, folder, exact, redraw, no_color)
+        _show(assignment, revision, found, json, no_color)
+    raise typer.Exit(AGAINST if found.changes else 0)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What would change, and what there is to say about the rest."""
+
+    changes: tuple[TensorChange, ...]
+    notes: tuple[str, ...] = ()
+    noise: MachineNoise | None = None
+    environment: tuple[str, ...] = ()
+    redrawn: Mapping[str, str] = field(default_factory=dict)
 
 
 def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[TensorChange]:
@@ -65,27 +88,28 @@ def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[Tens
     return gold_changes(gold_at_revision(assignment, revision, folder), assignment.gold)
 
 
-def _would(assignment: Assignment, folder: Path, no_color: bool) -> Sequence[TensorChange]:
-    from goldsmith.errors import Failed
-    from goldsmith.generation import dry_run, recorded_options
-
-    outcome = dry_run(assignment, recorded_options(assignment), progress_on(no_color), folder / "gold")
-    if outcome.error is not None and outcome.outcome != "stale":
-        raise Failed(outcome.error.message)
-    return outcome.changes
-
-
-def _show(
-    assignment: Assignment, revision: str | None, changes: Sequence[TensorChange], as_json: bool, no_color: bool
-) -> None:
+def _would(assignment: Assignment, folder: Path, exact: bool, redraw: bool, no_color: bool) -> _Found:
     import msgspec
 
-    name = assignment.name
+    from goldsmith.errors import Failed
+    from goldsmith.generation import dry_run_as_recorded, recorded_options
+
+    options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
+    outcome, _ = dry_run_as_recorded(assignment, options, progress_on(no_color), folder)
+    if outcome.error is not None and outcome.outcome != "stale":
+        raise Failed(outcome.error.message)
+    return _Found(outcome.changes, outcome.notes, outcome.noise, outcome.environment, outcome.redrawn)
+
+
+def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: bool, no_color: bool) -> None:
+    import msgspec
+
+    name, changes = assignment.name, found.changes
     if as_json:
         from goldsmith.report import report
 
         outcome = "stale" if changes else "unchanged"
-        item = {"name": name, "outcome": outcome, "revision": revision, "changes": msgspec.to_builtins(changes)}
+        item = {"name": name, "outcome": outcome, "revision": revision, **msgspec.to_builtins(found)}
         print(report("diff", True, "assignments", [item]))
         return
     from rich.console import Console
@@ -93,9 +117,13 @@ def _show(
     from goldsmith.report import show_changes
 
     console = Console(no_color=no_color or None)
+    if not console.is_terminal:
+        console.width = 160  # a log has no edge to wrap at
     if changes:
         show_changes(console, changes)
         console.print()
+    for note in found.notes:
+        console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=True)
     what = f"since {revision}" if revision else "by regenerating"
     count = f"{len(changes)} tensor{'' if len(changes) == 1 else 's'}"
     console.print(f"{name}: {count if changes else 'no tensor'} changed {what}.", style="bold", highlight=False)

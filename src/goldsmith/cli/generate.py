@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,7 +23,7 @@ from goldsmith.cli.common import (
 from goldsmith.errors import COULD_NOT_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from goldsmith.course import Assignment, Course
     from goldsmith.generation import Options, Outcome
@@ -64,7 +64,10 @@ def generate(
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")
     ] = None,
-    device: Annotated[str, typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.")] = "cpu",
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu"),
+    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this long.", show_default="600"),
@@ -104,7 +107,7 @@ def generate(
             seed=config.seed if seed is None else seed,
             threads=config.threads,
             timeout=config.timeout if timeout is None else timeout,
-            device=device,
+            device=device or "cpu",
             kind=kind.value if kind else None,
             allow_large=allow_large,
             force=force,
@@ -116,7 +119,8 @@ def generate(
         chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
         show = _Show(as_json=json, no_color=no_color, verbose=verbose)
         if check:
-            _check(chosen, options, show, outcomes, recorded_seed=seed is None)
+            given = {"seed": seed, "device": device}
+            _check(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
         else:
             _run(found, chosen, options, interactive, yes, show, outcomes, wait=not no_wait)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
@@ -153,21 +157,23 @@ class _Show:
 
 
 def _check(
-    chosen: list[Assignment], options: Options, show: _Show, outcomes: list[Outcome], *, recorded_seed: bool
+    chosen: list[Assignment], options: Options, given: Mapping[str, Any], show: _Show, outcomes: list[Outcome]
 ) -> None:
-    """What would change, without writing anything into the course; with the seed the gold was made with."""
-    import tempfile
-
+    """What would change, without writing anything into the course; with the seed and on the device that the gold was
+    made with, unless others are `given`."""
     import msgspec
 
-    from goldsmith.generation import dry_run, recorded_options
+    from goldsmith.generation import as_recorded, dry_run, dry_run_as_recorded
+    from goldsmith.workspace import make_room
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
-        seed = recorded_options(assignment).seed if recorded_seed else options.seed
-        same = msgspec.structs.replace(options, seed=seed)
-        with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
-            outcome = dry_run(assignment, same, progress, Path(folder, "gold"))
+        same = msgspec.structs.replace(as_recorded(assignment, options), **given)
+        with make_room() as folder:
+            if "device" in given:
+                outcome = dry_run(assignment, same, progress, folder / "gold")
+            else:
+                outcome, _ = dry_run_as_recorded(assignment, same, progress, folder)
         _report(outcome, show, after=bool(outcomes))
         outcomes.append(outcome)
     _report_all(outcomes, show)

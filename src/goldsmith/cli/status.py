@@ -50,7 +50,8 @@ def _item(name: str, state: Freshness, assignment: Assignment | None) -> dict[st
             "recipe": course.relative(assignment.recipe).as_posix() if assignment.recipe.is_file() else None,
             "folder": course.relative(assignment.gold).as_posix(),
         }
-    return {"name": name, "outcome": state.outcome, "reasons": list(state.reasons), **facts}
+    found = {"name": name, "outcome": state.outcome, "reasons": list(state.reasons), "notes": list(state.notes)}
+    return {**found, **facts}
 
 
 def _show(items: list[dict[str, Any]], no_color: bool) -> None:
@@ -70,6 +71,14 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
         why = reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "") if reasons else ""
         table.add_row(item["name"], Text(item["outcome"], style=colours[item["outcome"]]), why)
     console.print(table)
+    for note in dict.fromkeys(note for item in items for note in item["notes"]):
+        names = ", ".join(item["name"] for item in items if note in item["notes"])
+        console.print(
+            f"Note: {names}: {note}; `goldsmith verify --reproduce` says whether that matters.",
+            style="yellow",
+            highlight=False,
+            soft_wrap=True,
+        )
     injected = [item["name"] for item in items if item["outcome"] == "injected"]
     bare = [item["name"] for item in items if item["reasons"] == ["no recipe yet"]]
     todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in bare + injected]

@@ -36,15 +36,16 @@ def verify(
 ) -> None:
     """Read published gold back and repeat every check, hashes included.
 
-    A flipped bit in any file is found and named. With --reproduce the recipe runs again in private copies, and its gold
-    is compared bit for bit; nothing is written.
+    A flipped bit in any file is found and named. With --reproduce the recipe runs again in private copies, on recorded
+    inputs and weights; nothing is written. Where other bits come out, it says whose doing that is: the environment's
+    (processor, torch, threads) or the code's, for which the sources as they were are taken from git.
 
     Examples:
 
         goldsmith verify                            choose from a menu; without a terminal, all
         goldsmith verify scratch-1 --reproduce      run its recipe again, too
 
-    Exit codes: 0 all sound, 1 a check failed or bits differ, 2 bad usage, 3 there is no gold.
+    Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """
     proofs: list[Proof] = []
     with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
@@ -70,32 +71,20 @@ def verify(
 def _show(proof: Proof, no_color: bool) -> None:
     from rich.console import Console
 
-    from goldsmith.report import Summary, show_changes
+    from goldsmith.report import Summary, show_causes, show_changes, verify_line
 
     console = Console(no_color=no_color or None)
+    if not console.is_terminal:
+        console.width = 160  # a log has no edge to wrap at
     if proof.checks:
         Summary(console).show_checks(proof.checks, title=proof.name)
     if proof.advice:
         Summary(console).show_advice(proof.advice)
-    if proof.changes:
+    if proof.attribution is not None and proof.attribution.tensors:
+        console.print()
+        show_causes(console, proof.attribution.tensors)
+    elif proof.changes:
         console.print()
         show_changes(console, proof.changes)
     console.print()
-    console.print(_last_line(proof), style="bold", highlight=False, soft_wrap=True)
-
-
-def _last_line(proof: Proof) -> str:
-    name = proof.name
-    if proof.outcome == "missing":
-        return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
-    if proof.outcome == "refused":
-        return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
-    if proof.error is not None:
-        return f"{name}: could not be reproduced: {proof.error.message}"
-    if proof.changes:
-        count = f"{len(proof.changes)} tensor{'' if len(proof.changes) == 1 else 's'}"
-        within = "all within tolerance" if proof.within_tolerance else "not all within tolerance"
-        why = ", ".join(proof.environment) or "the same environment"
-        return f"{name}: {count} came out with other bits, {within}; {why}."
-    again = ", and reproduced bit for bit" if proof.reproduced else ""
-    return f"{name}: sound, all {len(proof.checks)} checks passed{again}."
+    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=True)

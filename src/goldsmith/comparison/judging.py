@@ -7,13 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold import GoldCase, TensorEntry, Tolerance, judged_part
-
-ROOM = 1e-11
-_WIDE = ("float64", "complex128", "float (Python)")
+from goldsmith.gold import GoldCase, Tolerance, judged_part, with_room
 
 
 @dataclass(frozen=True)
@@ -47,21 +42,9 @@ def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
 
 def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:
     """How far each leaf may be off, by path."""
-    return {item.path: _with_room(item) for item in gold.entry.tensors if item.tolerance is not None}
-
-
-def _with_room(item: TensorEntry) -> Tolerance:
-    """What is float64 by nature has noise so small that a tolerance measured from it would reject another formula."""
-    tolerance = item.tolerance
-    assert tolerance is not None
-    if tolerance.kind != "measured" or item.dtype not in _WIDE:
-        return tolerance
-    return msgspec.structs.replace(
-        tolerance,
-        l2=max(tolerance.l2 or 0.0, ROOM),
-        max=max(tolerance.max or 0.0, ROOM),
-        noisy_limit=max(tolerance.noisy_limit, ROOM * tolerance.scale),
-    )
+    return {
+        item.path: with_room(item.tolerance, item.dtype) for item in gold.entry.tensors if item.tolerance is not None
+    }
 
 
 def compare_case(

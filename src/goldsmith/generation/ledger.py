@@ -29,6 +29,7 @@ class Run:
     changes: list[TensorChange] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     noise: MachineNoise | None = None
+    environment: tuple[str, ...] = ()
     redrawn: dict[str, str] = field(default_factory=dict)
     file_changes: dict[str, str] = field(default_factory=dict)
     is_dry: bool = False
@@ -63,6 +64,7 @@ def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcom
         notes=tuple(run.notes),
         changes=tuple(run.changes),
         noise=run.noise,
+        environment=run.environment,
         redrawn=run.redrawn,
         advice=tuple(run.advice),
         next=() if error else _next_steps(assignment, folder),

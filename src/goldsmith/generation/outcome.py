@@ -65,6 +65,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Tensors that are not what they were."""
     noise: MachineNoise | None = None
     """Tensors that came out in other bits here, within noise, so that the gold stays; null where none did."""
+    environment: tuple[str, ...] = ()
+    """What is different about this machine from the one that recorded the gold, as far as it is known."""
     redrawn: dict[str, str] = {}
     """Cases that drew inputs or weights again instead of using recorded ones, with the reason."""
     advice: tuple[Advice, ...] = ()

@@ -45,16 +45,13 @@ class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):
     """The largest share of its tolerance that one of them used up."""
     median: float
     """The median of those shares."""
-    environment: tuple[str, ...] = ()
-    """What is different about this machine, as far as it is known."""
 
     def sentence(self) -> str:
         what = (
             f"{self.tensors} of {self.of} tensors came out in other bits" if self.tensors else "files have other bytes"
         )
         far = f", by at most {self.largest:.2g} of their tolerance (median {self.median:.2g})" if self.tensors else ""
-        where = f"recorded with {'; '.join(self.environment)}" if self.environment else "nothing known differs here"
-        return f"{what}{far}: noise, so the gold stays as it is ({where})"
+        return f"{what}{far}"
 
 
 @dataclass(frozen=True)
@@ -175,21 +172,26 @@ class Previous:
             return False
         return pins_stand(case, {item.path: item.tolerance for item in entry.tensors if item.tolerance is not None})
 
-    def noise(self, movements: Mapping[str, Movement], here: Environment | None) -> MachineNoise | None:
-        """What is to be said about cases that came out in other bits, where any did."""
+    def noise(self, movements: Mapping[str, Movement]) -> MachineNoise | None:
+        """How far cases went that came out in other bits, where any did."""
         noisy = [item for item in movements.values() if item.outcome == "noise"]
         if not noisy or self.manifest is None:
             return None
         shares = sorted(change.excess or 0.0 for item in noisy for change in item.changes)
-        recorded = [self.environment_of(self._entries[item.case]) for item in noisy]
-        facts = [fact for made in recorded for fact in environment_differences(made, here)] if here else []
         return MachineNoise(
             tensors=len(shares),
             of=sum(len(case.tensors) for case in self.manifest.cases),
             largest=shares[-1] if shares else 0.0,
             median=shares[len(shares) // 2] if shares else 0.0,
-            environment=tuple(dict.fromkeys(facts)),
         )
+
+    def environment_differences(self, here: Environment | None) -> tuple[str, ...]:
+        """What is different about this machine from those that recorded the gold, as far as it is known."""
+        if self.manifest is None or here is None:
+            return ()
+        own = [case.environment for case in self.manifest.cases if case.environment]
+        machines = [self.manifest.provenance.environment, *own]
+        return tuple(dict.fromkeys(fact for made in machines for fact in environment_differences(made, here)))
 
 
 def redrawn_cases(why: Mapping[str, str], cases: Sequence[CaseFacts]) -> dict[str, str]:

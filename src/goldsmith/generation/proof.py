@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from goldsmith.comparison import judge
-from goldsmith.course import Assignment, placements
+from goldsmith.course import Assignment
 from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable
+from goldsmith.generation.attribution import Attribution, attribute
+from goldsmith.generation.freshness import changed_sources
 from goldsmith.generation.options import Options
-from goldsmith.generation.outcome import REFUSED, UNCHANGED, Trouble
+from goldsmith.generation.outcome import REFUSED, UNCHANGED, Outcome, Trouble
+from goldsmith.generation.previous import MachineNoise
 from goldsmith.generation.progress import Progress
-from goldsmith.generation.replaying import replay
 from goldsmith.generation.steps import dry_run
-from goldsmith.gold import MANIFEST, Advice, Check, TensorChange, inspect_gold, load_gold, read_manifest
+from goldsmith.gold import (
+    MANIFEST,
+    Advice,
+    Check,
+    Gold,
+    TensorChange,
+    inspect_gold,
+    load_gold,
+    read_manifest,
+)
+from goldsmith.workspace import make_room
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `reproduced` is None when the recipe was not run again; when it was and bits differ,
-    `within_tolerance` says whether the solution still computes the gold from the gold's own inputs and weights."""
+    """What was found. `reproduced` is None when the recipe was not run again; where bits differ, `attribution` says
+    whose doing that is."""
 
     name: str
     """The assignment."""
     outcome: str
-    """`unchanged` where the gold is sound, `refused` where it is not, `missing` where there is none."""
+    """`unchanged` where the gold is sound, `refused` where it is not, `stale` where it would change, `missing` where
+    there is none."""
     checks: tuple[Check, ...] = ()
     """Every check, in order."""
     advice: tuple[Advice, ...] = ()
@@ -34,11 +45,15 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     reproduced: bool | None = None
     """Whether the recipe made the same bits again; null where it was not run."""
     changes: tuple[TensorChange, ...] = ()
-    """Tensors that came out otherwise."""
-    within_tolerance: bool | None = None
-    """Whether the solution still computes the gold from its own inputs and weights; null where that was not asked."""
+    """Tensors that would change, beyond noise."""
+    noise: MachineNoise | None = None
+    """Tensors that came out in other bits, within noise; null where none did."""
     environment: tuple[str, ...] = ()
-    """What is different about this machine."""
+    """What is different about this machine, as far as it is known."""
+    sources: tuple[str, ...] = ()
+    """What the gold was made from that is different now."""
+    attribution: Attribution | None = None
+    """Whose doing it is that tensors came out otherwise; null where none did."""
     error: Trouble | None = None
     """Why the recipe could not be run again; null where it could."""
     exit_code: int = 0
@@ -57,41 +72,67 @@ def prove(assignment: Assignment) -> Proof:
 
 
 def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof:
-    """Sound gold beside what its recipe makes now, bit for bit; nothing is written into the course."""
+    """Sound gold beside what its recipe makes now, and whose doing a difference is; nothing is written into the
+    course."""
     if proof.outcome != UNCHANGED:
         return proof
-    with tempfile.TemporaryDirectory(prefix="gold-verify-") as folder:
-        gold = Path(folder, "gold")
-        made = dry_run(assignment, recorded_options(assignment), progress, gold)
-        ran = made.outcome in (UNCHANGED, "stale")
-        if ran and not made.changes:
-            return msgspec.structs.replace(proof, reproduced=True)
-        return msgspec.structs.replace(
-            proof,
-            outcome="stale",
-            reproduced=False,
-            changes=made.changes,
-            within_tolerance=_agrees(assignment) if ran else None,
-            error=None if ran else made.error,
-            exit_code=AGAINST if ran else COULD_NOT_RUN,
-        )
-
-
-def _agrees(assignment: Assignment) -> bool:
-    """Another machine may draw other numbers; from the same ones it must compute the same."""
+    options = recorded_options(assignment)
+    with make_room() as folder:
+        made, options = dry_run_as_recorded(assignment, options, progress, folder)
+        if made.outcome not in (UNCHANGED, "stale"):
+            return msgspec.structs.replace(
+                proof, outcome="stale", reproduced=False, error=made.error, exit_code=COULD_NOT_RUN
+            )
     gold = load_gold(assignment.gold)
+    recorded = gold.manifest.provenance
+    sources = tuple(changed_sources(assignment, recorded))
+    differs = bool(made.changes or made.noise) and recorded.mode == "cases"
+    return msgspec.structs.replace(
+        proof,
+        outcome="stale" if made.changes else UNCHANGED,
+        reproduced=not (made.changes or made.noise),
+        changes=made.changes,
+        noise=made.noise,
+        environment=made.environment,
+        sources=sources,
+        attribution=_attribution(assignment, options, gold, sources) if differs else None,
+        exit_code=AGAINST if made.changes else 0,
+    )
+
+
+def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
+    """None where the solution does not run on gold's own inputs and weights: then there is nothing to put side by
+    side."""
     try:
-        found = replay(assignment, placements(assignment), recorded_options(assignment), gold)
+        return attribute(assignment, options, gold, sources)
     except GoldsmithError:
-        return False
-    return all(judge(payload, gold[name]).agrees for name, payload in found.items())
+        return None
+
+
+def dry_run_as_recorded(
+    assignment: Assignment, options: Options, progress: Progress, folder: Path
+) -> tuple[Outcome, Options]:
+    """A dry run with `options`, and those that it came to its end with: where there is no such device here, the CPU
+    does as well, since results are judged within their tolerance."""
+    outcome = dry_run(assignment, options, progress, folder / "gold")
+    if outcome.error is None or outcome.error.kind != "device-missing":
+        return outcome, options
+    here = msgspec.structs.replace(options, device="cpu")
+    outcome = dry_run(assignment, here, progress, folder / "on-cpu" / "gold")
+    note = f"the gold was recorded on {options.device}, which is not here, so the recipe ran on the CPU"
+    return msgspec.structs.replace(outcome, notes=(*outcome.notes, note)), here
 
 
 def recorded_options(assignment: Assignment) -> Options:
     """Options as the gold was made with, as far as its manifest tells; else the course's."""
     config = assignment.course.config
-    seed, device = config.seed, "cpu"
-    with contextlib.suppress(GoldUnreadable):
+    return as_recorded(assignment, Options(seed=config.seed, threads=config.threads, timeout=config.timeout))
+
+
+def as_recorded(assignment: Assignment, options: Options) -> Options:
+    """`options` with the seed and the device that the gold was made with, as far as its manifest tells."""
+    try:
         made = read_manifest(assignment.gold).provenance
-        seed, device = made.seed, made.environment.device.partition(" ")[0]
-    return Options(seed=seed, threads=config.threads, timeout=config.timeout, device=device)
+    except GoldUnreadable:
+        return options
+    return msgspec.structs.replace(options, seed=made.seed, device=made.environment.device.partition(" ")[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +12,8 @@ from goldsmith.course import Assignment, Placement
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
-from goldsmith.gold import Gold, read_payload
-from goldsmith.recording import KeptCase, Watcher, run_side_by_side
+from goldsmith.gold import FLOAT64, Gold, read_arrays, read_payload
+from goldsmith.recording import KeptCase, Trial, Watcher, run_side_by_side
 from goldsmith.workspace import make_workspaces
 
 
@@ -36,3 +37,25 @@ def replay(
         if error is not None:
             raise error
         return {name: read_payload(workspace.scratch / "gold" / case.path.name) for name, case in cases.items()}
+
+
+def replay_in_float64(
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    options: Options,
+    kept: Mapping[str, KeptCase],
+    watcher: Watcher,
+) -> dict[str, dict[str, Any]]:
+    """What cases record in float64 on `kept` inputs and weights, by case and path. A case that does not run so, or a
+    run that does not come to its end, leaves nothing."""
+    if not kept:
+        return {}
+    with make_workspaces(assignment, placed, 1) as (workspace,):
+        job = msgspec.structs.replace(
+            make_job(assignment, workspace, options, task="calibrate"),
+            kept=dict(kept),
+            trials=(Trial(name=FLOAT64, precision="float64"),),
+        )
+        run_side_by_side([job], timeout=options.timeout, watcher=watcher)
+        files = {name: Path(job.output, name, f"{FLOAT64}.safetensors") for name in kept}
+        return {name: read_arrays(path) for name, path in files.items() if path.is_file()}

@@ -262,16 +262,19 @@ def _contents(
     """What is to be published: cases that the gold before confirms as they stand there, the others with tolerances."""
     assignment, options, previous = run.assignment, run.options, run.previous
     same_sources = previous.same_sources(sources, reads)
-    movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=watcher)
+    deciding = Watcher(on_case=lambda event: progress.step(6, "float64 tells noise from a change"))
+    movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=deciding)
     kept = keep_cases(previous, options, recordings, movements, mode=result.mode, method=METHOD)
     again = [
         item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
     ]
     measured = _calibrate(run, [item for item in again if item.cases], result.mode, watcher, progress)
     run.notes += measured.notes
-    run.noise = previous.noise({name: movements[name] for name in kept.values}, result.environment)
+    run.environment = previous.environment_differences(result.environment)
+    run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:
-        run.notes.append(run.noise.sentence())
+        where = f"recorded with {'; '.join(run.environment)}" if run.environment else "nothing known differs here"
+        run.notes.append(f"{run.noise.sentence()}: noise, so the gold stays as it is ({where})")
     run.notes += written_again(movements, kept)
     contents = assemble(previous, kept, result, recordings, measured, sources, reads, run.code)
     run.files = [file_entry(path) for path in contents.paths]

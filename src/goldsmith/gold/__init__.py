@@ -32,7 +32,7 @@ from goldsmith.gold.calibration import (
     calibrate,
     pins_stand,
 )
-from goldsmith.gold.difference import TensorChange, gold_changes
+from goldsmith.gold.difference import TensorChange, change_sizes, gold_changes
 from goldsmith.gold.documentation import render_readme
 from goldsmith.gold.facts import (
     CaseFacts,
@@ -79,7 +79,7 @@ from goldsmith.gold.manifest import (
 from goldsmith.gold.mapped import Bfloat16, Mapped, mapped, unpacked
 from goldsmith.gold.movement import Movement, find_movement, judge_float64
 from goldsmith.gold.publication import Staging
-from goldsmith.gold.tolerances import Pinned, Tolerance, excess
+from goldsmith.gold.tolerances import Pinned, Tolerance, excess, with_room
 from goldsmith.gold.verification import Check, Evidence, check_tolerances, verify
 
 __all__ = [
@@ -127,6 +127,7 @@ __all__ = [
     "as_numpy",
     "calibrate",
     "case_entry",
+    "change_sizes",
     "check_tolerances",
     "difference_of",
     "dtype_name",
@@ -162,6 +163,7 @@ __all__ = [
     "verify",
     "walk",
     "with_metadata",
+    "with_room",
     "write_arrays",
     "write_payload",
     "write_trace",

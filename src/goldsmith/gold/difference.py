@@ -14,7 +14,7 @@ from goldsmith.gold.calibration import noise_limits
 from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
-from goldsmith.gold.tolerances import Tolerance, excess
+from goldsmith.gold.tolerances import excess, with_room
 
 ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
 
@@ -123,14 +123,17 @@ def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any, noisy:
     kind = _type(entry)
     if not _is_number(one):
         return TensorChange(case=case, path=path, change=VALUES, before=repr(one), after=repr(two))
-    sizes = _sizes(numbers_of(one), numbers_of(two), entry.tolerance, noisy)
+    sizes = change_sizes(one, two, entry, noisy)
     return TensorChange(case=case, path=path, change=VALUES, before=kind, after=kind, **sizes)
 
 
-def _sizes(one: Any, two: Any, tolerance: Tolerance | None, noisy: Any) -> dict[str, float | None]:
-    """How large a change is in every unit; nothing once an element became NaN or infinite, or ceased to be."""
+def change_sizes(before: Any, after: Any, entry: TensorEntry, noisy: Any = None) -> dict[str, float | None]:
+    """How large the change of one tensor is in every unit that `TensorChange` knows; nothing once an element became NaN
+    or infinite, or ceased to be."""
     import numpy as np
 
+    one, two = numbers_of(before), numbers_of(after)
+    tolerance = with_room(entry.tolerance, entry.dtype) if entry.tolerance else None
     both = np.isfinite(one) & np.isfinite(two)
     same = (one == two) | (np.isnan(one) & np.isnan(two))
     if not both.any() or (~both & ~same).any():

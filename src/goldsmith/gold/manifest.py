@@ -251,7 +251,7 @@ def _lasting(manifest: Manifest) -> Manifest:
         _content(manifest),
         schema=SCHEMA,
         checks=tuple(CheckEntry(item.name, item.outcome, "") for item in manifest.checks),
-        provenance=msgspec.structs.replace(made, goldsmith=""),
+        provenance=msgspec.structs.replace(made, goldsmith="", command=""),
         cases=tuple(msgspec.structs.replace(case, code="") for case in manifest.cases),
     )
 

@@ -23,6 +23,9 @@ RTOL, ATOL = 1e-4, 1e-5
 DWARFS = 1e3
 UNSEEN = 0.01
 """The share of elements below which nobody is told that a tolerance is blind to them."""
+ROOM = 1e-11
+"""The least relative tolerance of results that are float64 by nature."""
+_WIDE = ("float64", "complex128", "float (Python)")
 
 
 class Noise(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -139,6 +142,18 @@ def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
         atol=pin.atol,
         noisy=0,
         noisy_limit=0.0,
+    )
+
+
+def with_room(tolerance: Tolerance, dtype: str) -> Tolerance:
+    """What is float64 by nature has noise so small that a tolerance measured from it would reject another formula."""
+    if tolerance.kind != "measured" or dtype not in _WIDE:
+        return tolerance
+    return msgspec.structs.replace(
+        tolerance,
+        l2=max(tolerance.l2 or 0.0, ROOM),
+        max=max(tolerance.max or 0.0, ROOM),
+        noisy_limit=max(tolerance.noisy_limit, ROOM * tolerance.scale),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from goldsmith.doors import late
-from goldsmith.report.changes import show_changes
+from goldsmith.report.changes import show_causes, show_changes, verify_line
 from goldsmith.report.edits import show_edits
 from goldsmith.report.machine import report
 from goldsmith.report.summary import Summary
@@ -43,6 +43,7 @@ __all__ = [
     "report",
     "rigor_progress",
     "rigor_report",
+    "show_causes",
     "show_changes",
     "show_edits",
     "show_files",
@@ -53,6 +54,7 @@ __all__ = [
     "show_verdict",
     "shown_name",
     "verdict_markdown",
+    "verify_line",
     "why",
 ]
 

@@ -1,4 +1,4 @@
-"""What changed between two golds, as a table for people."""
+"""What changed between two golds, and whose doing that is, as tables and a sentence for people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
+from goldsmith.generation import Proof, TensorCause
 from goldsmith.gold import TensorChange
 
 _MOST = 40
@@ -35,6 +36,75 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
     console.print(table)
     if len(changes) > most:
         console.print(f"and {len(changes) - most} more", highlight=False)
+
+
+def show_causes(console: Console, tensors: Sequence[TensorCause]) -> None:
+    """One row a tensor: what moved it, and by how much of its tolerance each did."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("case", "tensor", "moved by"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("environment", "code"):
+        table.add_column(heading, justify="right")
+    for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MOST]:
+        table.add_row(item.case, item.path, item.cause, _share(item.environment, item), _share(item.code, item))
+    console.print(table)
+    if len(tensors) > _MOST:
+        console.print(f"and {len(tensors) - _MOST} more", highlight=False)
+    console.print("environment and code: in units of the tensor's tolerance", highlight=False)
+
+
+def _share(value: float | None, item: TensorCause) -> str:
+    return _times(value) if value is not None else "" if item.cause == "unknown" else "exact"
+
+
+def verify_line(proof: Proof) -> str:
+    """The sentence that sums up what `goldsmith verify` found."""
+    name = proof.name
+    if proof.outcome == "missing":
+        return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
+    if proof.outcome == "refused":
+        return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
+    if proof.error is not None:
+        return f"{name}: could not be reproduced: {proof.error.message}"
+    sound = f"{name}: sound, all {len(proof.checks)} checks passed"
+    if proof.reproduced is None:
+        return f"{sound}."
+    if proof.reproduced:
+        return f"{sound}, and reproduced bit for bit."
+    if proof.changes:
+        count = _count(len(proof.changes), "tensor")
+        return f"{name}: {count} would change; {_whose(proof)}."
+    assert proof.noise is not None
+    return f"{sound}, and reproduced within noise: {proof.noise.sentence()}; {_whose(proof)}."
+
+
+def _whose(proof: Proof) -> str:
+    """Whose doing it is, in one clause."""
+    found, where = proof.attribution, "; ".join(proof.environment) or "nothing known differs here"
+    if found is None:
+        return f"the solution does not run on the gold's own inputs and weights ({where})"
+    if found.cause == "unknown":
+        return f"whose doing that is cannot be told: {found.unknown}"
+    if not proof.sources:
+        unmoved = {True: ", float64 has moved, too", False: ", float64 has not moved", None: ""}[found.float64_moved]
+        return f"the same sources{unmoved}: the environment ({where})"
+    moved = [
+        f"the {what} moved {_count(len(shares), 'tensor')}{_at_most(shares)}"
+        for what in ("code", "environment")
+        if (shares := [share for item in found.tensors if (share := getattr(item, what)) != 0.0])
+    ]
+    return f"{', '.join(moved) or 'the code moved none on recorded inputs and weights'} ({proof.sources[0]}; {where})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _at_most(shares: Sequence[float | None]) -> str:
+    """In units of tolerance; what must be exact has none."""
+    if any(share is None for share in shares):
+        return ", some that must be exact"
+    return f", by at most {max(share or 0.0 for share in shares):.2g} of their tolerance"
 
 
 def _row(item: TensorChange) -> tuple[str, ...]:

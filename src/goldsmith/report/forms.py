@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from goldsmith.checking import Verdict
-from goldsmith.generation import Outcome, Proof
+from goldsmith.generation import MachineNoise, Outcome, Proof
 from goldsmith.gold import TensorChange
 from goldsmith.grading import Grade, Overview
 from goldsmith.guard import Finding as Leak
@@ -93,6 +93,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """How its gold stands."""
     reasons: tuple[str, ...]
     """Why it is not fresh."""
+    notes: tuple[str, ...]
+    """Facts that make no gold stale, such as another version of torch."""
     label: str
     """What it is called in menus."""
     description: str
@@ -114,6 +116,14 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """The git revision that was compared with; null where the recipe was run again."""
     changes: tuple[TensorChange, ...]
     """Each tensor that differs."""
+    notes: tuple[str, ...]
+    """What is worth knowing, though nothing is wrong."""
+    noise: MachineNoise | None
+    """Tensors that came out in other bits here, within noise, so that the gold stays; null where none did."""
+    environment: tuple[str, ...]
+    """What is different about this machine from the one that recorded the gold, as far as it is known."""
+    redrawn: dict[str, str]
+    """Cases that drew inputs or weights again instead of using recorded ones, with the reason."""
 
 
 class Mutant(Finding, frozen=True, kw_only=True):

@@ -123,7 +123,8 @@ class Summary:
             stem = name.rpartition(".")[0]
             extras = [(suffix.split(".")[1], sizes.get(stem + suffix)) for suffix in _EXTRAS]
             extra = "".join(f"  + {what} {human_size(size):>8}" for what, size in extras if size)
-            self._line(f"  {self._mark(file.ok)} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
+            mark = self._file_mark(outcome, stem)
+            self._line(f"  {mark} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
     def show_checks(self, checks: Sequence[Check], title: str = "Verification") -> None:
         """One line a check, with every problem below it."""
@@ -170,6 +171,14 @@ class Summary:
             for line in error.prints.strip().splitlines()[-8:]:
                 self._line(f"  | {line}")
 
+    def _file_mark(self, outcome: Outcome, stem: str) -> str:
+        """Whether a file is well; where gold was kept although it would change, which files would."""
+        if outcome.outcome != "stale":
+            return self._mark(all(file.ok for file in outcome.files))
+        if self._rich:
+            return "🔄" if _would_change(outcome, stem) else "✅"
+        return "would change" if _would_change(outcome, stem) else "same        "
+
     def _mark(self, ok: bool, *, warned: bool = False) -> str:
         if self._rich:
             return "❌" if not ok else "🟡" if warned else "✅"
@@ -178,6 +187,12 @@ class Summary:
     def _line(self, text: str = "", style: str = "") -> None:
         """On a terminal, long lines break between words; in a log they stay whole."""
         self._console.print(Text(text, style=style), soft_wrap=not self._rich)
+
+
+def _would_change(outcome: Outcome, stem: str) -> bool:
+    """Whether a file or what belongs to it would not stay as it is."""
+    changes = {file.path.rpartition("/")[2]: file.change for file in outcome.files}
+    return any(change != "same" for name, change in changes.items() if name.partition(".")[0] == stem.partition(".")[0])
 
 
 def human_size(size: int) -> str:
@@ -194,7 +209,8 @@ def _last_line(outcome: Outcome) -> str:
         return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
     if not outcome.checks:
         return f"{outcome.name}: fresh, nothing to do."
-    what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"
+    unchanged = "nothing changed beyond noise" if outcome.noise else "nothing changed, not a byte"
+    what = "gold published" if outcome.outcome == "published" else unchanged
     warned = sum(check.outcome == "warned" for check in outcome.checks)
     checks = f"all {len(outcome.checks)} checks passed" + (f", {warned} with a warning" if warned else "")
     return f"{outcome.name}: {what}, {checks}, {outcome.seconds:.1f} s."

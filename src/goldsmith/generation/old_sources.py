@@ -1,0 +1,68 @@
+"""The sources that gold was made from, recovered from git's history by their hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from goldsmith.course import Assignment, Course, find_course, git, without_points
+from goldsmith.errors import CannotWrite
+from goldsmith.gold import Manifest
+from goldsmith.workspace import make_workspaces
+
+_MOST_COMMITS = 500
+
+
+class NotInHistory(Exception):
+    """A source that git does not have as it was; its path is the message."""
+
+
+@contextlib.contextmanager
+def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Assignment]:
+    """The assignment in a private copy of its course, with every source that made the gold as it was then.
+
+    Raises `NotInHistory` for one that neither stands there nor is found in git.
+    """
+    course, made = assignment.course, manifest.provenance
+    recorded = made.solution | made.starter | made.recipe | made.reads
+    contents = {path: _content(course, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
+    with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
+        copy = find_course(workspace.root).assignment(assignment.name)
+        try:
+            for folder in (copy.solution, copy.starter):
+                _remove_later_files(workspace.root, folder, recorded)
+            for path, content in contents.items():
+                target = workspace.root / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+        except OSError as error:
+            raise CannotWrite(workspace.root, error.strerror or str(error)) from None
+        yield copy
+
+
+def _remove_later_files(root: Path, folder: Path, recorded: dict[str, str]) -> None:
+    """In the private copy only: code that was added after the gold was made would be part of the old sources."""
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+        if path.relative_to(root).as_posix() not in recorded:
+            path.unlink()
+
+
+def _content(course: Course, path: str, digest: str, commit: str | None) -> bytes:
+    """The version of a file that has the recorded hash."""
+    for content in _versions(course, path, commit):
+        if digest in (hashlib.sha256(content).hexdigest(), hashlib.sha256(without_points(content)).hexdigest()):
+            return content
+    raise NotInHistory(path)
+
+
+def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
+    """What stands there now, what was committed when the gold was made, then every version that git knows of."""
+    with contextlib.suppress(OSError):
+        yield (course.root / path).read_bytes()
+    log = git(course, "log", "--all", f"--max-count={_MOST_COMMITS}", "--format=%H", "--", path) or ""
+    for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
+        text = git(course, "show", f"{revision}:./{path}")
+        if text is not None:
+            yield text.encode("utf-8", "surrogateescape")
