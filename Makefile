@@ -66,7 +66,7 @@ picture: $(BIN)/.ready  ## the pictures, from a real terminal
 
 example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
 	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example
-	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --force --yes --course build/example
+	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --exact --yes --course build/example
 	rm -rf examples/vla-course/tests/internal/fixtures
 	cp -r build/example/tests/internal/fixtures examples/vla-course/tests/internal/fixtures
 

@@ -97,7 +97,6 @@ def assemble(
     """Entries and files of all cases: those that stand from the gold before, the others from this run."""
     here = result.environment or Environment(python="", numpy="")
     before = previous.manifest.provenance.environment if previous.manifest and kept.values else here
-    same_sources = previous.same_sources(sources, reads)
     entries: list[CaseEntry] = []
     files: list[Path] = []
     references: list[Path] = []
@@ -108,7 +107,7 @@ def assemble(
             own = code.of(case.definition)
             old = previous.entry(case.name) if case.name in kept.entries else None
             if old is not None:
-                entries.append(old if same_sources else with_metadata(old, case, own))
+                entries.append(with_metadata(old, case, own))
                 references += [previous.folder / old.reference] if old.reference else []
             else:
                 written_elsewhere = case.name not in kept.values and not same_environment(before, here)

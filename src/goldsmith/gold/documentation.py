@@ -27,8 +27,8 @@ def render_readme(manifest: Manifest, label: str, where: str) -> str:
         _usage(manifest, where),
         "## Regeneration",
         f"```bash\n{manifest.provenance.command}\n```\n\nIn a coding agent with goldsmith's skills: "
-        f"`/generate-fixtures`, then choose {label}. Without a change in solution, recipe or machine no byte of this "
-        "folder moves.",
+        f"`/generate-fixtures`, then choose {label}. Without a change in solution or recipe no byte of this folder "
+        "moves, on any machine.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -209,8 +209,7 @@ def _last_line(outcome: Outcome) -> str:
         return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
     if not outcome.checks:
         return f"{outcome.name}: fresh, nothing to do."
-    unchanged = "nothing changed beyond noise" if outcome.noise else "nothing changed, not a byte"
-    what = "gold published" if outcome.outcome == "published" else unchanged
+    what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"
     warned = sum(check.outcome == "warned" for check in outcome.checks)
     checks = f"all {len(outcome.checks)} checks passed" + (f", {warned} with a warning" if warned else "")
     return f"{outcome.name}: {what}, {checks}, {outcome.seconds:.1f} s."

@@ -81,7 +81,8 @@ def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
             "then say --gold-record=overwrite.",
         )
     count = len(outcome.changes)
-    what = f"{count} tensor{'' if count == 1 else 's'} changed" if count else "no tensor changed"
+    unchanged = "no tensor changed beyond noise" if outcome.noise else "no tensor changed"
+    what = f"{count} tensor{'' if count == 1 else 's'} changed" if count else unchanged
     return _told(outcome, f"{name}: made anew, {what}")
 
 
