@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,13 +46,13 @@ def diff(
 
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
+    from goldsmith.workspace import make_room
+
     with shown_errors("diff", as_json=json, debug=debug):
         ask = at_a_terminal() and not json
         assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
-        with tempfile.TemporaryDirectory(prefix="gold-diff-") as folder:
-            changes = (
-                _since(assignment, revision, Path(folder)) if revision else _would(assignment, Path(folder), no_color)
-            )
+        with make_room() as room:
+            changes = _since(assignment, revision, room) if revision else _would(assignment, room, no_color)
         _show(assignment, revision, changes, json, no_color)
     raise typer.Exit(AGAINST if changes else 0)
 

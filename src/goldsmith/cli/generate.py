@@ -147,18 +147,17 @@ def _check(
     chosen: list[Assignment], options: Options, show: _Show, outcomes: list[Outcome], *, recorded_seed: bool
 ) -> None:
     """What would change, without writing anything into the course; with the seed the gold was made with."""
-    import tempfile
-
     import msgspec
 
     from goldsmith.generation import recorded_options, rehearse
+    from goldsmith.workspace import make_room
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
         seed = recorded_options(assignment).seed if recorded_seed else options.seed
         same = msgspec.structs.replace(options, seed=seed)
-        with tempfile.TemporaryDirectory(prefix="gold-check-") as folder:
-            outcome = rehearse(assignment, same, progress, Path(folder, "gold"))
+        with make_room() as room:
+            outcome = rehearse(assignment, same, progress, room / "gold")
         _report(outcome, show, after=bool(outcomes))
         outcomes.append(outcome)
     _report_all(outcomes, show)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 
 import msgspec
 
@@ -18,6 +16,7 @@ from goldsmith.generation.progress import Progress
 from goldsmith.generation.replaying import replay
 from goldsmith.generation.steps import rehearse
 from goldsmith.gold import MANIFEST, Advice, Check, TensorChange, inspect_gold, load_gold, read_manifest
+from goldsmith.workspace import make_room
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +60,8 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
     """Sound gold beside what its recipe makes now, bit for bit; nothing is written into the course."""
     if proof.outcome != UNCHANGED:
         return proof
-    with tempfile.TemporaryDirectory(prefix="gold-verify-") as folder:
-        gold = Path(folder, "gold")
+    with make_room() as room:
+        gold = room / "gold"
         made = rehearse(assignment, recorded_options(assignment), progress, gold)
         ran = made.outcome in (UNCHANGED, "stale")
         if ran and not made.changes:
