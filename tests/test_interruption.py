@@ -140,7 +140,9 @@ def test_a_swap_that_broke_off_between_its_two_renames_is_repaired(tmp_path: Pat
     gold = tmp_path / "hw1"
     gold.mkdir()
     (gold / "a.pt").write_text("old")
-    gold.rename(tmp_path / ".hw1.old")
+    broken = Staging(gold)
+    broken.open()
+    gold.rename(broken.folder.parent / "old")
     staging = Staging(gold)
     staging.open()
     staging.discard()
