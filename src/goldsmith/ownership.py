@@ -65,12 +65,21 @@ def remove_made(folder: Path) -> None:
         os.rmdir(folder)
 
 
+def is_unfinished(folder: Path) -> bool:
+    """Say whether nothing at all is in a folder: so it is left by whoever was killed before it was marked."""
+    try:
+        names = os.listdir(folder)
+        return not names or (names == [MARK] and (folder / MARK).lstat().st_size == 0)
+    except OSError:
+        return False
+
+
 def remove_unfinished(folder: Path) -> None:
-    """Remove a folder whose maker was killed before it was marked, if nothing at all is in it."""
-    with contextlib.suppress(OSError):
-        if os.listdir(folder) == [MARK] and (folder / MARK).lstat().st_size == 0:
-            os.unlink(folder / MARK)
-        os.rmdir(folder)
+    """Remove a folder with a random name of goldsmith's that was not marked yet, if nothing at all is in it."""
+    if is_unfinished(folder):
+        with contextlib.suppress(OSError):
+            (folder / MARK).unlink(missing_ok=True)
+            os.rmdir(folder)
 
 
 def remove_tree(path: Path) -> None:

@@ -1,7 +1,8 @@
 """Gold is published whole or not at all: written beside its place, then swapped in by one rename.
 
-What lies beside it meanwhile is one marked folder, `.<name>.<token>.staging/`, with the new gold in `new/` and, where the
-file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that mark is ever removed.
+What lies beside it meanwhile is one marked folder, `.<name>.<token>.staging/`, with the new gold in `new/` and, where
+the file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that mark is ever
+removed.
 """
 
 from __future__ import annotations
