@@ -15,7 +15,7 @@ from goldsmith.workspace.injection import (
     reset,
 )
 from goldsmith.workspace.journal import Change, Journal, journals, read_journal
-from goldsmith.workspace.lock import course_lock
+from goldsmith.workspace.lock import course_lock, make_state_folder
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 from goldsmith.workspace.temporary import make_room, sweep_abandoned
 
@@ -36,6 +36,7 @@ __all__ = [
     "journals",
     "keep_edits",
     "make_room",
+    "make_state_folder",
     "make_workspaces",
     "needs_recovery",
     "read_journal",
