@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,7 @@ from goldsmith.gold import (
     render_readme,
 )
 from goldsmith.recording import Result
+from goldsmith.workspace import file_hash
 
 
 def document(
@@ -77,15 +79,23 @@ def document(
     run.files.append(FileEntry(MANIFEST, len(content), hashlib.sha256(content).hexdigest()))
     staging.write(README, readme)
     staging.write(MANIFEST, content)
-    own = {item.name for item in previous.files} | {MANIFEST} if previous else set()
-    gone = sorted(own - {item.name for item in run.files})
+    made = {item.name for item in run.files}
+    gone = sorted(_as_published(assignment.gold, previous.files, made)) if previous else []
     if gone:
         run.notes.append(f"removed, since no case makes them any more: {', '.join(gone)}")
     if previous and previous.seed != options.seed:
         run.notes.append(f"the gold before had seed {previous.seed}, this has {options.seed}")
-    kept = staging.carry_over(own)
+    kept = staging.carry_over(gone)
     if kept:
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
+
+
+def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
+    """Yield the names of files that are not made any more and still have the bytes that goldsmith gave them."""
+    for item in files:
+        path = folder / item.name
+        if item.name not in made and path.is_file() and not path.is_symlink() and file_hash(path) == item.sha256:
+            yield item.name
 
 
 def entry_of(case: CaseFacts, measured: Measured) -> CaseEntry:
