@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= build/demo-course
+EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
 .PHONY: demo docs tutorial reference test test-long lint bench submissions tolerances rigor soak picture example-gold class clean
 
@@ -10,11 +11,16 @@ $(BIN)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[torch,dev]"
 	touch $@
 
+# Nothing is removed: a folder that this target has not made is refused, and one that it has made is used again.
+DEMO_MARK = .goldsmith/made-by-make-demo
+
 demo: $(BIN)/.ready  ## copy the bundled course out and make all of its gold
-	rm -rf $(DEMO)
-	$(BIN)/goldsmith init --example $(DEMO)
-	$(BIN)/goldsmith generate all --force --yes --course $(DEMO)
-	$(BIN)/goldsmith status --course $(DEMO)
+	@if [ -e "$(DEMO)" ] && [ ! -f "$(DEMO)/$(DEMO_MARK)" ]; then \
+		echo "make demo: $(DEMO) exists, and make demo did not make it; remove it yourself, or name another with DEMO=" >&2; exit 1; fi
+	@if [ ! -e "$(DEMO)" ]; then \
+		$(BIN)/goldsmith init --example "$(DEMO)" && mkdir -p "$(DEMO)/.goldsmith" && touch "$(DEMO)/$(DEMO_MARK)"; fi
+	$(BIN)/goldsmith generate all --force --yes --course "$(DEMO)"
+	$(BIN)/goldsmith status --course "$(DEMO)"
 
 docs: $(BIN)/.ready  ## the site, in build/site; nothing in it is fetched from elsewhere
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -65,11 +71,15 @@ picture: $(BIN)/.ready  ## the pictures, from a real terminal
 	$(BIN)/python scripts/menus.py
 
 example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
-	rm -rf build/example && mkdir -p build && cp -r examples/vla-course build/example
+	@if [ -n "$$(git ls-files --others $(EXAMPLE_GOLD))" ]; then \
+		echo "make example-gold: $(EXAMPLE_GOLD) has files that git does not know; commit them or move them away" >&2; \
+		exit 1; fi
+	git clean -fdqX -- build/example
+	mkdir -p build && cp -r examples/vla-course build/example
 	GIT_CEILING_DIRECTORIES=$(CURDIR)/build $(BIN)/goldsmith generate all --exact --yes --course build/example
-	rm -rf examples/vla-course/tests/internal/fixtures
-	cp -r build/example/tests/internal/fixtures examples/vla-course/tests/internal/fixtures
+	rm -rf $(EXAMPLE_GOLD)
+	cp -r build/example/tests/internal/fixtures $(EXAMPLE_GOLD)
 
+# git removes what .gitignore names, and nothing that it tracks, nor a repository that somebody keeps in there.
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	git clean -fdqX -- .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis '*__pycache__*'

@@ -36,7 +36,7 @@ from goldsmith.gold import load_gold
 from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, collect, grade_all, rubric_for
 from goldsmith.grading import grader as graders
 from goldsmith.sandbox import probe
-from goldsmith.workspace import copies
+from goldsmith.workspace import temporary
 
 HOSTILE = Path(__file__).parent / "hostile"
 _NORM, _MIX = 'return answer("Norm", self, x)', 'return answer("Mix", self, x)'
@@ -226,7 +226,7 @@ class Scene:
 @contextlib.contextmanager
 def _gathered(loot: dict[str, list[dict[str, Any]]], workspaces: list[Path]) -> Iterator[None]:
     """Notes are taken out of each workspace just before it is removed."""
-    remove = copies._remove
+    remove = temporary.remove_made
 
     def gather(base: Path) -> None:
         workspaces.append(base)
@@ -238,7 +238,7 @@ def _gathered(loot: dict[str, list[dict[str, Any]]], workspaces: list[Path]) -> 
         remove(base)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copies, "_remove", gather)
+        patch.setattr(temporary, "remove_made", gather)
         patch.setattr(graders, "_DISK", 128 * 2**20)  # so that it does not take long to have too much
         patch.setattr(graders, "_MOST_FILES", 5000)
         yield

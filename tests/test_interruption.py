@@ -117,11 +117,11 @@ def test_workspaces_of_a_killed_run_are_swept(
     course.write({RECIPE_FILE: recipe("import time\ntime.sleep(60)\n")})
     process = course.start("generate", "hw1", TMPDIR=str(temporary))
     deadline = time.monotonic() + 30
-    while not list(temporary.glob("goldsmith-*/run-2/scratch/job.json")):
+    while not list(temporary.glob("goldsmith-*/*/run-2/scratch/job.json")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr("goldsmith.workspace.copies._SWEEP_AGE", 0.0)
+    monkeypatch.setattr("goldsmith.workspace.temporary._SWEEP_AGE_S", 0.0)
     sweep_abandoned()
     assert list(temporary.iterdir()), "a living run's workspace must stay"
     process.kill()
@@ -140,7 +140,9 @@ def test_a_swap_that_broke_off_between_its_two_renames_is_repaired(tmp_path: Pat
     gold = tmp_path / "hw1"
     gold.mkdir()
     (gold / "a.pt").write_text("old")
-    gold.rename(tmp_path / ".hw1.old")
+    broken = Staging(gold)
+    broken.open()
+    gold.rename(broken.folder.parent / "old")
     staging = Staging(gold)
     staging.open()
     staging.discard()

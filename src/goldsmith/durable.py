@@ -4,33 +4,73 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
+import re
+import secrets
 import shutil
+import stat
+import time
 from pathlib import Path
 
 PARTIAL = ".goldsmith-partial"
 """How the name of a file ends that is not whole yet."""
+_SEALED = re.compile(rf"\.([0-9a-f]{{16}})-([0-9a-f]{{16}}){re.escape(PARTIAL)}")
+_ABANDONED_S = 3600.0
+"""Whoever has not written to such a file for so long does not write to it any more."""
+_tidied: set[Path] = set()
+"""Folders in which this process has looked for partial files of killed ones."""
 
 
 def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Write a file beside `path`, then give it that name. Nothing else that stands beside it is touched."""
     partial = partial_of(path)
-    try:
-        partial.unlink(missing_ok=True)  # of a run that was cut off, or a link that somebody laid there
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        try:
             file.write(content)
             file.flush()
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
     sync_folder(path.parent)
+    _tidy_once(path.parent)
 
 
-def partial_of(path: Path) -> Path:
-    return path.with_name(f".{path.name}{PARTIAL}")
+def partial_of(path: Path, token: str = "") -> Path:
+    """Return a name beside `path` that proves by itself that goldsmith chose it: half of it follows from the other."""
+    token = token or new_token()
+    return path.with_name(f".{token}-{_seal(token)}{PARTIAL}")
+
+
+def new_token() -> str:
+    """Return a random word for the name of a partial file."""
+    return secrets.token_hex(8)
+
+
+def _seal(token: str) -> str:
+    return hashlib.sha256(f"goldsmith partial {token}".encode()).hexdigest()[:16]
+
+
+def _tidy_once(folder: Path) -> None:
+    """Remove partial files that killed processes left in `folder`, the first time that this process writes there."""
+    if folder in _tidied:
+        return
+    _tidied.add(folder)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            found = _SEALED.fullmatch(name)
+            if found and found[2] == _seal(found[1]) and _is_abandoned(folder / name):
+                with contextlib.suppress(OSError):
+                    os.unlink(folder / name)
+
+
+def _is_abandoned(partial: Path) -> bool:
+    status = partial.lstat()
+    return stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _ABANDONED_S
 
 
 def sync_folder(folder: Path) -> None:
@@ -55,14 +95,17 @@ def copy_durably(source: Path, goal: Path, mode: int) -> None:
     os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def move_durably(source: Path, target: Path) -> None:
-    """By one rename, through a copy beside `target` where that lies on another file system."""
+def move_durably(source: Path, target: Path, token: str = "") -> None:
+    """By one rename, through a copy beside `target`, with `token` in its name, where that lies on another file system.
+
+    The token is the caller's, who knows by it which copy is left when this is cut off.
+    """
     try:
         os.replace(source, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        partial = partial_of(target)
+        partial = partial_of(target, token)
         copy_durably(source, partial, source.stat().st_mode & 0o7777)
         os.replace(partial, target)
         source.unlink()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleG
 from goldsmith.generation import Options, stale_reasons
 from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
 from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
-from goldsmith.workspace import make_workspaces
+from goldsmith.workspace import make_room, make_workspaces
 
 
 @dataclass(frozen=True)
@@ -268,8 +267,7 @@ class Checking:
         """Cases that agree once the starter's own provided parts are back: all that was written there is right."""
         bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
         with contextlib.ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="restored-"))
-            restored = provided.restored(submission, Path(folder))
+            restored = provided.restored(submission, stack.enter_context(make_room()) / "restored")
             stage = stack.enter_context(self.stage(restored, submission.beside))
             mended = self.judge(stage, bad).verdicts
         parts = ", ".join(provided.parts)

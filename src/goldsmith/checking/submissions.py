@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
 from goldsmith.errors import GoldUnreadable, NoSuchSubmission, NothingToCheck, SubmissionLeaves
 from goldsmith.gold import read_manifest
+from goldsmith.workspace import make_room
 
 _CODE = (".py", ".ipynb")
 
@@ -61,10 +61,12 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
         opened = _from_path(assignment, path, name or what)
         yield replace(opened, beside=places_of(assignment, [path]))
         return
-    with tempfile.TemporaryDirectory(prefix="submission-") as folder:
-        if not _extract(assignment, what, Path(folder)):
+    with make_room() as room:
+        folder = room / "submission"
+        folder.mkdir()
+        if not _extract(assignment, what, folder):
             raise NoSuchSubmission(what)
-        yield _from_path(assignment, Path(folder), name or what)
+        yield _from_path(assignment, folder, name or what)
 
 
 def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:

@@ -89,7 +89,8 @@ def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) 
     from rich.console import Console
 
     from goldsmith.report.suites import internal_text, suite_progress
-    from goldsmith.rigor.internal import keep_reports, try_internal_tests
+    from goldsmith.rigor.internal import try_internal_tests
+    from goldsmith.rigor.reports import keep_reports
 
     with suite_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as tell:
         tried = try_internal_tests(assignment, timeout=timeout, select=select, tell=tell)

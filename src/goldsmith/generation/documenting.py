@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -26,6 +28,7 @@ from goldsmith.gold import (
     render_readme,
     says_the_same,
 )
+from goldsmith.workspace import file_hash
 
 
 def document(run: Run, contents: Contents, staging: Staging) -> None:
@@ -68,17 +71,26 @@ def document(run: Run, contents: Contents, staging: Staging) -> None:
     run.files += [_file(README, readme), _file(MANIFEST, content)]
     staging.write(README, readme)
     staging.write(MANIFEST, content)
-    own = {item.name for item in previous.files} | {MANIFEST} if previous else set()
-    gone = sorted(own - {item.name for item in run.files} - {case + REFERENCE_SUFFIX for case in run.unmeasured})
+    made = {item.name for item in run.files}
+    later = {case + REFERENCE_SUFFIX for case in run.unmeasured}
+    gone = sorted(_as_published(assignment.gold, previous.files, made | later)) if previous else []
     if gone:
         run.notes.append(
             f"{'would be ' if run.is_dry else ''}removed, since no case makes them any more: {', '.join(gone)}"
         )
     if previous and previous.seed != options.seed:
         run.notes.append(f"the gold before had seed {previous.seed}, this has {options.seed}")
-    kept = staging.carry_over(own)
+    kept = staging.carry_over([*gone, *later])
     if kept:
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
+
+
+def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
+    """Yield the names of files that are not made any more and still have the bytes that goldsmith gave them."""
+    for item in files:
+        path = folder / item.name
+        if item.name not in made and path.is_file() and not path.is_symlink() and file_hash(path) == item.sha256:
+            yield item.name
 
 
 def _file(name: str, content: bytes) -> FileEntry:

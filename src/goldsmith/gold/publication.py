@@ -1,19 +1,34 @@
-"""Gold is published whole or not at all: written beside its place, then swapped in by one rename."""
+"""Gold is published whole or not at all: written beside its place, then swapped in by one rename.
+
+What lies beside it meanwhile is one marked folder, `.<name>.<token>.staging/`, with the new gold in `new/` and, where
+the file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that mark is ever
+removed.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import uninterrupted
+from goldsmith.ownership import (
+    TOKEN,
+    is_marked,
+    make_marked,
+    new_token,
+    remove_made,
+    remove_unfinished,
+)
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_NEW, _OLD = "new", "old"
 
 
 class Staging:
@@ -22,9 +37,11 @@ class Staging:
     def __init__(self, target: Path, folder: Path | None = None) -> None:
         """`folder`, when given, is where to stage instead: what will never be published may lie anywhere."""
         self.target = target.resolve()
-        self.folder = folder or self.target.with_name(f".{self.target.name}.staging")
+        self._around = self.target.with_name(f".{self.target.name}.{new_token()}.staging")
+        self.folder = folder or self._around / _NEW
         self._is_rehearsal = folder is not None
-        self._old = self.target.with_name(f".{self.target.name}.old")
+        self._is_open = False
+        self._replaced: frozenset[str] | None = None
 
     def open(self) -> None:
         """Repair what a killed run left, then make the empty staging folder."""
@@ -33,12 +50,26 @@ class Staging:
                 self.folder.mkdir(parents=True)
                 return
             self.target.parent.mkdir(parents=True, exist_ok=True)
-            if self._old.exists() and not self.target.exists():
-                self._old.rename(self.target)
-            self.discard()
+            self._repair()
+            make_marked(self._around, _called(self._around.name))
+            self._is_open = True
             self.folder.mkdir()
         except OSError as error:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
+
+    def _repair(self) -> None:
+        """Put gold back that a killed run had moved aside, and remove what else of it carries our mark."""
+        pattern = re.compile(rf"\.{re.escape(self.target.name)}\.{TOKEN.pattern}\.staging")
+        for name in os.listdir(self.target.parent):
+            around = self.target.parent / name
+            if not pattern.fullmatch(name) or around.is_symlink():
+                continue
+            if not is_marked(around, _called(name)):
+                remove_unfinished(around)
+                continue
+            if (around / _OLD).is_dir() and not self.target.exists():
+                (around / _OLD).rename(self.target)
+            remove_made(around)
 
     def write(self, name: str, content: bytes) -> None:
         path = self.folder / name
@@ -63,6 +94,7 @@ class Staging:
         if not self.target.is_dir():
             return []
         skip = {*own, *(path.name for path in self.folder.iterdir())}
+        self._replaced = frozenset(skip)
         kept = sorted(path for path in self.target.iterdir() if path.name not in skip)
         try:
             for path in kept:
@@ -98,28 +130,45 @@ class Staging:
             try:
                 if not self.target.exists():
                     self.folder.rename(self.target)
-                elif not _exchange(self.folder, self.target):
-                    self._replace_in_two_steps()
+                elif not self.target.is_dir():
+                    raise NotADirectoryError(errno.ENOTDIR, "a file stands in the place of the gold folder")
+                else:
+                    old = self.folder if _exchange(self.folder, self.target) else self._replace_in_two_steps()
+                    self._take_what_came_meanwhile(old)
             except OSError as error:
                 raise CannotWrite(self.target, error.strerror or str(error)) from None
             self.discard()
 
-    def _replace_in_two_steps(self) -> None:
-        self.target.rename(self._old)
+    def _replace_in_two_steps(self) -> Path:
+        old = self._around / _OLD
+        self.target.rename(old)
         try:
             self.folder.rename(self.target)
         except OSError:
-            self._old.rename(self.target)
+            old.rename(self.target)
             raise
+        return old
+
+    def _take_what_came_meanwhile(self, old: Path) -> None:
+        """Move what others put into the folder, or changed there, after theirs was copied: it is the old gold's no more
+        than the new one's."""
+        for path in old.iterdir() if self._replaced is not None else ():
+            goal = self.target / path.name
+            if path.name in (self._replaced or ()):
+                continue
+            is_file = path.is_file() and not path.is_symlink() and goal.is_file()
+            if not os.path.lexists(goal) or (is_file and path.read_bytes() != goal.read_bytes()):
+                os.replace(path, goal)
 
     def discard(self) -> None:
-        """Remove the staging folder, and the old gold once there is a new one in its place."""
-        if self._is_rehearsal:
-            return
+        """Remove the staging folder, which this run has made, with the old gold once there is a new one."""
         with uninterrupted():
-            shutil.rmtree(self.folder, ignore_errors=True)
-            if self.target.exists():
-                shutil.rmtree(self._old, ignore_errors=True)
+            if self._is_open and (self.target.exists() or not (self._around / _OLD).exists()):
+                remove_made(self._around)
+
+
+def _called(name: str) -> str:
+    return f"{name}, gold that is not published yet"
 
 
 def _change(staged: Path, standing: Path | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import hashlib
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from goldsmith.checking import Submission, open_submission, places_of
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, git
 from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn, Unreadable
 from goldsmith.grading.unpacking import is_archive, unpack
+from goldsmith.workspace import make_room
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,10 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
     with contextlib.ExitStack() as stack:
         what = item.what
         if is_archive(Path(what)):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="handed-in-"))
-            unpack(Path(what), Path(folder))
-            what = folder
+            folder = stack.enter_context(make_room()) / "handed-in"
+            folder.mkdir()
+            unpack(Path(what), folder)
+            what = str(folder)
         yield stack.enter_context(open_submission(assignment, what, item.name))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from goldsmith.errors import CannotWrite
 
 EARLIER = "earlier"
 _IGNORE = ".gitignore"
+_LINE = re.compile(r"[0-9a-f]{64}  .+")
+_LINK = "a link, which nobody but a person makes there"
 
 
 class Folder:
@@ -34,9 +37,13 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
             if not (path / _IGNORE).exists():  # for staff alone: git never takes it up
                 (path / _IGNORE).write_text("*\n", encoding="utf-8")
+            if (path / GRADES_MARK).is_symlink():
+                raise CannotWrite(path / GRADES_MARK, "it is a link")
             (path / GRADES_MARK).touch()  # before there is anything that others' work must not see
         with contextlib.suppress(FileNotFoundError):
             for line in (path / GRADES_MARK).read_text(encoding="utf-8", errors="replace").splitlines():
+                if not _LINE.fullmatch(line):
+                    raise CannotWrite(path / GRADES_MARK, "goldsmith did not write what it says; move it away")
                 digest, _, name = line.partition("  ")
                 self._known.setdefault(name, []).append(digest)
 
@@ -45,7 +52,7 @@ class Folder:
         path, digest = self.path / name, hashlib.sha256(content).hexdigest()
         known = self._known.setdefault(name, [])
         with self._writing():
-            standing = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+            standing = _standing(path)
             self._now[name] = digest
             if standing not in (None, digest, *known):
                 if known[-1:] == [digest]:
@@ -92,3 +99,10 @@ class Folder:
             yield
         except OSError as error:
             raise CannotWrite(Path(error.filename or self.path), error.strerror or str(error)) from None
+
+
+def _standing(path: Path) -> str | None:
+    """Return the digest of what stands there; None where nothing does."""
+    if path.is_symlink():
+        return _LINK
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.recording import child
+from goldsmith.recording.groups import signal_group
 from goldsmith.recording.leavings import ended_file
 from goldsmith.recording.offspring import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
 from goldsmith.recording.payloads import payloads
@@ -96,9 +97,19 @@ def _told_of_endings() -> int:
 
 
 def _reap(children: dict[int, Path]) -> None:
+    """Write down how children ended; what one has left running in its group ends first, while its number is still its
+    own."""
     while True:
         try:
-            number, status = os.waitpid(-1, os.WNOHANG)
+            whose = -1
+            if hasattr(os, "waitid"):
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if found is None:
+                    return
+                whose = found.si_pid
+                if whose in children:
+                    signal_group(whose, signal.SIGKILL)
+            number, status = os.waitpid(whose, os.WNOHANG)
         except ChildProcessError:
             return
         if not number:

@@ -18,13 +18,13 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
+from goldsmith.recording.groups import Leader, Process, end_group
 from goldsmith.recording.leavings import open_leaving, read_leaving
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
-from goldsmith.recording.warm import Process, Warm
+from goldsmith.recording.warm import Warm
 
 POLL = 0.02
 _SHORT = 1.0
-_GRACE = 0.3
 _PATIENCE = 60.0
 _LOG_TAIL = 4000
 _EVENTS_TAIL = 2**16
@@ -130,21 +130,6 @@ def settled_environment(threads: int) -> dict[str, str]:
     }
 
 
-def end_group(process: Process) -> None:
-    """End a process that leads a group, and everything in it: asked first, then made to."""
-
-    def tell(number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-
-    if process.poll() is None:
-        tell(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-    tell(signal.SIGKILL)
-    process.wait()
-
-
 @dataclass
 class Child:
     """One process that runs a recipe. `answered` counts what it was asked for and says to have done."""
@@ -182,7 +167,7 @@ class Child:
             self._process = self.warm.start(job_file, self._scratch / LOG, self.job.folder, environment)
             return
         with (self._scratch / LOG).open("wb") as log:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "goldsmith.recording.child", str(job_file)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -191,6 +176,7 @@ class Child:
                 env=environment_for(self.job),
                 start_new_session=True,
             )
+            self._process = Leader(process)
 
     def running(self) -> bool:
         if self._process is None:

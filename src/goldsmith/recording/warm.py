@@ -11,22 +11,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from goldsmith.recording.groups import Process, beginning_of, leads_session, signal_group
 from goldsmith.recording.leavings import ended_file, read_leaving
 
 _GRACE = 1.0
-
-
-class Process(Protocol):
-    """What is needed of a running child."""
-
-    returncode: int | None
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self, timeout: float | None = None) -> int: ...
 
 
 class Warm:
@@ -139,6 +129,7 @@ class _Forked:
     def __init__(self, number: int, ended: Path, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
         self._number, self._ended, self._server = number, ended, server
+        self._began = beginning_of(number)
 
     @property
     def pid(self) -> int:
@@ -151,6 +142,12 @@ class _Forked:
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = -9
         return self.returncode
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal while the child's number is its own. The warm process ends what is left of a group together
+        with its leader."""
+        if beginning_of(self._number) == self._began and leads_session(self._number):
+            signal_group(self._number, number)
 
     def wait(self, timeout: float | None = None) -> int:
         ends = time.monotonic() + (3600.0 if timeout is None else timeout)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from goldsmith.course import Assignment
-from goldsmith.durable import write_durably
 from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, IsInjected, PytestMissing
 from goldsmith.generation import Freshness, freshness
 from goldsmith.rigor.sides import Side, Tell, run_sides
@@ -310,35 +308,3 @@ def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
         yield "Let tests fail, not skip, where work is missing: a skip takes no marks from empty work."
     if verdict.blind:
         yield "Let each test run what students write: on the starter that raises, and what it raises must reach pytest."
-
-
-def keep_reports(tried: Tried, text: str) -> Tried:
-    """Write text and JUnit XML under the internal tests; where that cannot be done, the verdict says so and stands.
-
-    A selection (`-k`) keeps nothing: the report is of all the tests.
-    """
-    verdict, course = tried.verdict, tried.assignment.course
-    if verdict.selection or tried.solution is None:
-        return tried
-    folder, junit = course.reports_folder, tried.solution.junit
-    texts, xml = folder / f"{verdict.name}.txt", folder / f"{verdict.name}.xml"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / ".gitignore").exists():
-            write_durably(folder / ".gitignore", b"*\n")
-        write_durably(texts, text.encode("utf-8", "replace"))
-        if junit is None:
-            xml.unlink(missing_ok=True)  # that of an earlier run would speak for this one
-        else:
-            write_durably(xml, junit)
-    except OSError as error:
-        note = f"no report was kept: {course.relative(folder)} ({error.strerror or error})"
-        changed = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
-    else:
-        kept = _shown(tried.assignment, [texts, *([xml] if junit is not None else [])])
-        changed = msgspec.structs.replace(verdict, report=kept[0], junit=kept[1] if len(kept) > 1 else "")
-    return Tried(tried.assignment, changed, tried.solution, tried.starter)
-
-
-def _shown(assignment: Assignment, files: Sequence[Path]) -> list[str]:
-    return [assignment.course.relative(file).as_posix() for file in files]

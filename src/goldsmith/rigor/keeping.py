@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ METHOD = 2
 """Counted up whenever a mutant may be judged otherwise than before."""
 _OLD = 30 * 24 * 3600.0
 _FOLDER = "rigor"
+_NAME = re.compile(r"[0-9a-f]{40}\.json")
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -80,16 +82,36 @@ class Keeper:
             write_durably(self._path(mutant), msgspec.json.encode(kept))
 
     def tidy(self) -> None:
-        """Forget what no run has asked for in a month."""
-        with contextlib.suppress(OSError):
+        """Forget findings that no run has asked for in a month; whatever else lies there stays."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for path in self.folder.iterdir():
-                if path.name not in self._used and time.time() - path.stat().st_mtime > _OLD:
-                    path.unlink()
+                with contextlib.suppress(OSError):
+                    old = time.time() - path.lstat().st_mtime > _OLD
+                    if old and path.name not in self._used and _is_finding(path):
+                        path.unlink()
 
     def _path(self, mutant: Mutant) -> Path:
         name = f"{key_of([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
         self._used.add(name)
         return self.folder / name
+
+
+class _AnyFinding(msgspec.Struct):
+    """What a finding of any version has."""
+
+    finding: msgspec.Raw
+    cases: str
+
+
+def _is_finding(path: Path) -> bool:
+    """Say whether it is a plain file with a name and a content that only `Keeper.keep` gives."""
+    if path.is_symlink() or not _NAME.fullmatch(path.name):
+        return False
+    try:
+        msgspec.json.decode(path.read_bytes(), type=_AnyFinding)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:

@@ -16,7 +16,8 @@ from goldsmith.course import Assignment, placements
 from goldsmith.errors import CannotWrite, PytestMissing
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording import Job
-from goldsmith.recording.launch import end_group, environment_for
+from goldsmith.recording.groups import Leader, end_group
+from goldsmith.recording.launch import environment_for
 from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
 from goldsmith.workspace import Workspace, make_workspaces
 
@@ -71,7 +72,7 @@ class _Run:
     chosen: Chosen
     timeout: float
     select: str
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Leader | None = None
     _begun: float = 0.0
     _ended: float | None = None
     _stopped: bool = False
@@ -100,7 +101,7 @@ class _Run:
         self._begun = time.monotonic()
         try:
             with self._log.open("wb") as log:
-                self._process = subprocess.Popen(
+                process = subprocess.Popen(
                     [sys.executable, "-m", "pytest", "-o", f"junit_suite_name={name}", *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -109,6 +110,7 @@ class _Run:
                     env=self._environment(),
                     start_new_session=True,
                 )
+                self._process = Leader(process)
         except OSError as error:
             raise CannotWrite(self.workspace.scratch, error.strerror or str(error)) from None
 

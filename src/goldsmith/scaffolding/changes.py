@@ -119,6 +119,9 @@ def _write(change: Change, made: list[Path]) -> None:
 
 
 def _undo(change: Change) -> None:
+    """Take back what `_write` wrote, unless somebody else has written there since."""
+    if change.path.is_symlink() or _bytes(change.path) != change.content:
+        return
     if change.before is None:
         change.path.unlink()
     else:

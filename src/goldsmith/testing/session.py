@@ -6,9 +6,7 @@ Light to import, since every pytest has it loaded. Processes of one run (xdist's
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +36,7 @@ class GoldSession:
     record: Literal["missing", "overwrite"] | None
     shared: Path | None = None
     _own: Path | None = None
+    _ending: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _gold: dict[Path, Gold] = field(default_factory=dict)
     _verdicts: dict[object, Verdict] = field(default_factory=dict)
 
@@ -56,8 +55,7 @@ class GoldSession:
         )
 
     def end(self) -> None:
-        if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
+        self._ending.close()
 
     def adopt(self, workerinput: dict[str, Any]) -> None:
         workerinput[_FOLDER] = str(self.folder)
@@ -68,7 +66,9 @@ class GoldSession:
         if self.shared is not None:
             return self.shared
         if self._own is None:
-            self._own = Path(tempfile.mkdtemp(prefix="goldsmith-pytest-"))
+            from goldsmith.workspace import make_room
+
+            self._own = self._ending.enter_context(make_room())
         return self._own
 
     # --- what is said about it --------------------------------------------------------------------------------------

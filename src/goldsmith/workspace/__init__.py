@@ -3,7 +3,7 @@
 What runs in a workspace is not known here, nor what gold is.
 """
 
-from goldsmith.workspace.copies import Workspace, make_room, make_workspaces, sweep_abandoned
+from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.edits import Kept, give_up_edits, keep_edits, save_edits
 from goldsmith.workspace.injection import (
     Injected,
@@ -15,8 +15,9 @@ from goldsmith.workspace.injection import (
     reset,
 )
 from goldsmith.workspace.journal import Change, Journal, journals, read_journal
-from goldsmith.workspace.lock import course_lock
+from goldsmith.workspace.lock import course_lock, make_state_folder
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
+from goldsmith.workspace.temporary import make_room, sweep_abandoned
 
 __all__ = [
     "Change",
@@ -35,6 +36,7 @@ __all__ = [
     "journals",
     "keep_edits",
     "make_room",
+    "make_state_folder",
     "make_workspaces",
     "needs_recovery",
     "read_journal",

@@ -1,7 +1,7 @@
 """Private copies of a course in which the solution stands in the assignment's place.
 
-Whatever code does in a workspace, the course itself is not touched by it. Workspaces live under the
-system's temporary folder, readable by their owner alone; those of a killed process are swept by the next.
+Whatever code does in a workspace, the course itself is not touched by it. Workspaces lie in private temporary folders
+(`workspace/temporary.py`); those of a killed process are removed by the next.
 """
 
 from __future__ import annotations
@@ -9,25 +9,16 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import os
-import secrets
 import shutil
 import stat
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
-
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
-from goldsmith.interruption import uninterrupted
+from goldsmith.workspace.temporary import make_room
 
-_PREFIX = "goldsmith-"
-_LOCK = "owner.lock"
-_SWEEP_AGE = 60.0
 _NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
 """Nothing that runs needs them."""
 
@@ -66,29 +57,6 @@ def make_workspaces(
     apart = _apart(assignment.course, public=public, whole=whole).union(assignment.course.root / it for it in without)
     with make_room(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
-
-
-@contextlib.contextmanager
-def make_room(within: Path | None = None) -> Iterator[Path]:
-    """A private folder, in the system's temporary folder or in another room; removed again in any case."""
-    sweep_abandoned()
-    base = (within or Path(tempfile.gettempdir()).resolve()) / f"{_PREFIX}{secrets.token_hex(6)}"
-    lock = filelock.FileLock(base / _LOCK)
-    try:
-        _lock_new(base, lock)
-        yield base
-    finally:
-        with uninterrupted():
-            lock.release()
-            _remove(base)
-
-
-def _lock_new(base: Path, lock: filelock.BaseFileLock) -> None:
-    try:
-        base.mkdir(mode=0o700)
-        lock.acquire(timeout=0)
-    except OSError as error:
-        raise CannotWrite(base.parent, error.strerror or str(error)) from None
 
 
 def _apart(course: Course, *, public: bool, whole: bool) -> frozenset[Path]:
@@ -195,30 +163,3 @@ def _link_target(course: Course, link: Path) -> str:
     """Inside the course a link stays relative, so that it leads to the copy; out of it, it becomes absolute."""
     target = Path(os.path.normpath(link.parent / os.readlink(link)))
     return os.path.relpath(target, link.parent) if target.is_relative_to(course.root) else str(target)
-
-
-def sweep_abandoned() -> None:
-    """Remove workspaces whose process is gone: a killed run must not leave a solution lying about."""
-    for base in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError, filelock.Timeout):
-            status = base.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-                continue
-            if time.time() - status.st_mtime < _SWEEP_AGE:
-                continue
-            with filelock.FileLock(base / _LOCK).acquire(timeout=0):
-                _remove(base)
-
-
-def _remove(base: Path) -> None:
-    """Remove a workspace even where the code that ran in it took its own rights away, or nested folders without end. A
-    link is removed, never followed."""
-    with contextlib.suppress(RecursionError):
-        for current, folders, _files in os.walk(base):
-            for path in (Path(current, name) for name in folders):
-                with contextlib.suppress(OSError):
-                    if not path.is_symlink():
-                        path.chmod(0o700)
-        shutil.rmtree(base, ignore_errors=True)
-    if base.exists():
-        subprocess.run(["rm", "-rf", "--", str(base)], check=False, stderr=subprocess.DEVNULL)

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import hashlib
 import os
-import shutil
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,19 +22,22 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.course import Assignment, Course, Placement, git
-from goldsmith.durable import copy_durably, move_durably, partial_of, sync_folder
+from goldsmith.durable import copy_durably, move_durably, new_token, partial_of, sync_folder
 from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, Unreadable
 from goldsmith.interruption import uninterrupted
+from goldsmith.ownership import remove_made
 from goldsmith.workspace.journal import (
     BEFORE,
     INCOMING,
     Change,
     FileState,
     Journal,
+    abandoned,
     discard_journal,
     journal_folder,
     journals,
     journals_folder,
+    make_aside,
     read_journal,
     state_of,
     tidy,
@@ -191,12 +194,9 @@ def recover(course: Course) -> list[str]:
 
 def needs_recovery(course: Course) -> bool:
     """Whether anything but finished injections lies there; quick when nothing does."""
-    folder = journals_folder(course)
-    if not folder.is_dir():
+    if not journals_folder(course).is_dir():
         return False
-    return any(item.name.startswith(".") for item in folder.iterdir()) or any(
-        journal.state != "injected" for journal in journals(course)
-    )
+    return bool(abandoned(course)) or any(journal.state != "injected" for journal in journals(course))
 
 
 # --- one file at a time
@@ -205,13 +205,12 @@ def needs_recovery(course: Course) -> bool:
 def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) -> Journal:
     """Backups and new files on disk, then the journal's folder by one rename."""
     root = assignment.course.root
-    preparing = folder.with_name(f".{folder.name}.preparing")
-    shutil.rmtree(preparing, ignore_errors=True)
-    for part in (BEFORE, INCOMING):
-        (preparing / part).mkdir(parents=True, mode=0o700)
-    for private in (folder.parent, preparing):
-        private.chmod(0o700)
+    preparing = make_aside(folder)
     try:
+        for part in (BEFORE, INCOMING):
+            (preparing / part).mkdir(mode=0o700)
+        for private in (folder.parent, preparing):
+            private.chmod(0o700)
         changes = list(_changes(assignment, placed, preparing))
         _refuse_standing(root, changes)
         journal = Journal(
@@ -220,6 +219,7 @@ def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) 
             since=time.strftime("%Y-%m-%d %H:%M"),
             changes=tuple(changes),
             folders=tuple(_new_folders(root, changes)),
+            token=new_token(),
         )
         write_journal(preparing, journal)
         sync_folder(preparing / BEFORE)
@@ -227,7 +227,7 @@ def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) 
         os.rename(preparing, folder)
         sync_folder(folder.parent)
     except BaseException:
-        shutil.rmtree(preparing, ignore_errors=True)
+        remove_made(preparing)
         raise
     return journal
 
@@ -303,7 +303,7 @@ def _apply(root: Path, folder: Path, journal: Journal) -> None:
         if state_of(target) != change.before:
             raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
         if change.after is not None:
-            move_durably(folder / INCOMING / str(number), target)
+            move_durably(folder / INCOMING / str(number), target, journal.token)
         elif change.before is not None:
             target.unlink()
             sync_folder(target.parent)
@@ -315,14 +315,15 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
     placed = []
     for number, change in enumerate(journal.changes):
         target = root / change.path
-        with contextlib.suppress(OSError):
-            partial_of(target).unlink(missing_ok=True)
+        if journal.token:
+            with contextlib.suppress(OSError):
+                partial_of(target, journal.token).unlink(missing_ok=True)
         if _is_owners(folder, journal, number) and not _holds_solution(target, change):
             continue
         if _is_work(target, journal, change):
             raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
         placed.append(change)
-        _put_back(target, change.before, folder / BEFORE / str(number))
+        _put_back(target, change.before, folder / BEFORE / str(number), journal.token)
         _forget_bytecode(target)
         if journal.state == "resetting":
             journal = msgspec.structs.replace(journal, restored=(*journal.restored, change.path))
@@ -341,7 +342,7 @@ def _holds_solution(target: Path, change: Change) -> bool:
     return now is not None and now.same_content(change.after) and not now.same_content(change.before)
 
 
-def _put_back(target: Path, before: FileState | None, backup: Path) -> None:
+def _put_back(target: Path, before: FileState | None, backup: Path, token: str) -> None:
     now = state_of(target)
     if now == before:
         return
@@ -358,18 +359,21 @@ def _put_back(target: Path, before: FileState | None, backup: Path) -> None:
         target.chmod(before.mode)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
-        move_durably(backup, target)
+        move_durably(backup, target, token)
 
 
 def _forget_bytecode(target: Path) -> None:
-    """What Python compiled from an injected file is the solution, too."""
+    """Remove what Python compiled from an injected file: that is the solution, too."""
     if target.suffix != ".py":
         return
     cache = target.parent / "__pycache__"
-    for compiled in cache.glob(f"{target.stem}.*.pyc"):
-        compiled.unlink(missing_ok=True)
+    pattern = re.compile(rf"{re.escape(target.stem)}\.[a-z]+-?[0-9]+[a-z0-9-]*(\.opt-[a-z0-9]+)?\.pyc")
+    compiled = [item for item in cache.glob("*.pyc") if pattern.fullmatch(item.name)]
+    for item in compiled:
+        item.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
-        cache.rmdir()
+        if compiled:
+            cache.rmdir()
 
 
 def _place(course: Course, error: OSError) -> Path:

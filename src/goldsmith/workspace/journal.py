@@ -6,9 +6,10 @@ to be put in place in `incoming/`. The folder comes into being, and goes, by one
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import shutil
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,19 @@ import msgspec
 from goldsmith.course import Course
 from goldsmith.durable import sync_folder, write_durably
 from goldsmith.errors import JournalUnreadable
+from goldsmith.ownership import (
+    TOKEN,
+    is_marked,
+    is_unfinished,
+    make_marked,
+    new_token,
+    remove_made,
+    remove_unfinished,
+)
 
 JOURNAL, BEFORE, INCOMING = "journal.json", "before", "incoming"
 _SCHEMA = 1
+_ASIDE = re.compile(rf"\.(.+)\.{TOKEN.pattern}\.(?:preparing|done)")
 
 
 class FileState(msgspec.Struct, frozen=True):
@@ -46,7 +57,8 @@ class Change(msgspec.Struct, frozen=True):
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """`released` are contents, by path, that their owner has kept elsewhere or given up: they may be replaced.
-    `restored` are paths that are back already: whatever stands there now is their owner's."""
+    `restored` are paths that are back already: whatever stands there now is their owner's. `token` is in the names of
+    copies that lie beside a file for a moment."""
 
     schema: int = _SCHEMA
     assignment: str
@@ -56,6 +68,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     released: dict[str, str] = {}
     restored: tuple[str, ...] = ()
+    token: str = ""
 
 
 def state_of(path: Path) -> FileState | None:
@@ -107,22 +120,52 @@ def write_journal(folder: Path, journal: Journal) -> None:
     write_durably(folder / JOURNAL, msgspec.json.encode(journal), 0o600)
 
 
+def aside(folder: Path, state: Literal["preparing", "done"]) -> Path:
+    """Return where a journal's folder lies, marked, before it has its name and after."""
+    return folder.with_name(f".{folder.name}.{new_token()}.{state}")
+
+
+def make_aside(folder: Path) -> Path:
+    """Make a journal's folder that does not have its name yet."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    preparing = aside(folder, "preparing")
+    make_marked(preparing, called(folder.name), 0o700)
+    return preparing
+
+
+def called(assignment: str) -> str:
+    """Return what the mark of a journal's folder says."""
+    return f"what stood in the place of the solution of {assignment}"
+
+
 def discard_journal(folder: Path) -> None:
     """Gone by one rename; the rest is tidying that anyone may finish."""
-    done = folder.with_name(f".{folder.name}.done")
-    shutil.rmtree(done, ignore_errors=True)
+    done = aside(folder, "done")
     os.rename(folder, done)
     sync_folder(folder.parent)
-    shutil.rmtree(done, ignore_errors=True)
+    remove_made(done)
+
+
+def abandoned(course: Course) -> list[Path]:
+    """Return what a killed process was preparing or had done with, and nothing that is not marked so."""
+    folder = journals_folder(course)
+    if not folder.is_dir():
+        return []
+    found = []
+    for item in folder.iterdir():
+        name = _ASIDE.fullmatch(item.name)
+        if name and not item.is_symlink() and (is_marked(item, called(name[1])) or is_unfinished(item)):
+            found.append(item)
+    return found
 
 
 def tidy(course: Course) -> None:
     """Remove what a killed process was preparing or had done with."""
-    folder = journals_folder(course)
-    if not folder.is_dir():
-        return
-    for item in folder.iterdir():
-        if item.name.startswith("."):
-            shutil.rmtree(item, ignore_errors=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
+    for item in abandoned(course):
+        name = _ASIDE.fullmatch(item.name)
+        if name and is_marked(item, called(name[1])):
+            remove_made(item)
+        else:
+            remove_unfinished(item)
+    with contextlib.suppress(OSError):  # there is none, or something is in it
+        journals_folder(course).rmdir()

@@ -21,7 +21,8 @@ _POLL = 0.2
 @contextlib.contextmanager
 def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[str], None]) -> Iterator[None]:
     """Hold the course's lock; when another process has it, wait and say so once, or raise `Busy`."""
-    folder = _state_folder(course)
+    folder = make_state_folder(course)
+    _refuse_others(folder / "lock")
     lock = filelock.FileLock(folder / "lock")
     holder = folder / "holder.json"
     try:
@@ -38,11 +39,15 @@ def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[st
         yield
     finally:
         with uninterrupted():
-            holder.unlink(missing_ok=True)
+            if _is_announcement(holder):
+                holder.unlink(missing_ok=True)
             lock.release()
 
 
 def _announce(holder: Path, doing: str) -> None:
+    """Say who holds the lock, unless something that goldsmith did not write stands in that place."""
+    if os.path.lexists(holder) and not _is_announcement(holder):
+        return
     facts = {"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")}
     try:
         holder.write_text(json.dumps(facts), encoding="utf-8")
@@ -50,7 +55,25 @@ def _announce(holder: Path, doing: str) -> None:
         raise CannotWrite(holder, error.strerror or str(error)) from None
 
 
-def _state_folder(course: Course) -> Path:
+def _is_announcement(holder: Path) -> bool:
+    """Say whether it is what `_announce` writes, or the beginning of that."""
+    if holder.is_symlink() or not holder.is_file():
+        return False
+    try:
+        text = holder.read_text(encoding="utf-8")
+        return not text or json.loads(text).keys() == {"pid", "doing", "since"}
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _refuse_others(lock: Path) -> None:
+    """Refuse a file with something in it, which is no lock: some versions of `filelock` would empty it."""
+    if os.path.lexists(lock) and (lock.is_symlink() or not lock.is_file() or lock.stat().st_size):
+        raise CannotWrite(lock, "goldsmith did not make what stands there; move it away")
+
+
+def make_state_folder(course: Course) -> Path:
+    """Make the course's state folder, which git ignores."""
     folder = course.state_folder
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

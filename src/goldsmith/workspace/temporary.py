@@ -1,0 +1,177 @@
+"""Private folders of goldsmith's in the system's temporary folder, and the removal of those that a killed process left.
+
+They lie in `goldsmith-<user number>/`, which is made when the first of them is needed and removed with the last. That
+folder and each in it carry a mark (`goldsmith.ownership`): whatever else is called so is somebody else's, and stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+
+from goldsmith.errors import CannotWrite
+from goldsmith.interruption import uninterrupted
+from goldsmith.ownership import MARK, TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
+
+_LOCK = "owner.lock"
+_SWEEP_AGE_S = 60.0
+"""As old is what may be abandoned: younger folders may not be locked yet by the process that makes them."""
+_MOST_NAMES = 100
+_MOST_ATTEMPTS = 100
+
+
+@contextlib.contextmanager
+def make_room(within: Path | None = None) -> Iterator[Path]:
+    """Make a private folder, in the system's temporary folder or in another room; remove it again in any case."""
+    sweep_abandoned()
+    if within is not None:
+        with _nested_room(within) as base:
+            yield base
+        return
+    with contextlib.ExitStack() as stack:
+        with uninterrupted():
+            base = _new_room()
+            lock = filelock.FileLock(base / _LOCK)
+            stack.callback(_end_room, base, lock)
+            try:
+                lock.acquire(timeout=0)
+            except OSError as error:
+                raise CannotWrite(base, error.strerror or str(error)) from None
+        yield base
+
+
+def _end_room(base: Path, lock: filelock.BaseFileLock) -> None:
+    with uninterrupted():
+        remove_made(base)
+        lock.release()
+        _remove_if_empty(base.parent)
+
+
+@contextlib.contextmanager
+def _nested_room(within: Path) -> Iterator[Path]:
+    """Make a folder in a room, whose lock and mark stand for it, too."""
+    base = within / new_token()
+    try:
+        base.mkdir(mode=0o700)
+    except OSError as error:
+        raise CannotWrite(within, error.strerror or str(error)) from None
+    try:
+        yield base
+    finally:
+        with uninterrupted():
+            remove_made(base)
+
+
+def sweep_abandoned() -> None:
+    """Remove rooms whose process is gone: a killed run must not leave a solution lying about."""
+    with contextlib.suppress(OSError):
+        for parent in _standing_parents():
+            for room in list(parent.iterdir()):
+                with contextlib.suppress(OSError, filelock.Timeout):
+                    _sweep(room)
+            with uninterrupted():
+                _remove_if_empty(parent)
+
+
+def _sweep(room: Path) -> None:
+    status = room.lstat()
+    if not TOKEN.fullmatch(room.name) or not _is_private(room):
+        return
+    if time.time() - status.st_mtime < _SWEEP_AGE_S:
+        return
+    if not is_marked(room, _room_called(room.name)):
+        remove_unfinished(room)
+        return
+    with filelock.FileLock(room / _LOCK).acquire(timeout=0):
+        remove_made(room)
+
+
+def _new_room() -> Path:
+    """Make a marked folder in the parent of all rooms, which another process may be removing at this very moment."""
+    folder = Path()
+    try:
+        folder = Path(tempfile.gettempdir()).resolve()
+        for _ in range(_MOST_ATTEMPTS):
+            parent = _parent_in(folder)
+            with _locked(parent, fcntl.LOCK_SH) as stands:
+                if stands:
+                    token = new_token()
+                    make_marked(parent / token, _room_called(token), 0o700)
+                    return parent / token
+    except OSError as error:
+        raise CannotWrite(folder, error.strerror or str(error)) from None
+    raise CannotWrite(folder, "others keep removing what is made there")
+
+
+def _parent_in(folder: Path) -> Path:
+    """Return the folder for all rooms, made if need be: the first name that is free or goldsmith's own already."""
+    for number in range(1, _MOST_NAMES):
+        parent = folder / (_parent_name() if number == 1 else f"{_parent_name()}-{number}")
+        with contextlib.suppress(FileExistsError):
+            make_marked(parent, _parent_called(parent.name), 0o700)
+        if _is_parent(parent):
+            return parent
+    raise FileExistsError(0, f"{_parent_name()} and every name like it is taken", str(folder))
+
+
+def _standing_parents() -> list[Path]:
+    pattern = re.compile(rf"{re.escape(_parent_name())}(-[0-9]+)?")
+    folder = Path(tempfile.gettempdir()).resolve()
+    return [folder / name for name in os.listdir(folder) if pattern.fullmatch(name) and _is_parent(folder / name)]
+
+
+def _remove_if_empty(parent: Path) -> None:
+    """Remove the parent of all rooms when none is left in it, unless somebody is making one."""
+    with contextlib.suppress(OSError), _locked(parent, fcntl.LOCK_EX | fcntl.LOCK_NB) as stands:
+        if stands and os.listdir(parent) == [MARK]:
+            os.unlink(parent / MARK)
+            os.rmdir(parent)
+
+
+@contextlib.contextmanager
+def _locked(parent: Path, how: int) -> Iterator[bool]:
+    """Lock a folder itself; yield whether it still is the one that stands there under its name.
+
+    A file system that cannot lock folders refuses only whoever wants to remove one.
+    """
+    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        with contextlib.suppress(OSError) if how == fcntl.LOCK_SH else contextlib.nullcontext():
+            fcntl.flock(descriptor, how)
+        yield _is_parent(parent) and os.path.samestat(os.fstat(descriptor), parent.lstat())
+    finally:
+        os.close(descriptor)
+
+
+def _is_parent(folder: Path) -> bool:
+    return _is_private(folder) and is_marked(folder, _parent_called(folder.name))
+
+
+def _is_private(folder: Path) -> bool:
+    """Say whether it is a real folder of this user's, to which nobody else has any right."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
+
+
+def _parent_name() -> str:
+    return f"goldsmith-{os.getuid()}"
+
+
+def _parent_called(name: str) -> str:
+    return f"{name}, the folder for all private copies of user {os.getuid()}"
+
+
+def _room_called(token: str) -> str:
+    return f"{token}, a private copy of user {os.getuid()}"
