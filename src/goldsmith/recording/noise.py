@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,61 +59,95 @@ def disturb(array: Any, generator: Any) -> Any:
     return moved if array.is_complex() else torch.where(array == array.round(), array, moved)
 
 
+@functools.lru_cache(maxsize=1)
+def _pool(seed: int) -> _Pool:
+    """Drawn once for all cases of a trial: that takes 20 ms, longer than most cases do."""
+    return _Pool(seed)
+
+
+class _Pool(dict[Any, Any]):
+    """What results are multiplied by, at random within one unit in the last place of 1, by dtype and device."""
+
+    def __init__(self, seed: int) -> None:
+        import torch
+
+        drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        self._drawn = drawn * 2 - 1
+
+    def __missing__(self, key: tuple[torch.dtype, torch.device]) -> torch.Tensor:
+        import torch
+
+        kind, device = key
+        wide = torch.float64 if kind in (torch.float64, torch.complex128) else torch.float32
+        self[key] = factors = (1 + self._drawn * torch.finfo(kind).eps).to(device, wide)
+        return factors
+
+
+def _strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Of a contiguous tensor."""
+    found = [1]
+    for size in reversed(shape[1:]):
+        found.append(found[-1] * size)
+    return tuple(reversed(found)) if shape else ()
+
+
 def _mode(torch: Any, seed: int, counter: Counter) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    def rounds(value: torch.Tensor) -> bool:
-        kind = value.is_floating_point() or value.is_complex()
-        plain = value.layout == torch.strided and not value._is_zerotensor()
-        return bool(kind and plain and value.numel() > 0)
+    strided, tensor = torch.strided, torch.Tensor
+    factors_of = _pool(seed)
 
     class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-            self._drawn = drawn * 2 - 1
-            self._factors: dict[Any, torch.Tensor] = {}
             self._targets: dict[Any, _Targets] = {}
+            self._layouts: dict[Any, tuple[int, tuple[int, ...]]] = {}
             self._position = 0
 
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Only where the compiler is loaded: to have it skip this, torch would import it first, for 1.3 s."""
+            return "torch._dynamo" in sys.modules
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = kwargs or {}
-            result = func(*args, **given)
+            result = func(*args, **kwargs) if kwargs else func(*args)
             counter.operations += 1
             targets = self._targets.get(func)
             if targets is None:
                 targets = self._targets[func] = _targets(func)
             for position, name in targets.written:
-                self._disturb(args[position] if position < len(args) else given.get(name))
+                self._disturb(args[position] if position < len(args) else (kwargs or {}).get(name))
             if targets.fresh:
                 self._disturb(result, whole=targets.whole)
             return result
 
         def _disturb(self, value: Any, *, whole: bool = False) -> None:
-            if isinstance(value, list | tuple):
+            if isinstance(value, tensor):
+                kind = value.dtype
+                inexact = kind.is_floating_point or kind.is_complex
+                if inexact and value.layout == strided and not value._is_zerotensor():
+                    factor = self._factor(value)
+                    if whole:
+                        factor = factor.masked_fill(value == value.round(), 1.0)
+                    value.mul_(factor)
+            elif isinstance(value, (list, tuple)):
                 for item in value:
                     self._disturb(item)
-            elif isinstance(value, torch.Tensor) and rounds(value):
-                factor = self._factor(value)
-                if whole:
-                    factor = torch.where(value == value.round(), 1.0, factor)
-                value.mul_(factor)
 
         def _factor(self, value: torch.Tensor) -> torch.Tensor:
             """The next stretch of noise in the value's shape; a larger one than the buffer meets it several times."""
-            key = value.dtype, value.device
-            if key not in self._factors:
-                wide = torch.float64 if value.dtype in (torch.float64, torch.complex128) else torch.float32
-                factors = 1 + self._drawn * torch.finfo(value.dtype).eps
-                self._factors[key] = factors.to(value.device, wide)
-            factors, count = self._factors[key], value.numel()
+            factors, shape = factors_of[value.dtype, value.device], value.shape
+            known = self._layouts.get(shape)
+            if known is None:
+                known = self._layouts[shape] = value.numel(), _strides(shape)
+            count, strides = known
             if count > _BUFFER:
-                return factors.repeat(-(-count // _BUFFER))[:count].view(value.shape)
+                return factors.repeat(-(-count // _BUFFER))[:count].view(shape)
             if self._position + count > _BUFFER:
                 self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
             start = self._position
             self._position += count
-            return factors[start : start + count].view(value.shape)
+            return factors.as_strided(shape, strides, start)  # a slice and a view of it take three times as long
 
     return RoundingNoise()
 
