@@ -127,7 +127,7 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
                 inexact = kind.is_floating_point or kind.is_complex
                 if inexact and value.layout == strided and not value._is_zerotensor():
                     factor = self._factor(value)
-                    if whole:
+                    if whole and not kind.is_complex:
                         factor = factor.masked_fill(value == value.round(), 1.0)
                     value.mul_(factor)
             elif isinstance(value, (list, tuple)):
