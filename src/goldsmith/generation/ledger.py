@@ -10,6 +10,7 @@ from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generation.sources import Untouched
 from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
+from goldsmith.recording import Warm
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Run:
     advice: list[Advice] = field(default_factory=list)
     log: str = ""
     seconds: float = 0.0
+    warm: Warm | None = None
 
 
 def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
