@@ -45,6 +45,16 @@ class Counter:
     operations = 0
 
 
+def is_compiling() -> bool:
+    """Whether anything has been compiled, so that torch's compiler must be told to leave a dispatch mode alone.
+
+    Elsewhere that would be for nothing: it imports the compiler, for 1.3 s, and takes 1 us at every operation.
+    """
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    backends = getattr(frames, "cached_backends", {"unknown": frames})
+    return any(item is not None for item in backends.values())
+
+
 def disturb(array: Any, generator: Any) -> Any:
     """A floating array or tensor, each element moved by at most one unit in the last place; whole numbers stay."""
     import numpy as np
@@ -117,8 +127,7 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """Only where the compiler is loaded: to have it skip this, torch would import it first, for 1.3 s."""
-            return "torch._dynamo" in sys.modules
+            return is_compiling()
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **kwargs) if kwargs else func(*args)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.recording.noise import EXACT
+from goldsmith.recording.noise import EXACT, is_compiling
 
 
 class Purity:
@@ -130,8 +129,7 @@ def _watching(torch: Any, purity: Purity) -> Any:
     class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """Only where the compiler is loaded: to have it skip this, torch would import it first, for 1.3 s."""
-            return "torch._dynamo" in sys.modules
+            return is_compiling()
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             found = func(*args, **kwargs) if kwargs else func(*args)
