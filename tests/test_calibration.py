@@ -18,6 +18,7 @@ from goldsmith.comparison import judge
 from goldsmith.course import copy_example
 from goldsmith.gold import CaseFacts, FileFacts, Gold, Trials, calibrate, excess, leaf_facts, load_gold
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX
+from goldsmith.recording.noise import rounding_noise
 
 pytestmark = pytest.mark.xdist_group("calibration")  # its fixtures are dear
 
@@ -107,6 +108,14 @@ def test_what_is_zero_but_for_rounding_is_noise_with_a_limit_of_its_own(torch_go
     assert judge(payload, case).agrees
     payload["output"]["key.bias"] += 100
     assert not judge(payload, case).agrees
+
+
+def test_complex_numbers_are_disturbed_too() -> None:
+    with rounding_noise(torch, seed=1):
+        turned = torch.polar(torch.ones(64), torch.arange(64.0)) * torch.tensor(1 + 2j)
+    exact = torch.polar(torch.ones(64), torch.arange(64.0)) * torch.tensor(1 + 2j)
+    off = (turned - exact).abs() / exact.abs()
+    assert 0 < off.max() < 1e-6
 
 
 @pytest.mark.long

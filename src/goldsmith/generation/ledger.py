@@ -11,6 +11,7 @@ from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generation.previous import MachineNoise, Previous
 from goldsmith.generation.sources import Untouched
 from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
+from goldsmith.recording import Warm
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Run:
     """Cases whose tolerances a dry run does not measure."""
     log: str = ""
     seconds: float = 0.0
+    warm: Warm | None = None
 
 
 def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:

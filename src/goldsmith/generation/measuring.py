@@ -33,7 +33,7 @@ from goldsmith.gold import (
     read_arrays,
     write_arrays,
 )
-from goldsmith.recording import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure, Watcher, run_side_by_side
+from goldsmith.recording import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure, Warm, Watcher, run_side_by_side
 from goldsmith.workspace import make_workspaces
 
 METHOD = 3
@@ -61,6 +61,7 @@ def measure(
     *,
     patience: float,
     watcher: Watcher,
+    warm: Warm | None = None,
 ) -> Measured:
     """The tolerances of every recording, from trials on the implementation that made it."""
     found = Measured()
@@ -68,7 +69,7 @@ def measure(
     failed: list[str] = []
     advice: list[Advice] = []
     for recording in recordings:
-        outcomes = _run_trials(assignment, options, recording, patience, watcher)
+        outcomes = _run_trials(assignment, options, recording, patience, watcher, warm)
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
@@ -103,7 +104,12 @@ class _Outcomes:
 
 
 def _run_trials(
-    assignment: Assignment, options: Options, recording: Recording, patience: float, watcher: Watcher
+    assignment: Assignment,
+    options: Options,
+    recording: Recording,
+    patience: float,
+    watcher: Watcher,
+    warm: Warm | None,
 ) -> _Outcomes:
     """In two processes at once, one of them with the plainest instructions the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
@@ -114,7 +120,8 @@ def _run_trials(
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _PATIENCE * patience)
-        endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher)
+        own = [job for job in jobs if job.environment]  # read by libraries as they are loaded
+        endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher, warm=warm, fresh=own)
         for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
             error = error_of(assignment, workspace, ending, options)
             if error is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from goldsmith.course import Assignment, Placement
@@ -11,7 +14,7 @@ from goldsmith.durable import write_durably
 from goldsmith.errors import CannotWrite, NoModelFound, NoRecipe, RecipeSyntax
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
-from goldsmith.recording import Job, Watcher, run_side_by_side
+from goldsmith.recording import Job, Warm, Watcher, run_side_by_side, warm_process
 from goldsmith.workspace import Workspace, make_workspaces
 
 KINDS = {
@@ -65,6 +68,31 @@ def _propose(
         tried = proposal.tried if proposal else ()
         raise NoModelFound(assignment.name, assignment.course.relative(assignment.recipe), tried)
     return proposal.source, proposal.model
+
+
+@contextlib.contextmanager
+def warm_for(assignment: Assignment, options: Options) -> Iterator[Warm | None]:
+    """A process that has imported torch, for several that would each import it for two seconds and more.
+
+    None where the recipe may do without torch: whether it has been imported decides how its gold is stored. None for
+    another device, too, whose driver may not survive a fork.
+    """
+    if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
+        with warm_process(torch=True) as warm:
+            yield warm
+    else:
+        yield None
+
+
+def _imports_torch(recipe: Path) -> bool:
+    """Whether it does so wherever it leads: only statements of the module itself count."""
+    names: list[str] = []
+    for statement in ast.parse(recipe.read_bytes()).body:
+        if isinstance(statement, ast.Import):
+            names += [item.name for item in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            names.append(statement.module)
+    return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def make_job(

@@ -30,7 +30,7 @@ from goldsmith.generation.ledger import Run, outcome_of
 from goldsmith.generation.measuring import METHOD, Measured, measure
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import UNCHANGED, Outcome
-from goldsmith.generation.planning import ensure_recipe, make_job
+from goldsmith.generation.planning import ensure_recipe, make_job, warm_for
 from goldsmith.generation.previous import Previous, redraw_notes, redrawn_cases
 from goldsmith.generation.progress import Progress
 from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources
@@ -184,6 +184,7 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
     progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
+        run.warm = stack.enter_context(warm_for(assignment, options))
         calm = Calm.begin(assignment.course, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
@@ -227,7 +228,14 @@ def _record(
     recipe = [item for item in placed if item.source == assignment.recipe]
     with make_workspaces(assignment, recipe, 1) as (starter,):
         beside = [] if known else [make_job(assignment, starter, options, task="build")]
-        endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher, beside=beside)
+        endings = run_side_by_side(
+            jobs,
+            timeout=options.timeout,
+            watcher=watcher,
+            beside=beside,
+            warm=run.warm if beside else None,  # for one of two recordings alone it would not pay
+            fresh=jobs[1:],
+        )
     result = _finished(run, workspaces, endings[:2])
     built = [ending.result.built for ending in endings[2:] if ending.result is not None]
     if beside and not built:
@@ -296,7 +304,7 @@ def _calibrate(run: Run, recordings: Sequence[Recording], mode: str, watcher: Wa
         on_case=lambda event: progress.step(6, f"measuring noise, trial {event.number} of {event.of}"),
         on_tick=watcher.on_tick,
     )
-    return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling)
+    return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling, warm=run.warm)
 
 
 def _refuse_failed(run: Run) -> None:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.recording.noise import EXACT
+from goldsmith.recording.noise import EXACT, is_compiling
 
 
 class Purity:
@@ -121,14 +121,20 @@ def _watching(torch: Any, purity: Purity) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
-    wide = {torch.float64, torch.complex128}
+    wide, tensor = {torch.float64, torch.complex128}, torch.Tensor
 
     def has(values: Any, kinds: set[Any]) -> bool:
         return any(isinstance(item, torch.Tensor) and item.dtype in kinds and item.numel() for item in values)
 
     class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return is_compiling()
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            found = func(*args, **(kwargs or {}))
+            found = func(*args, **kwargs) if kwargs else func(*args)
+            if type(found) is tensor and found.dtype not in narrow:  # as nearly every result is
+                return found
             if has(found if isinstance(found, tuple | list) else (found,), narrow):
                 rounds = func.overloadpacket.__name__ not in EXACT  # what only moves numbers rounds when it narrows
                 purity.pure = purity.pure and not (rounds or has(args, wide))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,32 @@ class Warm:
         self._torch, self._environment, self._before = torch, environment, before
         self._server: subprocess.Popen[bytes] | None = None
         self._read: list[str] = []
+        self._has_answered = False
         self._asking = threading.Lock()
 
     def begin(self, environment: dict[str, str]) -> None:
         """Start already: what it imports takes a while, in which there is something else to do."""
         with self._asking:
             self._running(environment)
+
+    def is_ready(self, environment: dict[str, str], *, timeout: float, meanwhile: Callable[[], None]) -> bool:
+        """Start it if need be and wait, doing something `meanwhile`, until it can fork; False if it dies or is late."""
+        with self._asking:
+            try:
+                server = self._running(environment)
+                if not self._has_answered:
+                    assert server.stdout is not None
+                    self._send({"import": []})
+                    ends = time.monotonic() + timeout
+                    while not select.select([server.stdout], [], [], 0)[0] and time.monotonic() < ends:
+                        meanwhile()
+                    if time.monotonic() < ends:
+                        self._receive()
+            except OSError:
+                self._has_answered = False
+            if not self._has_answered:
+                self.close()
+            return self._has_answered
 
     def import_also(self, packages: Sequence[str]) -> None:
         """What children will import is imported once, if that starts no thread; if it does, all is as it was before."""
@@ -71,18 +92,31 @@ class Warm:
         return _Forked(number, ended_file(job.parent), server)
 
     def _ask(self, request: dict[str, Any]) -> int:
+        self._send(request)
+        return self._receive()
+
+    def _send(self, request: dict[str, Any]) -> None:
         assert self._server is not None
         assert self._server.stdin is not None
-        assert self._server.stdout is not None
         try:
             self._server.stdin.write(json.dumps(request).encode() + b"\n")
             self._server.stdin.flush()
-            return int(self._server.stdout.readline())
+        except (OSError, ValueError):
+            raise OSError("the warm process does not listen") from None
+
+    def _receive(self) -> int:
+        assert self._server is not None
+        assert self._server.stdout is not None
+        try:
+            answer = int(self._server.stdout.readline())
         except (OSError, ValueError):
             raise OSError("the warm process did not answer") from None
+        self._has_answered = True
+        return answer
 
     def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
+            self._has_answered = False
             program = [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])]
             self._server = subprocess.Popen(
                 [*self._before, *program],
