@@ -48,11 +48,11 @@ def examine() -> list[Fact]:
 
 def _versions() -> Iterator[Fact]:
     yield Fact("python", "ok", platform.python_version(), "recorded; another minor version makes gold stale")
-    for package, extra in (("numpy", ""), ("torch", "pip install 'goldsmith[torch]'")):
+    for package in ("numpy", "torch"):
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            yield Fact(package, "note", "not installed", f"recipes that need it are refused: {extra}")
+            yield Fact(package, "note", "not installed", f"recipes that need it are refused: pip install {package}")
             continue
         yield Fact(package, "ok", version, "recorded; another version makes gold stale")
     git = shutil.which("git")
