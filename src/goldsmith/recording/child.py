@@ -187,8 +187,10 @@ class _NoSuchDevice(Exception):
 def _check_device(device: str) -> None:
     if device == "cpu":
         return
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise _NoSuchDevice("cpu") from None
     available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if torch.backends.mps.is_available():
         available.append("mps")
