@@ -61,6 +61,7 @@ from goldsmith.errors.injection import (
     OneWayOnly,
 )
 from goldsmith.errors.mutants import BadOperators, NoSuchMutant, NothingToMutate, SolutionDisagrees
+from goldsmith.errors.platforms import GradingNeedsLinux, NotOnThisSystem
 from goldsmith.errors.recipe import (
     BadPoints,
     DeviceMissing,
@@ -126,6 +127,7 @@ __all__ = [
     "GoldRefused",
     "GoldUnreadable",
     "GoldsmithError",
+    "GradingNeedsLinux",
     "InTheWay",
     "Interrupted",
     "IsInjected",
@@ -152,6 +154,7 @@ __all__ = [
     "NotAFolder",
     "NotAgreed",
     "NotCalibrated",
+    "NotOnThisSystem",
     "NotReplayable",
     "NotReplayed",
     "NothingChosen",

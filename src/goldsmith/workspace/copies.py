@@ -24,6 +24,7 @@ import filelock
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
 from goldsmith.interruption import uninterrupted
+from goldsmith.platforms import RUNNING_CODE, require
 
 _PREFIX = "goldsmith-"
 _LOCK = "owner.lock"
@@ -63,6 +64,7 @@ def make_workspaces(
     holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others. `without` are
     more files and folders that stay out, relative to the course's root.
     """
+    require(RUNNING_CODE)
     apart = _apart(assignment.course, public=public, whole=whole).union(assignment.course.root / it for it in without)
     with make_room(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
