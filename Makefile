@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long lint bench submissions tolerances rigor soak picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions tolerances rigor soak picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -37,6 +37,14 @@ test: $(BIN)/.ready  ## the tests
 
 test-long: $(BIN)/.ready  ## the tests that `make test` leaves out
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long
+
+matrix: build/nox/.ready  ## the core of the tests on the oldest and newest Python, torch and dependencies; SESSIONS picks some
+	build/nox/bin/nox $(if $(SESSIONS),--session $(SESSIONS))
+
+build/nox/.ready:
+	$(PYTHON) -m venv build/nox
+	build/nox/bin/python -m pip install --quiet --disable-pip-version-check "nox>=2024.4"
+	touch $@
 
 lint: $(BIN)/.ready  ## style and types
 	$(BIN)/ruff check .

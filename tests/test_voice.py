@@ -10,6 +10,8 @@ import inspect
 import itertools
 import pkgutil
 import re
+import subprocess
+import sys
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -238,3 +240,10 @@ def test_a_command_line_that_makes_no_sense_gets_a_sentence(
     told = course.run(arguments[0], "--json", *arguments[1:], yes=False, calibrate=True)
     assert told.code == 2
     assert told.json["error"]["kind"] in ("bad-usage", "bad-option")
+
+
+def test_started_as_a_module_it_is_called_goldsmith_too(course: CourseOnDisk) -> None:
+    """As it is on Windows, where the script has another name."""
+    command = [sys.executable, "-m", "goldsmith", "generate", "--forse"]
+    done = subprocess.run(command, cwd=course.root, capture_output=True, text=True)
+    assert done.stderr.startswith("goldsmith generate: there is no option --forse; did you mean --force?"), done.stderr

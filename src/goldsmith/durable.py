@@ -12,6 +12,9 @@ import shutil
 import stat
 import time
 from pathlib import Path
+from typing import IO
+
+from goldsmith.platforms import SYNCS_FOLDERS
 
 PARTIAL = ".goldsmith-partial"
 """How the name of a file ends that is not whole yet."""
@@ -30,7 +33,7 @@ def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
             file.write(content)
             file.flush()
             if mode is not None:
-                os.fchmod(file.fileno(), mode)
+                _set_mode(file, partial, mode)
             os.fsync(file.fileno())
             os.replace(partial, path)
         except BaseException:
@@ -74,7 +77,9 @@ def _is_abandoned(partial: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """What was renamed in `folder` is so after a power cut, too."""
+    """What was renamed in `folder` is so after a power cut, too, where the system can promise that."""
+    if not SYNCS_FOLDERS:
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -82,15 +87,20 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _set_mode(file: IO[bytes], path: Path, mode: int) -> None:
+    """By the open file where that is possible, so that it cannot be another one."""
+    os.chmod(file.fileno() if os.chmod in os.supports_fd else path, mode)
+
+
 def copy_durably(source: Path, goal: Path, mode: int) -> None:
     """Bytes, mode, owner where that is allowed, and times."""
     with source.open("rb") as reader, goal.open("wb") as writer:
         shutil.copyfileobj(reader, writer)
         writer.flush()
-        os.fchmod(writer.fileno(), mode)
+        _set_mode(writer, goal, mode)
         os.fsync(writer.fileno())
     status = source.stat()
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, AttributeError):  # Windows has no owners of this kind
         os.chown(goal, status.st_uid, status.st_gid)
     os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
 

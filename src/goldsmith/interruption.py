@@ -9,23 +9,24 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from goldsmith.platforms import SIGNALS
+
 _depth = 0
 _pending = False
 
 
 def install_handlers() -> None:
     """Called once by the command line; a library user keeps Python's own handling."""
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a terminal that closes is no matter
-        signal.signal(signal.SIGHUP, _interrupt)
+    for number in SIGNALS:
+        hung_up = number not in (signal.SIGINT, signal.SIGTERM)
+        if not hung_up or signal.getsignal(number) is not signal.SIG_IGN:  # nohup: a terminal may close
+            signal.signal(number, _interrupt)
 
 
 def remove_handlers() -> None:
     """What is decided stays decided: from here to the end of the process nothing interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager

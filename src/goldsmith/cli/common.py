@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldsmith.errors import GoldsmithError, Interrupted, NoAssignments, NothingChosen, Unexpected
+from goldsmith.platforms import require
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
@@ -36,6 +37,7 @@ def shown_errors(
     `finished` are the subjects that were done before; the object lists them.
     """
     try:
+        require(command)
         yield
     except (typer.Exit, typer.BadParameter):
         raise

@@ -19,6 +19,7 @@ from goldsmith.cli.common import (
     shown_errors,
 )
 from goldsmith.errors import BadOption
+from goldsmith.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
     from goldsmith.grading import Engine, Grade, Tls
@@ -88,6 +89,7 @@ def grade(
     """
     finished: list[Grade] = []
     with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
+        require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
         if not 0.5 <= memory < 1e6:

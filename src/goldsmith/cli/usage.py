@@ -19,7 +19,7 @@ _SAID = {"Input should be ": "must be "}
 def run_app() -> int:
     """The exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="goldsmith")
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _UsageError as problem:

@@ -18,6 +18,7 @@ from goldsmith.cli.common import (
     progress_on,
     shown_errors,
 )
+from goldsmith.platforms import require
 
 if TYPE_CHECKING:
     from goldsmith.generation import Proof
@@ -49,6 +50,7 @@ def verify(
     """
     proofs: list[Proof] = []
     with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
+        require("verify --reproduce" if reproduce else "verify")
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
         for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):

@@ -62,6 +62,7 @@ from goldsmith.errors.injection import (
     OneWayOnly,
 )
 from goldsmith.errors.mutants import BadOperators, NoSuchMutant, NothingToMutate, SolutionDisagrees
+from goldsmith.errors.platforms import GradingNeedsLinux, NotOnThisSystem
 from goldsmith.errors.recipe import (
     BadPoints,
     DeviceMissing,
@@ -127,6 +128,7 @@ __all__ = [
     "GoldRefused",
     "GoldUnreadable",
     "GoldsmithError",
+    "GradingNeedsLinux",
     "InTheWay",
     "Interrupted",
     "IsInjected",
@@ -154,6 +156,7 @@ __all__ = [
     "NotAFolder",
     "NotAgreed",
     "NotCalibrated",
+    "NotOnThisSystem",
     "NotReplayable",
     "NotReplayed",
     "NothingChosen",

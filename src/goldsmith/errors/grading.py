@@ -73,4 +73,4 @@ class WorkersLost(GoldsmithError):
 @dataclass(eq=False)
 class DaskMissing(GoldsmithError):
     def sentence(self) -> str:
-        return "--engine dask needs dask.distributed; install it with `pip install 'goldsmith[dask]'`."
+        return "--engine dask needs dask.distributed; install it with `pip install distributed`."

@@ -154,8 +154,8 @@ class MissingPackage(GoldsmithError):
     needed_by: str
 
     def sentence(self) -> str:
-        extra = "'goldsmith[torch]'" if self.package == "torch" else self.package
-        return f"{self.needed_by} needs {self.package}, which is not installed; install it with `pip install {extra}`."
+        install = f"pip install {self.package}"
+        return f"{self.needed_by} needs {self.package}, which is not installed; install it with `{install}`."
 
 
 @dataclass(eq=False)

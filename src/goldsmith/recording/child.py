@@ -6,9 +6,9 @@ result is never taken for a finished run.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-import resource
 import sys
 import threading
 import time
@@ -21,6 +21,7 @@ import msgspec
 from goldsmith.course import recipe_points
 from goldsmith.errors import BadPoints, CannotConfine
 from goldsmith.gold import SUFFIXES, CaseFacts, read_back
+from goldsmith.platforms import IS_LINUX
 from goldsmith.recording import entry, imports, registry, stand_ins
 from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
@@ -187,8 +188,10 @@ class _NoSuchDevice(Exception):
 def _check_device(device: str) -> None:
     if device == "cpu":
         return
-    import torch
-
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise _NoSuchDevice("cpu") from None
     available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if torch.backends.mps.is_available():
         available.append("mps")
@@ -240,9 +243,17 @@ def _packages(modules: set[str], root: str) -> tuple[str, ...]:
 
 
 def _limit(limits: Limits) -> None:
+    import resource  # not on Windows
+
     for kind, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_FSIZE, limits.file)):
         if most is not None:
-            resource.setrlimit(kind, (most, most))
+            with _unless_linux():
+                resource.setrlimit(kind, (most, most))
+
+
+def _unless_linux() -> contextlib.AbstractContextManager[None]:
+    """macOS refuses some limits, address space among them, with an error; a mutant then has as much as there is."""
+    return contextlib.nullcontext() if IS_LINUX else contextlib.suppress(OSError, ValueError)
 
 
 def _peak() -> int:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.platforms import IS_LINUX, RUNS_CODE, SYSTEM
+
 _VARIABLES = {
     "PYTHONHASHSEED": "overridden: recipes run with 0, so that sets and dicts of strings keep one order",
     "OMP_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
@@ -48,24 +50,15 @@ def examine() -> list[Fact]:
 
 
 def _versions() -> Iterator[Fact]:
-    yield Fact(
-        "python",
-        "ok",
-        platform.python_version(),
-        "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much",
-    )
-    for package, extra in (("numpy", ""), ("torch", "pip install 'goldsmith[torch]'")):
+    bits = "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much"
+    yield Fact("python", "ok", platform.python_version(), bits)
+    for package in ("numpy", "torch"):
         try:
             version = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            yield Fact(package, "note", "not installed", f"recipes that need it are refused: {extra}")
+            yield Fact(package, "note", "not installed", f"recipes that need it are refused: pip install {package}")
             continue
-        yield Fact(
-            package,
-            "ok",
-            version,
-            "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much",
-        )
+        yield Fact(package, "ok", version, bits)
     git = shutil.which("git")
     meaning = "commits are recorded, revisions can be compared" if git else "no commit is recorded with gold"
     yield Fact("git", "ok" if git else "warning", git or "not found", meaning)
@@ -75,12 +68,17 @@ def _processor() -> Iterator[Fact]:
     cores = str(os.cpu_count() or 1)
     yield Fact("cores", "ok", cores, "two runs go side by side, so two cores make generating quickest")
     yield Fact("platform", "ok", f"{platform.system()} {platform.machine()}", "recorded; other processors, other bits")
+    if not IS_LINUX:
+        yield Fact("system", "note", SYSTEM, "goldsmith is tested on Linux only, and submissions are graded there only")
 
 
 def _torch() -> Iterator[Fact]:
     try:
         import torch
     except ImportError:
+        return
+    except OSError as problem:  # a library of the system's that torch needs is not there
+        yield Fact("torch-import", "warning", "torch cannot be imported", str(problem))
         return
     capability = torch.backends.cpu.get_cpu_capability()
     yield Fact("cpu-capability", "ok", capability, "recorded; weights drawn from one seed differ between capabilities")
@@ -111,7 +109,7 @@ def _sandbox() -> Iterator[Fact]:
     from goldsmith.sandbox import probe, user_namespaces, why_no_bubblewrap
 
     level = probe()
-    refused = "; submissions are not graded here unless --allow-unsandboxed"
+    refused = f"; submissions are not graded here{' unless --allow-unsandboxed' if RUNS_CODE else ''}"
     why = "; ".join(level.missing)
     yield Fact(
         "landlock",

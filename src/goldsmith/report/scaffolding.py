@@ -49,6 +49,8 @@ _NOTES = {
     "doubt-solutions": "the solutions could lie in any of {places}; name the folder in goldsmith.toml.",
     "doubt-tests": "{places} are both possible for tests that students do not get; look at `internal-tests` in "
     "goldsmith.toml.",
+    "no-address": "{places} does not know where to install goldsmith from; write its git address after `GOLDSMITH:` "
+    "there.",
     "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; take that line out of .gitignore.",
 }
 _STANDINGS = {

@@ -14,7 +14,7 @@ from goldsmith.course import Course
 from goldsmith.errors import AssignmentExists, BadName, InTheWay
 from goldsmith.guard import private_folders
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
-from goldsmith.scaffolding.course import template
+from goldsmith.scaffolding.texts import template
 
 Kind = Literal["torch", "numpy"]
 KINDS: dict[Kind, tuple[str, str]] = {

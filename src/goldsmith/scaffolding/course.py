@@ -6,20 +6,18 @@ import re
 import shlex
 import sys
 from collections.abc import Collection
-from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
-from string import Template
 
 import msgspec
 
-from goldsmith.course import LITTER, Config, Course, example_folder, find_course, git, read_config
+from goldsmith.course import Config, Course, example_folder, find_course, git, read_config
 from goldsmith.errors import NotACourse, NotAFolder
 from goldsmith.scaffolding.changes import Change, Plan, extended, whole_file
 from goldsmith.scaffolding.detection import Layout, Note, detect
 from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
 from goldsmith.scaffolding.pytest_marker import marker_change
 from goldsmith.scaffolding.settings import settings_text
+from goldsmith.scaffolding.workflow import WORKFLOW, lacks_address, workflow_change
 from goldsmith.skills import OUTDATED, SkillFile, skill_files, standing_of
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
@@ -58,7 +56,7 @@ def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()
         _settings(course, layout),
         marker_change(root),
         ignored_change(course),
-        _workflow(course),
+        workflow_change(course),
         _hook(course),
         _dev_utils(course),
         *_skills(course),
@@ -66,6 +64,8 @@ def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()
     notes = _notes(layout) if layout is not None else []
     if hidden_gold(course):
         notes.append(Note("gold-ignored", (hidden_gold(course),)))
+    if any(change.writes and lacks_address(change) for change in changes if change.part not in without):
+        notes.append(Note("no-address", (WORKFLOW,)))
     return Plan(root, [change for change in changes if change.part not in without], notes)
 
 
@@ -87,39 +87,6 @@ def _settings(course: Course, layout: Layout | None) -> Change:
         where = own if own.is_file() else course.root / "pyproject.toml"
         return Change("settings", where, "unchanged")
     return whole_file(course.root, "settings", own, settings_text(layout))
-
-
-def _workflow(course: Course) -> Change:
-    path = course.root / ".github" / "workflows" / "goldsmith.yml"
-    commands = "goldsmith generate all --check\ngoldsmith guard\ngoldsmith test all"
-    top = git(course, "rev-parse", "--show-toplevel")
-    if top is not None and Path(top.strip()).resolve() != course.root.resolve():
-        return Change("ci", path, "by-hand", reason="not-the-top", detail=top.strip(), by_hand=commands)
-    if (course.root / ".gitlab-ci.yml").exists() and not path.exists():
-        return Change("ci", course.root / ".gitlab-ci.yml", "by-hand", reason="other-ci", by_hand=commands)
-    packages = ["goldsmith[torch]" if _uses_torch(course) else "goldsmith", "pytest"]
-    requirements = ["-r requirements.txt"] if (course.root / "requirements.txt").is_file() else []
-    install = [f"pip install {item}" for item in (*requirements, " ".join(map(shlex.quote, packages)))]
-    text = template("workflow.yml.txt").substitute(
-        python=f"{sys.version_info.major}.{sys.version_info.minor}",
-        install="\n".join(f"          {line}" for line in install),
-        dollar="$",
-    )
-    if path.is_file() and "Written by `goldsmith init`" in path.read_text(errors="replace"):
-        return Change("ci", path, "unchanged")
-    return whole_file(course.root, "ci", path, text)
-
-
-def _uses_torch(course: Course) -> bool:
-    """Whether code of the course imports torch; where there is no code yet, whether it could here."""
-    seen = False
-    for folder in (course.assignments_folder, course.solutions_folder):
-        for path in folder.rglob("*.py"):
-            if not LITTER.intersection(path.parts):
-                seen = True
-                if re.search(r"^\s*(import|from) torch\b", path.read_text(errors="replace"), re.M):
-                    return True
-    return not seen and find_spec("torch") is not None
 
 
 def _hook(course: Course) -> Change:
@@ -184,8 +151,3 @@ def _skill(course: Course, file: SkillFile) -> Change:
         return change if standing.is_somebodys else Change("skills", path, "unchanged")
     newline = "\r\n" if "\r\n" in standing.content else "\n"
     return extended(course.root, "skills", path, file.text, "", newline=newline)
-
-
-def template(name: str) -> Template:
-    """A text to start from; `$name` and `${name}` in it are filled in."""
-    return Template((files("goldsmith.scaffolding") / "templates" / name).read_text(encoding="utf-8"))

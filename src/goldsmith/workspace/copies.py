@@ -17,6 +17,7 @@ from pathlib import Path
 
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
+from goldsmith.platforms import RUNNING_CODE, require
 from goldsmith.workspace.temporary import make_room
 
 _NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
@@ -54,6 +55,7 @@ def make_workspaces(
     holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others. `without` are
     more files and folders that stay out, relative to the course's root.
     """
+    require(RUNNING_CODE)
     apart = _apart(assignment.course, public=public, whole=whole).union(assignment.course.root / it for it in without)
     with make_room(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]

@@ -7,7 +7,6 @@ folder and each in it carry a mark (`goldsmith.ownership`): whatever else is cal
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
@@ -102,7 +101,7 @@ def _new_room() -> Path:
         folder = Path(tempfile.gettempdir()).resolve()
         for _ in range(_MOST_ATTEMPTS):
             parent = _parent_in(folder)
-            with _locked(parent, fcntl.LOCK_SH) as stands:
+            with _locked(parent) as stands:
                 if stands:
                     token = new_token()
                     make_marked(parent / token, _room_called(token), 0o700)
@@ -131,22 +130,24 @@ def _standing_parents() -> list[Path]:
 
 def _remove_if_empty(parent: Path) -> None:
     """Remove the parent of all rooms when none is left in it, unless somebody is making one."""
-    with contextlib.suppress(OSError), _locked(parent, fcntl.LOCK_EX | fcntl.LOCK_NB) as stands:
+    with contextlib.suppress(OSError), _locked(parent, alone=True) as stands:
         if stands and os.listdir(parent) == [MARK]:
             os.unlink(parent / MARK)
             os.rmdir(parent)
 
 
 @contextlib.contextmanager
-def _locked(parent: Path, how: int) -> Iterator[bool]:
+def _locked(parent: Path, *, alone: bool = False) -> Iterator[bool]:
     """Lock a folder itself; yield whether it still is the one that stands there under its name.
 
     A file system that cannot lock folders refuses only whoever wants to remove one.
     """
+    import fcntl  # not on Windows, where no code runs that would need a room
+
     descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        with contextlib.suppress(OSError) if how == fcntl.LOCK_SH else contextlib.nullcontext():
-            fcntl.flock(descriptor, how)
+        with contextlib.nullcontext() if alone else contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB if alone else fcntl.LOCK_SH)
         yield _is_parent(parent) and os.path.samestat(os.fstat(descriptor), parent.lstat())
     finally:
         os.close(descriptor)
