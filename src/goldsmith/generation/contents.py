@@ -56,7 +56,6 @@ def keep_cases(
     movements: Mapping[str, Movement],
     *,
     mode: str,
-    method: int,
 ) -> Kept:
     """Which cases stand. Other bits do only together with their tolerances: those are distances from the old bits."""
     values, entries = set(), set()
@@ -65,7 +64,7 @@ def keep_cases(
         if movement is None or movement.outcome == "moved":
             continue
         measured = options.calibrate != "off" and mode == "cases"
-        lasting = previous.tolerances_stand(case, method if measured else None) and options.calibrate != "anew"
+        lasting = previous.tolerances_stand(case, measured=measured) and options.calibrate != "anew"
         if movement.outcome == "same" or (lasting and not options.exact):
             values.add(case.name)
             entries |= {case.name} if lasting else set()

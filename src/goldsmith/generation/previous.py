@@ -163,12 +163,10 @@ class Previous:
         """Whether there is gold of cases whose tolerances were not measured."""
         return self.manifest is not None and self.manifest.provenance.mode == "cases" and not self.manifest.calibration
 
-    def tolerances_stand(self, case: CaseFacts, method: int | None) -> bool:
-        """Whether a case has the tolerances that it would get: measured by this `method` (or not, where that is None),
-        with the same pins."""
+    def tolerances_stand(self, case: CaseFacts, *, measured: bool) -> bool:
+        """Whether a case has tolerances of the kind that it would get, measured or not, and with the same pins."""
         entry = self._entries[case.name]
-        calibration = self.manifest.calibration if self.manifest else None
-        if (calibration.method if calibration else None) != method:
+        if (self.manifest is not None and self.manifest.calibration is not None) != measured:
             return False
         return pins_stand(case, {item.path: item.tolerance for item in entry.tensors if item.tolerance is not None})
 

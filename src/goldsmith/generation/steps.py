@@ -27,7 +27,7 @@ from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.interface import INTERFACE, check_interface, check_models, known_from
 from goldsmith.generation.ledger import Run, outcome_of
-from goldsmith.generation.measuring import METHOD, Measured, measure
+from goldsmith.generation.measuring import Measured, measure
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import UNCHANGED, Outcome
 from goldsmith.generation.planning import ensure_recipe, make_job, warm_for
@@ -272,7 +272,7 @@ def _contents(
     same_sources = previous.same_sources(sources, reads)
     deciding = Watcher(on_case=lambda event: progress.step(6, "float64 tells noise from a change"))
     movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=deciding)
-    kept = keep_cases(previous, options, recordings, movements, mode=result.mode, method=METHOD)
+    kept = keep_cases(previous, options, recordings, movements, mode=result.mode)
     again = [
         item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
     ]

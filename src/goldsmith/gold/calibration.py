@@ -48,7 +48,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     """How the tolerances of a gold folder were measured. Those of a case stand as long as its values do."""
 
     method: int = 3
-    """The version of the method; another one measures every tolerance anew."""
+    """The version of the method that the newest of them were measured by."""
     trials: tuple[str, ...]
     """The trials that ran."""
     failed: tuple[str, ...] = ()

@@ -278,6 +278,7 @@ def _watch_parent(parent: int) -> None:
 def main(job_file: str, parent: int | None = None) -> None:
     """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+    os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
     _lock_in(job)
     _watch_parent(job.parent if parent is None else parent)
     _limit(job.limits)

@@ -8,7 +8,7 @@ from trajectories import ACTION_DIM, CHUNK, OBS_DIM, make_draws, make_trajectori
 
 CONFIG = dict(obs_dim=OBS_DIM, action_dim=ACTION_DIM, chunk=CHUNK, hidden_dim=96, time_dim=16)
 SMALL = dict(obs_dim=5, action_dim=3, chunk=4, hidden_dim=20, time_dim=6)
-TRAINING = dict(epochs=40, batch_size=48, lr=4e-3, optimizer="AdamW", trajectories=640, data_seed=7)
+TRAINING = dict(epochs=40, batch_size=96, lr=6e-3, optimizer="AdamW", trajectories=640, data_seed=7)
 ACT_STEPS = 20
 
 
