@@ -140,10 +140,10 @@ class Previous:
             return "--redraw was given"
         if self.manifest.seed != options.seed:
             return f"the seed was {self.manifest.seed} and is {options.seed} now"
-        if case.code and case.code != code.of(case.name):
-            return "its own code in the recipe changed"
-        if not case.code and not same_recipe:
+        if not same_recipe and not case.code:
             return "the recipe changed, and the gold is too old to say which code drew what"
+        if not same_recipe and case.code != code.of(case.name):
+            return "its own code in the recipe changed"
         return "" if self.is_sound(case.file) else f"{case.file} is not what was published"
 
     def movements(self, recordings: Sequence[Recording], *, same_sources: bool) -> dict[str, Movement]:
