@@ -22,7 +22,9 @@ def fresh_assignment(assignment: Assignment, tell: Callable[[str], None]) -> Ite
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
         copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
         config = assignment.course.config
-        options = Options(seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True)
+        options = Options(
+            seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True, redraw=True
+        )
         outcome = generate(copy, options, _Silent())
         if outcome.error is not None:
             raise NoFreshGold(assignment.name, outcome.error.message)
