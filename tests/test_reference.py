@@ -141,7 +141,7 @@ def test_an_error_has_its_form(course: CourseOnDisk) -> None:
 def test_another_form_would_be_noticed(change: dict[str, Any]) -> None:
     (form,) = [item for item in FORMS if item.command == "status"]
     item: dict[str, Any] = {"name": "hw1", "outcome": "stale", "reasons": ["the recipe changed"]}
-    item |= {"label": "Hw1", "description": "", "recipe": None, "folder": None}
+    item |= {"notes": [], "label": "Hw1", "description": "", "recipe": None, "folder": None}
     body = {"schema": 1, "command": "status", "ok": True, "error": None, "assignments": [item]}
     assert not list(against(body, form))
     item |= change

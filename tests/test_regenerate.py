@@ -8,9 +8,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
+from goldsmith.generation import Proof
+from goldsmith.report import verify_line
 
 pytestmark = pytest.mark.xdist_group("regenerate")  # its fixtures are dear
 
@@ -49,8 +52,8 @@ PLAIN = {"ATEN_CPU_CAPABILITY": "default"}
 """Makes another machine out of this one: torch then uses other instructions."""
 
 
-def regenerate(course: CourseOnDisk, *options: str, **env: str) -> dict[str, Any]:
-    run = course.run("generate", "hw1", *options, "--json", calibrate=True, **env)
+def regenerate(course: CourseOnDisk, *options: str, calibrate: bool = True, **env: str) -> dict[str, Any]:
+    run = course.run("generate", "hw1", *options, "--json", calibrate=calibrate, **env)
     assert run.out, run.err
     return run.json["assignments"][0]
 
@@ -68,16 +71,14 @@ def test_draws_are_used_again_until_new_ones_are_asked_for(small: CourseOnDisk) 
     assert (kept["outcome"], kept["redrawn"]) == ("unchanged", {})
     assert any("instruction set" in fact for fact in kept["environment"]) or kept["noise"] is None
     assert small.gold_bytes() == before
-    redrawn = regenerate(small, "--redraw", **PLAIN)
+    redrawn = regenerate(small, "--redraw", "--check", **PLAIN)
     assert redrawn["redrawn"] == {"gold_output": "--redraw was given", "other": "--redraw was given"}
-    assert redrawn["outcome"] == "published"
-    assert small.gold_bytes() != before, "randn comes out differently with plain instructions"
+    assert redrawn["outcome"] == "stale", "randn comes out differently with plain instructions"
 
 
 @pytest.mark.torch
 def test_exact_asks_for_bits(small: CourseOnDisk) -> None:
     before = small.gold_bytes()
-    assert small.run("generate", "hw1", "--check", "--exact", yes=False).code == 0
     run = small.run("generate", "hw1", "--check", "--exact", "--json", yes=False, **PLAIN)
     item = run.json["assignments"][0]
     assert run.code == (1 if item["changes"] else 0)
@@ -104,13 +105,12 @@ def test_a_change_to_one_function_rewrites_only_its_cases(small: CourseOnDisk) -
 @pytest.mark.torch
 def test_a_case_whose_own_code_changed_draws_again(small: CourseOnDisk) -> None:
     small.write({RECIPE_FILE: recipe(TORCH.replace("torch.randn(64)", "torch.randn(65)"))})
-    run = small.run("diff", "hw1", **PLAIN)
+    run = small.run("diff", "hw1", "--json", **PLAIN)
+    (item,) = run.json["assignments"]
     assert run.code == 1
-    assert "case other drew inputs and weights again: its own code in the recipe changed" in run.out
-    item = regenerate(small, **PLAIN)
     assert item["redrawn"] == {"other": "its own code in the recipe changed"}
+    assert "case other drew inputs and weights again: its own code in the recipe changed" in item["notes"]
     assert {change["case"] for change in item["changes"]} == {"other"}
-    assert payload(small, "other")["input"].shape == (65,)
 
 
 @pytest.mark.torch
@@ -129,9 +129,9 @@ def test_recorded_draws_that_no_longer_fit_are_drawn_again(course: CourseOnDisk)
     solution = "import torch\n\ndef scale(x):\n    return x\n\ndef build():\n    return torch.nn.Linear(8, {})\n"
     course.write({RECIPE_FILE: recipe(body), "src/assignments/hw1/ops.py": starter})
     course.write({SOLUTION_FILE: solution.format(4)})
-    assert regenerate(course)["outcome"] == "published"
+    assert regenerate(course, calibrate=False)["outcome"] == "published"
     course.write({SOLUTION_FILE: solution.format(5)})
-    item = regenerate(course, **PLAIN)
+    item = regenerate(course, calibrate=False, **PLAIN)
     assert item["outcome"] == "published", item
     (why,) = item["redrawn"].values()
     assert why == "weights of model: weight has shape [5, 8] now, [4, 8] in the gold"
@@ -155,11 +155,11 @@ def test_initial_weights_of_another_kind_are_drawn_again(course: CourseOnDisk) -
     )
     course.write({RECIPE_FILE: recipe(body), "src/assignments/hw1/ops.py": starter})
     course.write({SOLUTION_FILE: solution.format(0.02)})
-    assert regenerate(course)["outcome"] == "published"
+    assert regenerate(course, calibrate=False)["outcome"] == "published"
     course.write({SOLUTION_FILE: solution.format("0.02  # as in the paper")})
-    assert regenerate(course, **PLAIN)["redrawn"] == {}, "drawn from the same distribution"
+    assert regenerate(course, calibrate=False, **PLAIN)["redrawn"] == {}, "drawn from the same distribution"
     course.write({SOLUTION_FILE: solution.format(0.05)})
-    assert "another distribution" in regenerate(course, **PLAIN)["redrawn"]["gold_output"]
+    assert "another distribution" in regenerate(course, calibrate=False, **PLAIN)["redrawn"]["gold_output"]
 
 
 @pytest.mark.torch
@@ -175,9 +175,9 @@ def test_a_changed_data_file_is_read_again(course: CourseOnDisk) -> None:
             case.record("y", scale(case.input("x", lambda: table)))
     """
     course.write({RECIPE_FILE: recipe(body), "data.csv": "1\n2\n4\n"})
-    assert regenerate(course)["outcome"] == "published"
+    assert regenerate(course, calibrate=False)["outcome"] == "published"
     course.write({"data.csv": "1\n2\n5\n"})
-    item = regenerate(course)
+    item = regenerate(course, calibrate=False)
     assert "has changed" in item["redrawn"]["gold_output"]
     assert {change["path"] for change in item["changes"]} == {"input", "output"}
 
@@ -204,11 +204,6 @@ def test_inputs_that_are_not_seeded_are_still_refused(course: CourseOnDisk) -> N
 
 @pytest.mark.torch
 def test_the_environment_is_told_from_the_code(small: CourseOnDisk) -> None:
-    same = small.run("verify", "hw1", "--reproduce", "--json", **PLAIN)
-    (item,) = same.json["assignments"]
-    assert (same.code, item["outcome"]) == (0, "unchanged"), same.out
-    if not item["reproduced"]:
-        assert (item["attribution"]["cause"], item["attribution"]["float64_moved"]) == ("environment", False)
     small.write({SOLUTION_FILE: "def scale(x):\n    return x * 2.5 + 1.0\n"})
     run = small.run("verify", "hw1", "--reproduce", "--json", **PLAIN)
     (item,) = run.json["assignments"]
@@ -218,8 +213,18 @@ def test_the_environment_is_told_from_the_code(small: CourseOnDisk) -> None:
     assert causes["other"]["cause"] == "code"
     assert causes["other"]["code"] > 1
     assert causes.get("gold_output", {"cause": "environment"})["cause"] == "environment"
-    said = small.run("verify", "hw1", "--reproduce", **PLAIN).last_line
+    said = verify_line(msgspec.convert(item, Proof))
     assert said.startswith("hw1: 1 tensor would change; the code moved 1 tensor, by at most ")
+
+
+@pytest.mark.torch
+def test_with_the_same_sources_it_is_the_environment(small: CourseOnDisk) -> None:
+    run = small.run("verify", "hw1", "--reproduce", "--json", **PLAIN)
+    (item,) = run.json["assignments"]
+    assert (run.code, item["outcome"]) == (0, "unchanged"), run.out
+    if not item["reproduced"]:
+        assert (item["attribution"]["cause"], item["attribution"]["float64_moved"]) == ("environment", False)
+        assert "the same sources, float64 has not moved: the environment" in verify_line(msgspec.convert(item, Proof))
 
 
 def test_old_sources_that_git_does_not_have_are_named(course: CourseOnDisk) -> None:
@@ -297,10 +302,9 @@ def test_gold_that_was_recorded_on_a_gpu_is_checked_on_the_cpu(small: CourseOnDi
         pytest.skip("there is a GPU")
     rewrite(small, on_a_gpu)
     before = small.gold_bytes()
-    for command in (("generate", "hw1", "--check"), ("diff", "hw1"), ("verify", "hw1", "--reproduce")):
-        run = small.run(*command, yes=False)
-        assert run.code == 0, run.out + run.err
-    assert "the gold was recorded on cuda, which is not here" in small.run("diff", "hw1").out
+    run = small.run("generate", "hw1", "--check", yes=False)
+    assert run.code == 0, run.out + run.err
+    assert "the gold was recorded on cuda, which is not here, so the recipe ran on the CPU" in run.out
     assert small.gold_bytes() == before
 
 

@@ -111,6 +111,7 @@ def test_status_says_missing_fresh_and_stale_with_the_reason(course: CourseOnDis
             "name": "hw1",
             "outcome": "fresh",
             "reasons": [],
+            "notes": [],
             "label": "Hw1",
             "description": "Reworded",
             "recipe": "src/assignments/hw1/generate_fixtures.py",

@@ -111,6 +111,7 @@ def test_what_a_killed_command_left_is_removed_by_the_next_one(course: CourseOnD
     stranger = parent / "0123456789ab"
     shutil.copytree(rooms[0], stranger, symlinks=True)
     age(parent)
+    course.write({RECIPE_FILE: recipe("raise ValueError\n")})
     assert course.run("diff", "hw1", TMPDIR=str(temporary)).code != 0, "it makes a private folder, whatever comes of it"
     assert [path.name for path in parent.iterdir() if path.is_dir()] == [stranger.name], "its mark names another room"
 
