@@ -211,8 +211,8 @@ def test_every_correct_implementation_of_the_corpus_can_be_made(tmp_path: Path) 
     ("name", "title"),
     [
         ("scratch-1", "fused attention (SDPA)"),
-        ("scratch-1", "rotation by complex numbers"),
-        ("scratch-1", "one sequence at a time"),
+        pytest.param("scratch-1", "rotation by complex numbers", marks=pytest.mark.long),
+        pytest.param("scratch-1", "one sequence at a time", marks=pytest.mark.long),
         ("scratch-3", "first layer in three products"),
     ],
 )

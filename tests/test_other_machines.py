@@ -27,7 +27,6 @@ QUICK = {
     "plain-torch": "scratch-1",
     "avx2-torch": "scratch-2",
     "sse-onednn": "scratch-3",
-    "sse-mkl": "scratch-1",
     "compatible-mkl": "scratch-2",
     "two-threads": "scratch-3",
 }
@@ -36,7 +35,9 @@ QUICK = {
 
 def pairs() -> list[Any]:
     return [
-        pytest.param(machine, name, marks=[] if name == QUICK[machine] else [pytest.mark.long], id=f"{machine}-{name}")
+        pytest.param(
+            machine, name, marks=[] if name == QUICK.get(machine) else [pytest.mark.long], id=f"{machine}-{name}"
+        )
         for machine in MACHINES
         for name in NAMES
     ]

@@ -139,6 +139,7 @@ def test_recorded_draws_that_no_longer_fit_are_drawn_again(course: CourseOnDisk)
 
 
 @pytest.mark.torch
+@pytest.mark.long
 def test_initial_weights_of_another_kind_are_drawn_again(course: CourseOnDisk) -> None:
     body = """
         import torch

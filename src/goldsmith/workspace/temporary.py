@@ -101,7 +101,7 @@ def _new_room() -> Path:
         folder = Path(tempfile.gettempdir()).resolve()
         for _ in range(_MOST_ATTEMPTS):
             parent = _parent_in(folder)
-            with _locked(parent) as stands:
+            with contextlib.suppress(FileNotFoundError), _locked(parent) as stands:  # it may be gone by now
                 if stands:
                     token = new_token()
                     make_marked(parent / token, _room_called(token), 0o700)
