@@ -16,7 +16,12 @@ _pending = False
 
 
 def install_handlers() -> None:
-    """Called once by the command line; a library user keeps Python's own handling."""
+    """Called once by the command line; a library user keeps Python's own handling.
+
+    Some supervisors start commands with SIGCHLD ignored: then nobody could learn how a child ended.
+    """
+    if hasattr(signal, "SIGCHLD"):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in SIGNALS:
         hung_up = number not in (signal.SIGINT, signal.SIGTERM)
         if not hung_up or signal.getsignal(number) is not signal.SIG_IGN:  # nohup: a terminal may close

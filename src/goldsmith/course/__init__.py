@@ -7,7 +7,7 @@ from goldsmith.course.case_code import CaseCode, case_code
 from goldsmith.course.config import Config, read_config
 from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_students
 from goldsmith.course.example import copy_example, example_folder
-from goldsmith.course.history import git
+from goldsmith.course.history import git, git_bytes
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, without_points
@@ -34,6 +34,7 @@ __all__ = [
     "find_course",
     "find_drift",
     "git",
+    "git_bytes",
     "is_provided",
     "placements",
     "read_config",

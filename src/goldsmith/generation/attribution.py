@@ -18,7 +18,16 @@ from goldsmith.errors import GoldsmithError
 from goldsmith.generation.old_sources import NotInHistory, course_as_it_was
 from goldsmith.generation.options import Options
 from goldsmith.generation.replaying import replay, replay_in_float64
-from goldsmith.gold import Gold, Movement, TensorEntry, change_sizes, judge_float64, judged_leaves, leaf_facts
+from goldsmith.gold import (
+    Gold,
+    Movement,
+    TensorEntry,
+    change_sizes,
+    judge_float64,
+    judged_leaves,
+    leaf_facts,
+    numbers_of,
+)
 from goldsmith.recording import KeptCase, Watcher
 
 _BEYOND = math.inf
@@ -82,9 +91,13 @@ def _causes(gold: Gold, then: Payloads, now: Payloads) -> tuple[TensorCause, ...
     found = []
     for name in gold:
         case = gold[name]
-        recorded, new, old = (judged_leaves(item) for item in (case.data, now[name], then.get(name, {})))
+        recorded, new, old = (judged_leaves(item) for item in (case.data, now.get(name, {}), then.get(name, {})))
         entries = {item.path: item for item in case.entry.tensors}
-        for path in [path for path, leaf in recorded.items() if path not in new or _differ(leaf, new[path])]:
+        for path in (
+            []
+            if name not in now
+            else [path for path, leaf in recorded.items() if path not in new or _differ(leaf, new[path])]
+        ):
             cause, sizes = _cause(recorded[path], old.get(path), new.get(path), entries[path], case.noisy.get(path))
             found.append(TensorCause(case=name, path=path, cause=cause, **sizes))
     return tuple(found)
@@ -105,6 +118,8 @@ def _change(one: Any, two: Any, entry: TensorEntry, noisy: Any) -> dict[str, Any
     """How far two results are apart; what nothing was measured for is beyond noise as soon as it differs."""
     if not _differ(one, two):
         return {"excess": 0.0, "noise": 0.0}
+    if numbers_of(one).shape != numbers_of(two).shape:
+        return {"excess": None, "noise": _BEYOND}
     sizes = change_sizes(one, two, entry, noisy)
     return sizes if sizes.get("noise") is not None else sizes | {"noise": _BEYOND}
 

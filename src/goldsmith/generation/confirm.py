@@ -32,8 +32,7 @@ def confirm(
             case
             for case in recording.cases
             if case.name in movements
-            and movements[case.name].outcome == "noise"
-            and not options.exact
+            and movements[case.name].outcome != "moved"
             and (movements[case.name].needs_float64 or not same_sources)
         ]
         kept = kept_cases([case for case in doubtful if _has_reference(previous, case)], recording.first)

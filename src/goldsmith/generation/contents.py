@@ -65,6 +65,7 @@ def keep_cases(
             continue
         measured = options.calibrate != "off" and mode == "cases"
         lasting = previous.tolerances_stand(case, measured=measured) and options.calibrate != "anew"
+        lasting = lasting and not movement.float64_moved
         if movement.outcome == "same" or (lasting and not options.exact):
             values.add(case.name)
             entries |= {case.name} if lasting else set()
@@ -109,19 +110,35 @@ def assemble(
                 entries.append(with_metadata(old, case, own))
                 references += [previous.folder / old.reference] if old.reference else []
             else:
-                written_elsewhere = case.name not in kept.values and not same_environment(before, here)
-                entries.append(_entry(case, measured, own, here if written_elsewhere else None))
+                entries.append(_entry(case, measured, own, _recorded_on(previous, kept, case, before, here)))
                 references += [measured.references[case.name]] if case.name in measured.references else []
+    names = {case.name for recording in recordings for case in recording.cases}
     old_calibration = previous.manifest.calibration if previous.manifest and kept.entries else None
+    if entries and all(entry.environment is not None for entry in entries):  # none is left of the first machine's
+        before = here
+        entries = [
+            msgspec.structs.replace(entry, environment=None) if entry.environment == here else entry
+            for entry in entries
+        ]
     return Contents(
         result=result,
         cases=tuple(entries),
         paths=(*files, *references),
-        calibration=join_calibrations(old_calibration, measured.calibration, measured.tolerances),
+        calibration=join_calibrations(old_calibration, measured.calibration, measured.tolerances, names),
         environment=before,
         sources=sources,
         reads=reads,
     )
+
+
+def _recorded_on(
+    previous: Previous, kept: Kept, case: CaseFacts, before: Environment, here: Environment
+) -> Environment | None:
+    """Where the values of a case come from, if not from the machine that the manifest speaks of."""
+    if case.name in kept.values:
+        old = previous.entry(case.name)
+        return old.environment if old else None
+    return None if same_environment(before, here) else here
 
 
 def _entry(case: CaseFacts, measured: Measured, code: str, environment: Environment | None) -> CaseEntry:

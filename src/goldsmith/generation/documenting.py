@@ -58,13 +58,17 @@ def document(run: Run, contents: Contents, staging: Staging) -> None:
         ),
     )
     manifest = keep_stamp(manifest, previous)
-    if previous is not None and not options.exact and says_the_same(manifest, previous):
+    if (
+        previous is not None
+        and not options.exact
+        and run.previous.is_sound(README)
+        and says_the_same(manifest, previous)
+    ):
         manifest = previous
     readme = render_readme(manifest, assignment.label, course.relative(assignment.gold).as_posix()).encode()
     if manifest is previous:
         content = (assignment.gold / MANIFEST).read_bytes()
-        if run.previous.is_sound(README):
-            readme = (assignment.gold / README).read_bytes()
+        readme = (assignment.gold / README).read_bytes()
     else:
         manifest = msgspec.structs.replace(manifest, files=(*run.files, _file(README, readme)))
         content = encode(manifest)

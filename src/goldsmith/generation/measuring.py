@@ -96,14 +96,20 @@ def measure(
     return found
 
 
-def join_calibrations(kept: Calibration | None, new: Calibration | None, cases: Collection[str]) -> Calibration | None:
-    """What was measured now for some `cases`, beside what was measured before for the others."""
-    if kept is None or new is None:
-        return new or kept
-    failed = [text for text in kept.failed if text.partition(":")[0] not in cases]
-    advice = [item for item in kept.advice if item.name.partition(":")[2] not in cases]
+def join_calibrations(
+    kept: Calibration | None, new: Calibration | None, measured: Collection[str], cases: Collection[str]
+) -> Calibration | None:
+    """What was `measured` now, beside what was measured before for the other `cases` that there are."""
+    if kept is None:
+        return new
+    others = set(cases) - set(measured)
+    failed = tuple(text for text in kept.failed if text.partition(":")[0] in others)
+    advice = tuple(item for item in kept.advice if item.name.partition(":")[2] in others)
     return Calibration(
-        method=new.method, trials=new.trials, failed=(*failed, *new.failed), advice=(*advice, *new.advice)
+        method=new.method if new else kept.method,
+        trials=new.trials if new else kept.trials,
+        failed=(*failed, *(new.failed if new else ())),
+        advice=(*advice, *(new.advice if new else ())),
     )
 
 

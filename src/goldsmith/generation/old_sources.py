@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, find_course, git, without_points
+from goldsmith.course import Assignment, Course, find_course, git, git_bytes, without_points
 from goldsmith.errors import CannotWrite
 from goldsmith.gold import Manifest
 from goldsmith.workspace import make_workspaces
@@ -29,24 +30,29 @@ def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Ass
     recorded = made.solution | made.starter | made.recipe | made.reads
     contents = {path: _content(course, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
-        copy = find_course(workspace.root).assignment(assignment.name)
+        root = workspace.root
+        copy = find_course(root).assignment(assignment.name)
         try:
             for folder in (copy.solution, copy.starter):
-                _remove_later_files(workspace.root, folder, recorded)
-            for path, content in contents.items():
-                target = workspace.root / path
-                target.parent.mkdir(parents=True, exist_ok=True)
+                for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+                    if path.relative_to(root).as_posix() not in recorded:  # it was added later
+                        _own_path(root, path).unlink()
+            for name, content in contents.items():
+                target = _own_path(root, root / name)
+                target.unlink(missing_ok=True)  # a link is replaced, never written through
                 target.write_bytes(content)
         except OSError as error:
-            raise CannotWrite(workspace.root, error.strerror or str(error)) from None
+            raise CannotWrite(root, error.strerror or str(error)) from None
         yield copy
 
 
-def _remove_later_files(root: Path, folder: Path, recorded: dict[str, str]) -> None:
-    """In the private copy only: code that was added after the gold was made would be part of the old sources."""
-    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
-        if path.relative_to(root).as_posix() not in recorded:
-            path.unlink()
+def _own_path(root: Path, path: Path) -> Path:
+    """A path that lies in the private copy itself: links that lead out of it lead to somebody's work."""
+    parent = Path(os.path.normpath(path.parent))
+    if not parent.is_relative_to(root) or not parent.resolve().is_relative_to(root.resolve()):
+        raise NotInHistory(f"{path.relative_to(root)}, which lies behind a link,")
+    parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _content(course: Course, path: str, digest: str, commit: str | None) -> bytes:
@@ -63,6 +69,6 @@ def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
         yield (course.root / path).read_bytes()
     log = git(course, "log", "--all", f"--max-count={_MOST_COMMITS}", "--format=%H", "--", path) or ""
     for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
-        text = git(course, "show", f"{revision}:./{path}")
-        if text is not None:
-            yield text.encode("utf-8", "surrogateescape")
+        content = git_bytes(course, "show", f"{revision}:./{path}")
+        if content is not None:
+            yield content

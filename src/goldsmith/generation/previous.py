@@ -14,7 +14,7 @@ import msgspec
 
 from goldsmith.course import Assignment, CaseCode
 from goldsmith.errors import GoldUnreadable, NewerGold
-from goldsmith.generation.freshness import changed_sources
+from goldsmith.generation.freshness import changed_sources, file_hashes
 from goldsmith.generation.options import Options
 from goldsmith.generation.sources import Sources
 from goldsmith.generation.variants import Recording
@@ -62,6 +62,8 @@ class Previous:
     manifest: Manifest | None
     changed: tuple[str, ...] = ()
     """What it was made from that is different now, in words."""
+    other_reads: bool = False
+    """Whether files that its recipe read, besides solution and starter, are different now."""
     _entries: Mapping[str, CaseEntry] = field(default_factory=dict)
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
@@ -78,6 +80,7 @@ class Previous:
             assignment.gold,
             manifest,
             tuple(changed_sources(assignment, manifest.provenance)),
+            file_hashes(assignment, manifest.provenance.reads) != manifest.provenance.reads,
             {case.name: case for case in manifest.cases},
             {item.name: item for item in manifest.files},
         )
@@ -130,6 +133,7 @@ class Previous:
                 found[case.name] = Draws(
                     kept=KeptCase.of(case, self.folder),
                     same_sources=not self.changed,
+                    other_reads=self.other_reads,
                     environment=self.environment_of(case),
                 )
         return found, why

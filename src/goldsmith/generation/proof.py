@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.course import Assignment
-from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable
+from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable, NewerGold
 from goldsmith.generation.attribution import Attribution, attribute
 from goldsmith.generation.freshness import changed_sources
 from goldsmith.generation.options import Options
@@ -18,6 +18,7 @@ from goldsmith.generation.progress import Progress
 from goldsmith.generation.steps import dry_run
 from goldsmith.gold import (
     MANIFEST,
+    SUFFIXES,
     Advice,
     Check,
     Gold,
@@ -46,6 +47,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the recipe made the same bits again; null where it was not run."""
     changes: tuple[TensorChange, ...] = ()
     """Tensors that would change, beyond noise."""
+    files: tuple[str, ...] = ()
+    """Files of recorded values that would change, in a tensor or in something else."""
     noise: MachineNoise | None = None
     """Tensors that came out in other bits, within noise; null where none did."""
     environment: tuple[str, ...] = ()
@@ -64,7 +67,11 @@ def prove(assignment: Assignment) -> Proof:
     """Read the gold back and check all of it again, without running anything."""
     if not (assignment.gold / MANIFEST).is_file():
         return Proof(name=assignment.name, outcome="missing", exit_code=COULD_NOT_RUN)
-    checks = tuple(inspect_gold(assignment.gold))
+    try:
+        checks = tuple(inspect_gold(assignment.gold))
+    except NewerGold as error:
+        trouble = Trouble(kind=error.kind, message=str(error))
+        return Proof(name=assignment.name, outcome=REFUSED, error=trouble, exit_code=COULD_NOT_RUN)
     advice = read_manifest(assignment.gold).advice if checks[0].ok else ()
     if not all(check.ok for check in checks):
         return Proof(name=assignment.name, outcome=REFUSED, checks=checks, advice=advice, exit_code=AGAINST)
@@ -89,15 +96,22 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
     differs = bool(made.changes or made.noise) and recorded.mode == "cases"
     return msgspec.structs.replace(
         proof,
-        outcome="stale" if made.changes else UNCHANGED,
-        reproduced=not (made.changes or made.noise),
+        outcome="stale" if made.changes or _changed_files(made) else UNCHANGED,
+        reproduced=not (made.changes or made.noise or _changed_files(made)),
         changes=made.changes,
+        files=_changed_files(made),
         noise=made.noise,
         environment=made.environment,
         sources=sources,
         attribution=_attribution(assignment, options, gold, sources) if differs else None,
-        exit_code=AGAINST if made.changes else 0,
+        exit_code=AGAINST if made.changes or _changed_files(made) else 0,
     )
+
+
+def _changed_files(made: Outcome) -> tuple[str, ...]:
+    """Files with recorded values that a dry run would replace."""
+    names = ((file.path.rpartition("/")[2], file.change) for file in made.files)
+    return tuple(name for name, change in names if change != "same" and name.endswith(SUFFIXES))
 
 
 def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:

@@ -25,7 +25,8 @@ def replay(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """What the implementation in `placed` records, by case. Raises what kept it from coming to its end."""
+    """What the implementation in `placed` records, by case; a case that its recipe no longer has is left out. Raises
+    what kept it from coming to its end."""
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
     kept = {name: KeptCase.of(case.entry, case.path.parent) for name, case in cases.items()}
     with make_workspaces(assignment, placed, 1) as (workspace,):
@@ -36,7 +37,8 @@ def replay(
         error = error_of(assignment, workspace, ending, options)
         if error is not None:
             raise error
-        return {name: read_payload(workspace.scratch / "gold" / case.path.name) for name, case in cases.items()}
+        files = {name: workspace.scratch / "gold" / case.path.name for name, case in cases.items()}
+        return {name: read_payload(path) for name, path in files.items() if path.is_file()}
 
 
 def replay_in_float64(

@@ -21,7 +21,7 @@ from goldsmith.errors import (
 )
 from goldsmith.generation.confirm import confirm
 from goldsmith.generation.contents import Contents, assemble, keep_cases, written_again
-from goldsmith.generation.documenting import command_for, document
+from goldsmith.generation.documenting import document
 from goldsmith.generation.evidence import file_entry, gather
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
@@ -125,7 +125,8 @@ def _is_fresh(run: Run) -> bool:
     if freshness(run.assignment, thorough=True).outcome != FRESH:
         return False
     manifest = read_manifest(run.assignment.gold)
-    if manifest.provenance.command != command_for(run.assignment, run.options):
+    device = manifest.provenance.environment.device.partition(" ")[0]
+    if (manifest.seed, device) != (run.options.seed, run.options.device):
         return False
     wants = run.options.calibrate != "off" and manifest.provenance.mode == "cases"
     if wants is not (manifest.calibration is not None):

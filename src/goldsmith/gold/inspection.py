@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.errors import GoldUnreadable
+from goldsmith.errors import GoldUnreadable, NewerGold
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry, FileEntry, Manifest, read_manifest
@@ -17,6 +17,8 @@ def inspect_gold(folder: Path) -> list[Check]:
     """The checks of generation over what lies in `folder`, and before them: is it what was published?"""
     try:
         manifest = read_manifest(folder)
+    except NewerGold:
+        raise
     except GoldUnreadable as error:
         return [Check("manifest", "Manifest sound", FAILED, error.problem, (f"{error.path.name}: {error.problem}",))]
     problems = list(_damage(folder, manifest))

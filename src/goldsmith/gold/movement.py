@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.gold.arrays import JUDGED_SECTIONS, numbers_of, root_mean_square
+from goldsmith.gold.arrays import JUDGED_SECTIONS, leaf_facts, leaves_of, numbers_of, root_mean_square
 from goldsmith.gold.difference import ADDED, REMOVED, VALUES, TensorChange, case_changes
 from goldsmith.gold.facts import CaseFacts
-from goldsmith.gold.files import read_reference
+from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
 from goldsmith.gold.mapped import mapped
 from goldsmith.gold.tolerances import sizes_of
@@ -38,6 +38,7 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Literal["same", "noise", "moved"]
     why: str = ""
     changes: tuple[TensorChange, ...] = ()
+    float64_moved: bool = False
 
     @property
     def needs_float64(self) -> bool:
@@ -54,10 +55,7 @@ def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, 
     changes = tuple(case_changes(new.name, old, before, tensors, after / new.file.name))
     buffers = _computed(old)
     problems = [problem for item in changes if (problem := _problem(item, buffers, same_sources))]
-    if not problems and not _are_alike(old.config, new.config):
-        problems.append("its settings changed")
-    if not problems and (old.file, old.trace) != (new.file.name, new.trace):
-        problems.append("it is kept in other files")
+    problems += _other_problems(old, before, new, after, same_sources)
     if not problems and not same_sources and old.trace:
         problems += _trace_problems(before / old.trace, after / old.trace)
     if problems:
@@ -66,29 +64,68 @@ def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, 
     return Movement(case=new.name, outcome="same" if same else "noise", changes=changes)
 
 
+def _other_problems(old: CaseEntry, before: Path, new: CaseFacts, after: Path, same_sources: bool) -> Iterable[str]:
+    """What is different besides tensors: names, settings, and whatever else the file holds."""
+    if (old.file, old.trace, old.kind) != (new.file.name, new.trace, new.kind):
+        yield "it is kept in another form"
+        return
+    if (old.inputs, old.outputs, old.models) != (new.inputs, new.outputs, new.models):
+        yield "its inputs, outputs or models have other names"
+        return
+    if _are_same_bytes(before / old.file, after / new.file.name):
+        return
+    one, two = (_rest(read_payload(folder / old.file)) for folder in (before, after))
+    if one.keys() != two.keys():
+        yield f"its file has other contents ({sorted(one.keys() ^ two.keys())[0]})"
+        return
+    for path, leaf in one.items():
+        if leaf_facts("", leaf).sha256 == leaf_facts("", two[path]).sha256:
+            continue
+        if not (same_sources and _is_rounding(leaf, two[path])):
+            yield f"{path} changed"
+            return
+
+
+def _rest(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """All that a file holds besides the tensors that are compared with their tolerance."""
+    return {path: leaf for path, leaf in leaves_of(payload).items() if path.partition(".")[0] not in TENSOR_SECTIONS}
+
+
+def _is_rounding(one: Any, two: Any) -> bool:
+    """Whether two floats, or arrays of them, such as the final loss, differ by no more than rounding might."""
+    facts = leaf_facts("", one), leaf_facts("", two)
+    if (facts[0].dtype, facts[0].shape) != (facts[1].dtype, facts[1].shape) or not facts[0].is_inexact:
+        return False
+    return _distance(numbers_of(one), numbers_of(two), None) <= COMPUTED_LIMIT
+
+
 def judge_float64(movement: Movement, old: CaseEntry, before: Path, found: Mapping[str, Any]) -> Movement:
     """A movement once the case has run in float64 as well, with what it `found` there by path.
 
     Where float64 has moved, the code computes something else. Where it has not, other bits are noise, however far they
-    went within their tolerance.
+    went within their tolerance. Of a case with the `same` bits, only the float64 reference is out of date then.
     """
     reference, noisy = read_reference(before / old.reference) if old.reference else ({}, {})
     tolerances = {item.path: item.tolerance for item in old.tensors}
     for path, values in reference.items():
         if path not in found or numbers_of(found[path]).shape != values.shape:
-            return msgspec.structs.replace(movement, outcome="moved", why=f"{path} has no float64 counterpart now")
+            return _moved_in_float64(movement, f"{path} has no float64 counterpart now")
         tolerance = tolerances.get(path)
         amplified = tolerance.noise.max * FLOAT64_NOISE if tolerance and tolerance.noise else 0.0
         gap = _distance(values, numbers_of(found[path]), noisy.get(path))
         if gap > max(FLOAT64_LIMIT, amplified):
-            why = f"{path} moved by {gap:.1e} of its size in float64"
-            return msgspec.structs.replace(movement, outcome="moved", why=why)
+            return _moved_in_float64(movement, f"{path} moved by {gap:.1e} of its size in float64")
     beyond = [item for item in movement.changes if item.path not in reference and (item.noise or 0.0) > 1]
     if beyond:
         return msgspec.structs.replace(
             movement, outcome="moved", why=f"{beyond[0].path} moved further than noise was seen to go"
         )
     return movement
+
+
+def _moved_in_float64(movement: Movement, why: str) -> Movement:
+    outcome: Literal["same", "moved"] = "same" if movement.outcome == "same" else "moved"
+    return msgspec.structs.replace(movement, outcome=outcome, why=why, float64_moved=True)
 
 
 def _problem(change: TensorChange, buffers: set[str], same_sources: bool) -> str:
@@ -118,17 +155,6 @@ def _computed(case: CaseEntry) -> set[str]:
         for model, facts in case.weights.items()
         for buffer in facts.buffers
     }
-
-
-def _are_alike(one: Any, two: Any) -> bool:
-    """Settings that are equal, but for a number such as the final loss that rounding may move."""
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_are_alike(item, two[key]) for key, item in one.items())
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
-        return len(one) == len(two) and all(map(_are_alike, one, two))
-    if isinstance(one, float) and isinstance(two, float):
-        return math.isclose(one, two, rel_tol=COMPUTED_LIMIT)
-    return bool(one == two)
 
 
 def _trace_problems(before: Path, after: Path) -> Iterable[str]:

@@ -66,10 +66,12 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
 class Draws(msgspec.Struct, frozen=True, kw_only=True):
     """The recorded inputs and weights of a case, to be used again. `same_sources` says that nothing has changed which
-    the gold is made from; `environment` is where they were drawn."""
+    the gold is made from, `other_reads` that files have which the recipe reads besides the solution; `environment` is
+    where they were drawn."""
 
     kept: KeptCase
     same_sources: bool
+    other_reads: bool
     environment: Environment
 
 

@@ -62,6 +62,8 @@ def verify_line(proof: Proof) -> str:
     name = proof.name
     if proof.outcome == "missing":
         return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
+    if proof.outcome == "refused" and proof.error is not None:
+        return f"{name}: {proof.error.message}"
     if proof.outcome == "refused":
         return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
     if proof.error is not None:
@@ -71,6 +73,8 @@ def verify_line(proof: Proof) -> str:
         return f"{sound}."
     if proof.reproduced:
         return f"{sound}, and reproduced bit for bit."
+    if proof.files and not proof.changes:
+        return f"{name}: no tensor would change, but something else in {', '.join(proof.files)}."
     if proof.changes:
         count = _count(len(proof.changes), "tensor")
         return f"{name}: {count} would change; {_whose(proof)}."
@@ -82,7 +86,7 @@ def _whose(proof: Proof) -> str:
     """Whose doing it is, in one clause."""
     found, where = proof.attribution, "; ".join(proof.environment) or "nothing known differs here"
     if found is None:
-        return f"the solution does not run on the gold's own inputs and weights ({where})"
+        return f"whose doing that is cannot be told: the recipe does not run on recorded inputs and weights ({where})"
     if found.cause == "unknown":
         return f"whose doing that is cannot be told: {found.unknown}"
     if not proof.sources:
