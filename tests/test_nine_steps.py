@@ -44,6 +44,7 @@ def test_the_copied_course_is_a_clean_git_repository(example: CourseOnDisk) -> N
     assert "not an empty folder" in again.err
 
 
+@pytest.mark.long
 def test_generating_again_changes_no_byte(generated: tuple[CourseOnDisk, Run], tmp_path: Path) -> None:
     course, _ = generated
     (tmp_path / "elsewhere").mkdir()

@@ -104,7 +104,11 @@ def test_the_system_is_played(system: str, tmp_path: Path) -> None:
     assert ("No module named 'resource'" in done.stderr) == (not forks), done.stderr
 
 
-@pytest.mark.parametrize("arguments", LIGHT, ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param(item, marks=[pytest.mark.long] if item[1:] == ["--help"] else []) for item in LIGHT],
+    ids=" ".join,
+)
 def test_what_runs_nobodys_code_works(there: Played, arguments: list[str]) -> None:
     run = there.run(*arguments)
     assert run.code == 0, run.out + run.err

@@ -36,7 +36,7 @@ TORCH = """
 def measured(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     """A course in git whose gold has measured tolerances; not to be changed."""
     course = numpy_course(tmp_path_factory.mktemp("measured") / "course").write({RECIPE_FILE: recipe(TORCH)})
-    made = course.run("generate", "hw1", calibrate=True)
+    made = course.run("generate", "hw1", calibrate=True, **FIRST)
     assert made.code == 0, made.out + made.err
     for arguments in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "all")):
         course.git(*arguments)
@@ -49,8 +49,8 @@ def small(measured: CourseOnDisk, tmp_path: Path) -> CourseOnDisk:
     return CourseOnDisk(tmp_path / "course")
 
 
-PLAIN = {"ATEN_CPU_CAPABILITY": "default"}
-"""Makes another machine out of this one: torch then uses other instructions."""
+FIRST, PLAIN = {"ATEN_CPU_CAPABILITY": "avx2"}, {"ATEN_CPU_CAPABILITY": "default"}
+"""Makes two machines out of this one, where it has these instructions: torch then uses those."""
 
 
 def regenerate(course: CourseOnDisk, *options: str, calibrate: bool = True, **env: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_draws_are_used_again_until_new_ones_are_asked_for(small: CourseOnDisk) 
     assert small.gold_bytes() == before
     redrawn = regenerate(small, "--redraw", "--check", **PLAIN)
     assert redrawn["redrawn"] == {"gold_output": "--redraw was given", "other": "--redraw was given"}
-    assert redrawn["outcome"] == "stale", "randn comes out differently with plain instructions"
+    assert redrawn["outcome"] == "stale" or not kept["environment"], "randn comes out differently there"
 
 
 @pytest.mark.torch
@@ -98,9 +98,9 @@ def test_a_change_to_one_function_rewrites_only_its_cases(small: CourseOnDisk) -
     assert changed == {"other.pt", "other.reference.safetensors", "manifest.json", "README.md"}
     entry = {case["name"]: case for case in json.loads(after["manifest.json"])["cases"]}
     assert entry["gold_output"]["environment"] is None
-    assert "DEFAULT" in entry["other"]["environment"]["cpu_capability"]
+    assert (entry["other"]["environment"] is None) == (not item["environment"])
     assert small.run("verify", "hw1").code == 0
-    assert regenerate(small, "--force")["outcome"] == "unchanged", "back on the first machine, too"
+    assert regenerate(small, "--force", **FIRST)["outcome"] == "unchanged", "back on the first machine, too"
 
 
 @pytest.mark.torch
@@ -220,6 +220,7 @@ def test_the_environment_is_told_from_the_code(small: CourseOnDisk) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.long
 def test_with_the_same_sources_it_is_the_environment(small: CourseOnDisk) -> None:
     run = small.run("verify", "hw1", "--reproduce", "--json", **PLAIN)
     (item,) = run.json["assignments"]
