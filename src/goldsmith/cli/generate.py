@@ -174,6 +174,9 @@ def _check(
                 outcome = dry_run(assignment, same, progress, folder / "gold")
             else:
                 outcome, _ = dry_run_as_recorded(assignment, same, progress, folder)
+        if "seed" not in given and same.seed != options.seed:
+            note = f"checked with the seed it was made with, {same.seed}; the course's is {options.seed}"
+            outcome = msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
         _report(outcome, show, after=bool(outcomes))
         outcomes.append(outcome)
     _report_all(outcomes, show)

@@ -114,8 +114,8 @@ def assemble(
                 references += [measured.references[case.name]] if case.name in measured.references else []
     names = {case.name for recording in recordings for case in recording.cases}
     old_calibration = previous.manifest.calibration if previous.manifest and kept.entries else None
-    if entries and all(entry.environment is not None for entry in entries):  # none is left of the first machine's
-        before = here
+    if all(entry.environment is not None for entry in entries) and here in [it.environment for it in entries]:
+        before = here  # nothing is left of the machine that the manifest spoke of
         entries = [
             msgspec.structs.replace(entry, environment=None) if entry.environment == here else entry
             for entry in entries

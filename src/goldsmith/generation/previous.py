@@ -91,9 +91,6 @@ class Previous:
         names = (entry.file, entry.trace, entry.reference) if entry else ()
         return entry if all(self.is_sound(name) for name in names if name) else None
 
-    def file(self, name: str) -> FileEntry | None:
-        return self._files.get(name)
-
     def is_sound(self, name: str) -> bool:
         """Whether a file is what was published."""
         entry, path = self._files.get(name), self.folder / name
