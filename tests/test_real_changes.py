@@ -1,4 +1,4 @@
-"""What is no noise when gold is regenerated, however small; and whose doing a difference is where that is hard to tell."""
+"""What is no noise when gold is regenerated, and whose doing a difference is where that is hard to tell."""
 
 from __future__ import annotations
 
