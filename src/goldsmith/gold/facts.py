@@ -85,8 +85,8 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
     Of a case that `accepts` a variant of the solution, there is another named `<case>.<variant>` that it recorded.
-    `drawn` is the hash of what it drew where recorded draws were at hand, `draws_used` names those that took its place,
-    `draws_redrawn` those that did not, with the reason.
+    `drawn` is the hash of what it drew where recorded draws were at hand, `draws_redrawn` names those of them that did
+    not take its place, with the reason.
     """
 
     name: str
@@ -110,7 +110,6 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, WeightFacts] = {}
     config: dict[str, Any] = {}
     drawn: str = ""
-    draws_used: tuple[str, ...] = ()
     draws_redrawn: dict[str, str] = {}
 
     @property

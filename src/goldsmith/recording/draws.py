@@ -47,8 +47,6 @@ class RecordedDraws:
         self._same_sources, self._other_reads = draws.same_sources, draws.other_reads
         self._same_machine = same_environment(draws.environment, environment)
         self._digest = hashlib.sha256()
-        self.used: list[str] = []
-        """What was taken from the gold because it came out differently here."""
         self.redrawn: dict[str, str] = {}
         """What was not taken from the gold, and why."""
 
@@ -97,7 +95,6 @@ class RecordedDraws:
         if strange:
             self._redraw(what, f"{strange[0].removeprefix('.') or 'it'} is drawn from another distribution now")
             return False
-        self.used.append(what)
         return True
 
     def _redraw(self, what: str, why: str) -> None:

@@ -119,7 +119,6 @@ class Session:
             weights=case.weight_facts,
             config=_settings(payload),
             drawn=draws.drawn() if draws else "",
-            draws_used=tuple(draws.used) if draws else (),
             draws_redrawn=draws.redrawn if draws else {},
         )
 
