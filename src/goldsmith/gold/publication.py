@@ -39,14 +39,14 @@ class Staging:
         self.target = target.resolve()
         self._around = self.target.with_name(f".{self.target.name}.{new_token()}.staging")
         self.folder = folder or self._around / _NEW
-        self._is_rehearsal = folder is not None
+        self._is_dry = folder is not None
         self._is_open = False
         self._replaced: frozenset[str] | None = None
 
     def open(self) -> None:
         """Repair what a killed run left, then make the empty staging folder."""
         try:
-            if self._is_rehearsal:
+            if self._is_dry:
                 self.folder.mkdir(parents=True)
                 return
             self.target.parent.mkdir(parents=True, exist_ok=True)
