@@ -1,107 +1,176 @@
-"""Every submission under tests/submissions, checked, beside what it is known to be: `make submissions` prints it.
+"""Every submission under tests/submissions, checked and graded, beside what it is known to be.
 
-Each folder is one submission as somebody might hand it in; its `expected.toml` says what it is.
+`make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is the
+part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work get all
+of its points. Names of submissions, or `scratch-2`, choose some.
 """
 
 from __future__ import annotations
 
+import json
 import queue
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.checking import Request, Verdict, check, open_submission
-from goldsmith.course import Course, copy_example
+from goldsmith.course import Course, copy_example, find_course
+from goldsmith.course.config import RubricConfig
 from goldsmith.generation import Options
+from goldsmith.gold import load_gold
+from goldsmith.grading import Rubric, make_rubric, parts_shown, score
 from goldsmith.recording import Warm, warm_process
+from known import CORPUS, Known, known
 
-CORPUS = Path(__file__).parent.parent / "tests" / "submissions"
+__all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
+
+ASSIGNMENTS = ("scratch-1", "scratch-2", "scratch-3")
 _EACH = 20.0
+_WRONG = ("differs", "could-not-run")
 
 
 @dataclass(frozen=True)
-class Known:
-    """One submission and the truth about it: outcome, first wrong module, and the parts that are wrong."""
+class Judged:
+    """A submission with its verdict, and what every case and every part, each worth a point, earned."""
 
-    assignment: str
-    name: str
-    about: str
-    outcome: str
-    first: str
-    parts: tuple[str, ...]
+    known: Known
+    verdict: Verdict
+    earned: dict[tuple[str, str], float]
 
     @property
-    def folder(self) -> Path:
-        return CORPUS / self.assignment / self.name
+    def is_right(self) -> bool:
+        return self.known.outcome == "agrees"
 
-    def problems(self, verdict: Verdict) -> Iterator[str]:
+    @property
+    def is_caught(self) -> bool:
+        return self.verdict.outcome != "agrees"
+
+    @property
+    def named(self) -> str:
+        return self.verdict.first_part
+
+    @property
+    def innocent(self) -> list[str]:
+        """Parts that are called wrong and are not."""
+        guilty = {*self.known.parts, *self.known.unwritten}
+        return [part.name for part in self.verdict.parts if part.outcome == "differs" and part.name not in guilty]
+
+    @property
+    def paid(self) -> list[str]:
+        """Guilty parts that earned their points."""
+        guilty = {*self.known.parts, *self.known.unwritten}
+        return [name for (kind, name), points in self.earned.items() if kind == "part" and points and name in guilty]
+
+    @property
+    def unpaid(self) -> list[str]:
+        """What of right work earned nothing."""
+        return [name for (_, name), points in self.earned.items() if not points] if self.is_right else []
+
+    def problems(self) -> Iterator[str]:
         """What the verdict gets wrong."""
-        if verdict.outcome != self.outcome:
-            yield f"{verdict.outcome}, not {self.outcome}"
-        if self.outcome != "differs" or verdict.outcome != "differs":
+        if self.verdict.outcome != self.known.outcome:
+            yield f"{self.verdict.outcome}, not {self.known.outcome}"
+        if self.known.parts and self.known.outcome in _WRONG and self.is_caught:
+            if self.named not in {*self.known.parts, *self.known.unwritten}:
+                yield f"names {self.named or 'nothing'}, not {', '.join(self.known.parts)}"
+            if self.known.first not in ("", self.verdict.first_divergence) and self.named not in self.known.parts:
+                yield f"first {self.verdict.first_divergence or 'nothing'}, not {self.known.first}"
+        if self.known.outcome == "provided-changed":
             return
-        kinds = {module.name: module.kind for case in verdict.cases for module in case.modules}
-        named = kinds.get(verdict.first_divergence, verdict.first_divergence)
-        if self.first not in ("", verdict.first_divergence) and named not in self.parts:
-            yield f"first {verdict.first_divergence or 'nothing'}, not {self.first}"
-        wrong = {part.name for part in verdict.parts if part.outcome == "differs"}
-        if self.parts and not wrong & set(self.parts):
-            yield f"blames {', '.join(sorted(wrong)) or 'nothing'}, not {', '.join(self.parts)}"
+        if self.innocent:
+            yield f"blames {', '.join(self.innocent)}"
+        if self.paid:
+            yield f"pays {', '.join(self.paid)}"
+        if self.unpaid:
+            yield f"does not pay {', '.join(self.unpaid)}"
 
 
-def known(assignment: str) -> list[Known]:
-    found = []
-    for file in sorted((CORPUS / assignment).glob("*/expected.toml")):
-        facts = tomllib.loads(file.read_text(encoding="utf-8"))
-        parts = tuple(facts.get("parts", ()))
-        found.append(
-            Known(assignment, file.parent.name, facts["about"], facts["outcome"], facts.get("first", ""), parts)
-        )
-    return found
+def rubric_for(course: Course, assignment: str) -> Rubric:
+    """A point for every case and for every part."""
+    gold = load_gold(course.assignment(assignment).gold)
+    shown = parts_shown(gold)
+    parts = list(dict.fromkeys(part for case in gold for part in shown[case]))
+    config = RubricConfig(cases=dict.fromkeys(gold, 1.0), parts=dict.fromkeys(parts, 1.0))
+    return make_rubric(config, list(gold), parts, shown)
 
 
-def judged(course: Course, item: Known, warm: Warm) -> Verdict:
+def judged(course: Course, item: Known, warm: Warm, rubric: Rubric | None = None) -> Judged:
     assignment = course.assignment(item.assignment)
-    with open_submission(assignment, str(item.folder)) as submission:
-        request = Request(options=Options(seed=42, threads=1, timeout=300), each=_EACH, warm=warm)
-        return check(assignment, submission, request)
+    with tempfile.TemporaryDirectory() as folder:
+        written = item.written(Path(folder), course.root / course.config.solutions)
+        with open_submission(assignment, str(written), item.name) as submission:
+            request = Request(options=Options(seed=42, threads=1, timeout=300), each=_EACH, warm=warm)
+            verdict = check(assignment, submission, request)
+    results = score(verdict, rubric or rubric_for(course, item.assignment))
+    return Judged(item, verdict, {(result.kind, result.name): result.earned for result in results})
 
 
-def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Verdict]:
+def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Judged]:
     """Two at a time, in order, each of the two with a warm process of its own."""
+    rubrics = {name: rubric_for(course, name) for name in {item.assignment for item in items}}
     with ThreadPoolExecutor(2) as pool, warm_process(torch=True) as one, warm_process(torch=True) as other:
         free: queue.SimpleQueue[Warm] = queue.SimpleQueue()
         free.put(one)
         free.put(other)
 
-        def work(item: Known) -> Verdict:
+        def work(item: Known) -> Judged:
             warm = free.get()
             try:
-                return judged(course, item, warm)
+                return judged(course, item, warm, rubrics[item.assignment])
             finally:
                 free.put(warm)
 
         yield from pool.map(work, items)
 
 
-def main(names: Sequence[str]) -> int:
-    chosen = [item for item in known("scratch-1") if not names or item.name in names]
-    wrong = 0
-    width = max(len(item.name) for item in chosen)
-    print(f"{'submission':{width}}  {'outcome':16}  {'first wrong':28}  judged")
+def table(found: Sequence[Judged]) -> Iterator[str]:
+    """How often each thing happened, by assignment."""
+    yield "| assignment | right | all points | wrong | caught | part named right | innocent blamed | guilty paid |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in (*ASSIGNMENTS, ""):
+        some = [item for item in found if name in ("", item.known.assignment)]
+        right = [item for item in some if item.is_right]
+        wrong = [item for item in some if item.known.outcome in _WRONG and item.known.parts]
+        caught = [item for item in wrong if item.is_caught]
+        named = [item for item in caught if item.named in {*item.known.parts, *item.known.unwritten}]
+        cells = [
+            name or "all",
+            len(right),
+            sum(not item.is_caught and not item.unpaid for item in right),
+            len(wrong),
+            len(caught),
+            f"{len(named)} ({len(named) / len(caught):.0%})" if caught else "",
+            sum(bool(item.innocent) for item in caught),
+            sum(bool(item.paid) for item in caught),
+        ]
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    course_at = next((item.partition("=")[2] for item in arguments if item.startswith("--course=")), "")
+    names = [item for item in arguments if not item.startswith("--")]
+    chosen = [
+        item
+        for assignment in ASSIGNMENTS
+        for item in known(assignment)
+        if not names or assignment in names or item.name in names
+    ]
+    found: list[Judged] = []
     with tempfile.TemporaryDirectory() as folder:
-        course = copy_example(Path(folder, "course"))
-        for item, verdict in zip(chosen, all_judged(course, chosen), strict=True):
-            problems = list(item.problems(verdict))
-            wrong += bool(problems)
-            line = f"{item.name:{width}}  {verdict.outcome:16}  {verdict.first_divergence:28}"
-            print(f"{line}  {'right' if not problems else 'WRONG: ' + '; '.join(problems)}", flush=True)
-    print(f"\n{len(chosen) - wrong} of {len(chosen)} judged right.")
-    return 1 if wrong else 0
+        course = find_course(Path(course_at)) if course_at else copy_example(Path(folder, "course"))
+        for item in all_judged(course, chosen):
+            found.append(item)
+            problems = list(item.problems())
+            if problems:
+                print(f"{item.known.assignment}/{item.known.name}: {'; '.join(problems)}", flush=True)
+            if "--json" in arguments:
+                print(json.dumps(item.verdict.plain(), indent=1, default=str))
+    bad = sum(bool(list(item.problems())) for item in found)
+    print("", *table(found), f"\n{len(found) - bad} of {len(found)} judged right.", sep="\n")
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
 """
 
+from goldsmith.checking.attribution import Shown
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
@@ -36,6 +37,7 @@ __all__ = [
     "PartVerdict",
     "Replayed",
     "Request",
+    "Shown",
     "Stage",
     "Submission",
     "Verdict",

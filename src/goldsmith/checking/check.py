@@ -10,19 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.checking.blame import localise
+from goldsmith.checking.attribution import Shown, attribute
 from goldsmith.checking.hearing import Hearing
 from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.parts import judge_parts
+from goldsmith.checking.part_verdicts import judge_parts
 from goldsmith.checking.provided import Provided
 from goldsmith.checking.running import Confined, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
-from goldsmith.checking.uses import Calls
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
-    DIFFERS,
     PROVIDED_CHANGED,
     CaseVerdict,
     PartVerdict,
@@ -99,21 +97,21 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         with checking.stage(submission.placed, submission.beside) as stage:
             hearing = checking.judge(stage)
             verdicts, layouts = hearing.verdicts, hearing.layouts
-            calls = Calls.of(assignment)
-            replays = {name: calls.believed(name, replay) for name, replay in hearing.replays.items()}
             provided = Provided.of(assignment, submission, gold.manifest)
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
-            verdicts = localise(stage, assignment.gold, verdicts, replays, layouts)
+            verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
     found = list(verdicts.values())
-    parts = tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()}))
-    first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)
+    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
+    parts = tuple(judge_parts(found, shown))
+    first = _first_case(found, shown)
     return Verdict(
         name=submission.name,
         assignment=assignment.name,
         outcome=gravest(item.outcome for item in found),
         first_divergence=first.first_divergence if first else "",
+        first_part=first.first_part if first else "",
         first_case=first.name if first else "",
         cases=tuple(found),
         parts=parts,
@@ -125,6 +123,14 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         notes=submission.notes,
         seconds=time.monotonic() - started,
     )
+
+
+def _first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None:
+    """The case that shows best what is wrong: of those that go wrong the one that runs the least."""
+    wrong = [
+        item for item in found if item.outcome == gravest(case.outcome for case in found) and item.first_divergence
+    ]
+    return min(wrong, key=lambda item: shown.width(item.name), default=None)
 
 
 def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:
@@ -189,6 +195,7 @@ class Checking:
                 self.warm,
                 confined=self.request.confined,
                 stand_ins=self.assignment.course.config.stand_ins,
+                written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
             )
 

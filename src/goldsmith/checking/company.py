@@ -70,7 +70,7 @@ class Company:
         return taking.found
 
     def alone(self, case: str, item: Isolated, inputs: Mapping[str, Any], layout: str) -> Replayed:
-        """A module of a case on `inputs`, which are written where the child can read them now, and not before."""
+        """A call of a case on `inputs`, which are written where the child can read them now, and not before."""
         from safetensors.numpy import save_file
 
         talk = self._talking

@@ -106,7 +106,7 @@ class Hearing:
             if known.once.failure is None or "once" in replay.attempts:
                 self.replays[name] = known.joined(replay)
             elif replay.attempts["traced"].failure is not None:
-                self.replays[name] = known.failed_as(replay.attempts["traced"])
+                self.replays[name] = known.failed_as(replay.attempts["traced"], replay.trace)
 
     def _make_sure(self, cases: Sequence[str]) -> None:
         """The final verdicts. What agrees has done so twice in one process; what differs has left a trace."""

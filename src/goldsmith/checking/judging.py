@@ -21,6 +21,8 @@ ROUNDING = 30.0
 
 
 _AGAIN = ("traced", "again")
+_RAISED = ("raised", "none", "call")
+"""How a case could not run where a trace shows what was called with what before it did."""
 
 Excused = Callable[[str, Any], bool]
 """Whether a weight, by its name and the value gold has recorded, may be missing."""
@@ -76,9 +78,7 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
     traced, and that is its second run.
     """
     if verdict.outcome == COULD_NOT_RUN:
-        failure = verdict.failure
-        from_nothing = failure is not None and failure.kind == "raised" and "NoneType" in failure.message
-        return ("traced",) if from_nothing else ()
+        return ("traced",) if verdict.kind in _RAISED else ()
     if not is_settled(verdict) and gold.reference:
         return ("float64",) if judged_part(gold.data).keys() <= set(_wide_paths(gold)) else ("again", "float64")
     if verdict.outcome == AGREES:

@@ -43,9 +43,9 @@ class Replayed:
         """With what the case did in other runs."""
         return Replayed({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
 
-    def failed_as(self, attempt: Attempt) -> Replayed:
-        """The same, with what another attempt says about why it failed."""
-        return dataclasses.replace(self, attempts={**self.attempts, "once": attempt})
+    def failed_as(self, attempt: Attempt, trace: memoryview | None) -> Replayed:
+        """The same, with what another attempt, which was traced, says about why it failed."""
+        return dataclasses.replace(self, attempts={**self.attempts, "once": attempt}, trace=trace)
 
     def in_float64(self, watched: Replayed) -> Replayed:
         """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
@@ -136,7 +136,7 @@ class Leavings:
         try:
             attempt = _bearable(msgspec.json.decode(text, type=Attempt), self.workspace)
             if attempt.failure is not None or not content:
-                return attempt, {}, None
+                return attempt, {}, trace or None
             arrays = dict(unpacked(content, Path(f"{run}.safetensors")))
             if len(arrays) > _MOST_VALUES:
                 raise ValueError(f"it holds more than {_MOST_VALUES} values")

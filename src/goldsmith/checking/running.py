@@ -50,6 +50,7 @@ class Stage:
     limits: Limits = field(default_factory=Limits)
     confined: Confined | None = None
     stand_ins: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
     stood_in: set[str] = field(default_factory=set)
     given: Path | None = None
     peak: int = 0
@@ -97,6 +98,7 @@ class Stage:
             kept=self.give(),
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,
+            written=self.written,
             stand_ins=self.stand_ins,
         )
         return msgspec.structs.replace(job, **self._walls(job)) if self.confined else job

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from goldsmith.gold import Bfloat16, Mapped, as_numpy
+from goldsmith.recording import TENSOR
 
 CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
@@ -19,7 +20,14 @@ Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 @dataclass(frozen=True)
 class Call:
-    """One module called once. `end` is the position after the last call inside it."""
+    """One module, method or function called once. `end` is the position after the last call inside it.
+
+    `kind` is its class, or the function itself; `function` is empty for a module's `forward`. `state` is what had
+    changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
+    not known. `form` and `returned` say how it was called and what came back, plain values among it; `learns` which of
+    its outputs require gradients, `overwrote` that it changed what it was given; `gradients` what it passes back, in
+    projections.
+    """
 
     position: int
     end: int
@@ -31,19 +39,58 @@ class Call:
     outputs: tuple[Any, ...]
     form: Any
     training: bool = False
+    function: str = ""
+    state: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
+    returned: Any = None
+    raised: bool = False
+    drew: bool = False
+    no_grad: bool = False
+    learns: tuple[bool, ...] = ()
+    overwrote: bool = False
+    gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        return self.module or self.kind
+        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        if self.is_function:
+            return self.function
+        where = self.module or self.kind
+        return f"{where}.{self.function}" if self.function else where
+
+    @property
+    def name(self) -> str:
+        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        return self.function if self.is_function else f"{self.kind}.{self.function or 'forward'}"
+
+    @property
+    def is_function(self) -> bool:
+        return self.function == self.kind
+
+    def holds(self, other: Call) -> bool:
+        return self.position < other.position < self.end
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """A tensor that is known by its hash alone."""
+
+    digest: str
 
 
 def calls_in(content: Mapped) -> list[Call]:
-    """The calls of a trace's first pass through its models; raises ValueError when it is none."""
+    """The calls of a trace; raises ValueError when it is none."""
     try:
         index = json.loads(content.metadata["goldsmith"])
-        first = _first_pass(index)
-        ends = _ends(first)
+        ends = _ends(index)
         tensors = {name: _numbers(value) for name, value in content.items()}
+
+        def tensor(name: str) -> Any:
+            return Hashed(name) if name.startswith("#") else tensors[name]
+
+        def named(found: Any) -> dict[str, Any] | None:
+            return None if found is None else {str(name): tensor(item) for name, item in found.items()}
+
         return [
             Call(
                 position=number,
@@ -52,23 +99,25 @@ def calls_in(content: Mapped) -> list[Call]:
                 module=str(entry["module"]),
                 kind=str(entry["class"]),
                 own=bool(entry.get("own", True)),
-                inputs=tuple(tensors[name] for name in entry["inputs"]),
-                outputs=tuple(tensors[name] for name in entry.get("outputs", ())),
+                inputs=tuple(tensor(name) for name in entry["inputs"]),
+                outputs=tuple(tensor(name) for name in entry.get("outputs", ())),
                 form=entry.get("form"),
                 training=entry.get("training", False),
+                function=str(entry.get("function", "")),
+                state=named(entry.get("state", {})),
+                after=named(entry.get("after")) or {},
+                returned=entry.get("returned"),
+                raised=bool(entry.get("raised")) or "outputs" not in entry,
+                drew=bool(entry.get("drew")),
+                no_grad=bool(entry.get("no_grad")),
+                learns=tuple(map(bool, entry.get("learns", ()))),
+                overwrote=bool(entry.get("overwrote")),
+                gradients={str(name): list(map(float, item)) for name, item in entry.get("gradients", {}).items()},
             )
-            for number, entry in enumerate(first)
+            for number, entry in enumerate(index)
         ]
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"it is no trace: {error!r}") from None
-
-
-def _first_pass(index: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The first call of each model from outside, with all that happened inside it."""
-    calls: dict[str, int] = {}
-    for entry in index:
-        calls.setdefault(entry["model"], entry["call"])
-    return [entry for entry in index if entry["call"] == calls[entry["model"]]]
 
 
 def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -83,7 +132,6 @@ def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _numbers(value: Any) -> Any:
-
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
@@ -95,15 +143,14 @@ def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
 # --- which module is which ------------------------------------------------------------------------------------------
 
 
-def module_names(pairs: Pairs, gold: Sequence[Call], theirs: Sequence[Call]) -> dict[str, str]:
-    """Gold's modules by name with theirs, from the weights that were found to belong together."""
+def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> dict[str, str]:
+    """Gold's modules by name with those that are `there`, from the weights that were found to belong together."""
     votes: dict[str, Counter[str]] = {}
     for mine, other in pairs:
         start = 0 if len(mine) == len(other) == 1 else 1
         for one in mine:
             for two in other:
                 _vote(votes, one, two, start)
-    there = {call.module for call in theirs}
     names = {name: count.most_common(1)[0][0] for name, count in votes.items()}
     found = {name: other for name, other in names.items() if other in there}
     found[""] = ""
@@ -134,6 +181,8 @@ def distance(actual: Any, gold: Any) -> float:
     """How far `actual` is off, over the size of `gold`; infinite where they cannot be compared."""
     import numpy as np
 
+    if isinstance(actual, Hashed) or isinstance(gold, Hashed):
+        return 0.0 if actual == gold else np.inf
     if actual.shape != gold.shape:
         return np.inf
     if gold.dtype.kind in "iub" or actual.dtype.kind in "iub":
@@ -160,6 +209,41 @@ def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
         worst = max(worst, near[0][0])
         del rest[near[0][1]]
     return worst
+
+
+def given_apart(actual: Sequence[Any], gold: Sequence[Any]) -> float:
+    """How far what a call was given is from what gold's was given.
+
+    A signature may be another (cos and sin instead of frequencies, a mask or none): then what both have counts, and
+    there must be something floating that both have.
+    """
+    if not gold:
+        return 0.0
+    rest = list(actual)
+    near, alone = [], 0
+    for tensor in gold:
+        found = sorted((distance(item, tensor), number) for number, item in enumerate(rest))
+        if found and found[0][0] < float("inf"):
+            near.append((found[0][0], tensor))
+            del rest[found[0][1]]
+        else:
+            alone += 1
+    floating = [far for far, tensor in near if isinstance(tensor, Hashed) or tensor.dtype.kind in "fc"]
+    other_signature = alone and len(actual) != len(gold) and floating and max(floating) <= CLOSE
+    return float("inf") if alone and not other_signature else max(far for far, _ in near)
+
+
+def same_plain(one: Any, two: Any) -> bool:
+    """Whether the plain values in two forms are the same, as far as both have the same shape."""
+    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
+        return all(same_plain(one[key], two[key]) for key in one if key != TENSOR)
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        return all(same_plain(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, dict | list) or isinstance(two, dict | list):
+        return True
+    if isinstance(one, float | int) and isinstance(two, float | int):
+        return abs(one - two) <= CLOSE * max(abs(one), abs(two))
+    return bool(one == two)
 
 
 class Held:

@@ -27,8 +27,9 @@ def gravest(outcomes: Iterable[str]) -> Outcome:
 
 
 class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One module of gold's in one case. `alone` says that it was judged on gold's own inputs, because what it was given
-    in the replay was wrong already. `relative` is how far its output is off, over the size of gold's."""
+    """One module, method or function of gold's in one case. `alone` says that it was judged on gold's own inputs,
+    because what it was given in the replay was wrong already. `relative` is how far its output is off, over the size of
+    gold's."""
 
     case: str
     """The case in which it was called."""
@@ -37,7 +38,9 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """Its name in the model, in gold's words."""
     kind: str
-    """Its class."""
+    """Its class, or the function."""
+    function: str = ""
+    """The method or function; empty for a module's `forward`."""
     outcome: Outcome
     """What is known of it."""
     own: bool = True
@@ -52,6 +55,21 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Its name in the submission, where that is another."""
     why: str = ""
     """What was found, in words."""
+    inferred: bool = False
+    """Whether it is to blame by inference, not because its own answer was seen to be wrong."""
+
+    @property
+    def label(self) -> str:
+        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        if self.function == self.kind:
+            return self.function
+        where = self.name or self.kind
+        return f"{where}.{self.function}" if self.function else where
+
+    @property
+    def callable(self) -> str:
+        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        return self.function if self.function == self.kind else f"{self.kind}.{self.function or 'forward'}"
 
 
 class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +84,9 @@ class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool = False
     """Whether it was judged on gold's own inputs."""
     where: str = ""
-    """Where it goes wrong."""
+    """Where it goes wrong: the module, or the method or function."""
+    case: str = ""
+    """The case that shows it."""
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +107,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The variant whose answer was met, where the case accepts several."""
     first_divergence: str = ""
     """The module or function that goes wrong first."""
+    first_part: str = ""
+    """Its class, or the function itself: the part that is to blame."""
     kind: str = ""
     """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
     failure: Failure | None = None
@@ -119,8 +141,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The gravest of its cases."""
     first_divergence: str = ""
     """The module or function that goes wrong first."""
+    first_part: str = ""
+    """Its class, or the function itself: the part that is to blame."""
     first_case: str = ""
-    """The case that shows it."""
+    """The case that shows it: of those that do, the one that runs the least."""
     cases: tuple[CaseVerdict, ...] = ()
     """Every case, in the order of the recipe."""
     parts: tuple[PartVerdict, ...] = ()

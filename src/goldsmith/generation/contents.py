@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.course import CaseCode
-from goldsmith.generation.evidence import files_of
 from goldsmith.generation.measuring import Measured, join_calibrations
 from goldsmith.generation.options import Options
 from goldsmith.generation.previous import Previous
@@ -103,9 +102,11 @@ def assemble(
     for recording in recordings:
         for case in recording.cases:
             folder = previous.folder if case.name in kept.values else recording.first
-            files += [folder / name for name in files_of(case)]
+            known = previous.entry(case.name)
+            traced = folder if known and known.runs and known.trace == case.trace else recording.first
+            files += [folder / case.file.name, *([traced / case.trace] if case.trace else [])]
             own = code.of(case.definition)
-            old = previous.entry(case.name) if case.name in kept.entries else None
+            old = known if case.name in kept.entries else None
             if old is not None:
                 entries.append(with_metadata(old, case, own))
                 references += [previous.folder / old.reference] if old.reference else []

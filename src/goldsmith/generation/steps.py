@@ -224,7 +224,10 @@ def _record(
     """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
     assignment, options = run.assignment, run.options
     draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
-    jobs = [msgspec.structs.replace(make_job(assignment, workspace, options), draws=draws) for workspace in workspaces]
+    jobs = [
+        msgspec.structs.replace(make_job(assignment, workspace, options), draws=draws, written=sources.written)
+        for workspace in workspaces
+    ]
     known = _known_interface(run)
     recipe = [item for item in placed if item.source == assignment.recipe]
     with make_workspaces(assignment, recipe, 1) as (starter,):

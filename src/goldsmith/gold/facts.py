@@ -85,6 +85,7 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
     Of a case that `accepts` a variant of the solution, there is another named `<case>.<variant>` that it recorded.
+    `runs` are the functions and methods of the students' that ran in it, `origins` those that each record comes from.
     `drawn` is the hash of what it drew where recorded draws were at hand, `draws_redrawn` names those of them that did
     not take its place, with the reason.
     """
@@ -109,6 +110,8 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     optimisers: tuple[OptimiserFacts, ...] = ()
     weights: dict[str, WeightFacts] = {}
     config: dict[str, Any] = {}
+    runs: tuple[str, ...] = ()
+    origins: dict[str, tuple[str, ...]] = {}
     drawn: str = ""
     draws_redrawn: dict[str, str] = {}
 

@@ -41,10 +41,16 @@ def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = N
 
 
 def trace_as_bytes(tensors: Mapping[str, Any], index: object) -> bytes:
-    """One safetensors file; its one metadata key holds the order in which modules ran."""
+    """One safetensors file; its one metadata key holds the order in which modules and functions ran."""
+    metadata = {"goldsmith": json.dumps(index, separators=(",", ":"))}
+    torch = sys.modules.get("torch")
+    if torch is None:
+        from safetensors.numpy import save as save_arrays
+
+        return save_arrays(dict(tensors), metadata=metadata)
     from safetensors.torch import save
 
-    return save(dict(tensors), metadata={"goldsmith": json.dumps(index, separators=(",", ":"))})
+    return save({name: item if is_tensor(item) else torch.from_numpy(item) for name, item in tensors.items()}, metadata)
 
 
 def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:

@@ -20,7 +20,7 @@ from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 
-SCHEMA = 4
+SCHEMA = 5
 OLDEST_SCHEMA = 3
 """Manifests of earlier versions are read as far back as this; what they do not say is unknown, not wrong."""
 MANIFEST = "manifest.json"
@@ -88,6 +88,11 @@ class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What the recipe allows although a check would refuse it: the reason, by check, by place."""
     tensors: tuple[TensorEntry, ...]
     """Every array and number in its file."""
+    runs: tuple[str, ...] = ()
+    """The functions and methods that students write and that ran in it on the solution, in the order of their first
+    call: what the case shows to be right when it agrees."""
+    origins: dict[str, tuple[str, ...]] = {}
+    """By record, which of them the recipe called to make it."""
     code: str = ""
     """Hash of the code in the recipe that it depends on. While that stays, its inputs and weights are used again when
     the gold is regenerated; empty where it is not known."""
@@ -213,6 +218,8 @@ def case_entry(
         config=case.config,
         allowed=case.allowed,
         tensors=tuple(entry(leaf) for leaf in case.file.leaves if leaf.section in TENSOR_SECTIONS),
+        runs=case.runs,
+        origins=case.origins,
         code=code,
     )
 
@@ -225,9 +232,12 @@ def with_metadata(entry: CaseEntry, case: CaseFacts, code: str) -> CaseEntry:
         title=case.title,
         training=case.training,
         weights=case.weights,
+        trace=case.trace,
         calls=case.calls,
         traced_calls=case.traced_calls,
         allowed=case.allowed,
+        runs=case.runs,
+        origins=case.origins,
         code=code,
     )
 

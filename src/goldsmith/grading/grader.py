@@ -191,7 +191,7 @@ class Grader:
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     """The course's rubric, which must fit the gold that stands there."""
     gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
-    shown = parts_shown(assignment.gold, {name: gold[name].entry.trace for name in gold})
+    shown = parts_shown(gold)
     return rubric_of(assignment, list(gold), gold.manifest.provenance.written, shown)
 
 

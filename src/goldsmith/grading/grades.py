@@ -143,7 +143,7 @@ def grade(
         parts=tuple(_part_result(part, scene) for part in rubric.parts),
         reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
         first_divergence=shown.first_divergence,
-        first_part=_part_of(shown),
+        first_part=shown.first_part,
         first_case=first.name if first else "",
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
@@ -191,19 +191,13 @@ def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
     if verdict.outcome == AGREES:
         return None
     found = [case for case in verdict.cases if case.outcome == verdict.outcome]
-    if verdict.outcome == COULD_NOT_RUN:
-        return min(found, key=scene.width, default=None)
-    return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
-
-
-def _part_of(verdict: Verdict) -> str:
-    kinds = {module.name: module.kind for case in verdict.cases for module in case.modules}
-    return kinds.get(verdict.first_divergence) or verdict.first_divergence
+    first = next((case for case in found if case.name == verdict.first_case), None)
+    return first or min(found, key=scene.width, default=None)
 
 
 def _off_by(case: CaseVerdict, module: str) -> float | None:
     """How far off the first wrong module is, or else the case: the same mistake is off by the same amount."""
-    found = [item.relative for item in case.modules if item.source and (item.name or item.kind) == module]
+    found = [item.relative for item in case.modules if item.source and item.label == module]
     worst = case.worst
     relative = found[0] if found else worst.relative if worst else None
     return relative if relative is not None and math.isfinite(relative) else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from goldsmith.checking import Shown
 from goldsmith.course import Assignment, recipe_points
 from goldsmith.course.config import ItemConfig, RubricConfig, bad_setting
+from goldsmith.gold import Gold
 
 Kind = Literal["case", "part"]
 CASE: Kind = "case"
@@ -71,16 +72,10 @@ def rubric_of(
     return make_rubric(assignment.config.rubric, cases, list(parts), shown, complain, worth)
 
 
-def parts_shown(folder: Path, traces: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
-    """The course's own classes that run in each case, from the traces in a gold `folder`, by name of the case."""
-    from goldsmith.checking.traces import calls_in
-    from goldsmith.gold import mapped
-
-    found = {}
-    for case, trace in traces.items():
-        calls = calls_in(mapped(folder / trace)) if trace else []
-        found[case] = tuple(dict.fromkeys(call.kind for call in calls if call.own))
-    return found
+def parts_shown(gold: Gold) -> dict[str, tuple[str, ...]]:
+    """The classes and functions that students write and that run in each case, by gold's own record."""
+    shown = Shown.of({name: gold[name].entry for name in gold}, gold.folder)
+    return {case: shown.parts(case) for case in shown.runs}
 
 
 def make_rubric(

@@ -11,7 +11,6 @@ import msgspec
 from goldsmith.checking import (
     AGREES,
     COULD_NOT_RUN,
-    CUT_OFF,
     DIFFERS,
     PROVIDED_CHANGED,
     CaseVerdict,
@@ -151,39 +150,24 @@ class Scene:
 
     def _part(self, name: str) -> Seen:
         part = next((item for item in self.verdict.parts if item.name == name), None)
-        showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
-        right = next((case for case in showing if case.outcome == AGREES), None)
         if part is not None:
-            return self._unless_cut_off(self._judged(part, right), showing)
-        if right is not None:
-            return self._unless_cut_off(Seen(AGREES, f"right in {right.name}"), showing)
-        if any(case.outcome == PROVIDED_CHANGED for case in showing):
-            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
-        return self._unseen(showing)
+            return self._judged(part)
+        return self._unseen([case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())])
 
-    def _unless_cut_off(self, seen: Seen, showing: list[CaseVerdict]) -> Seen:
-        """What never comes back from a case that shows it best is not right because it does from others."""
-        narrowest = min(map(self.width, showing), default=0)
-        cut_off = [case for case in showing if case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF]
-        case = next((item for item in cut_off if self.width(item) == narrowest), None)
-        if seen.outcome != AGREES or case is None:
-            return seen
-        why = f"not judged: {case.name} could not run: {words.case_sentence(case)}; elsewhere it is right"
-        return Seen(COULD_NOT_RUN, why, doubtful=True)
-
-    def _judged(self, part: PartVerdict, right: CaseVerdict | None) -> Seen:
+    def _judged(self, part: PartVerdict) -> Seen:
         where = words.part_sentence(part)
         if part.outcome == AGREES:
-            return Seen(AGREES, f"right{f', {where}' if where else ''}")
+            return Seen(AGREES, f"right{f' {where}' if where else ''}")
         if part.outcome == PROVIDED_CHANGED:
             return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
         if part.outcome == DIFFERS:
             return Seen(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
-        case = self._most_telling(part)
+        case = next((item for item in self.verdict.cases if item.name == part.case), None)
         reason = f": {words.case_sentence(case)}" if case else ""
-        also = f"; it is right in {right.name}" if right else ""
-        clear = case is not None and case.kind in _CLEAR and right is None
-        return Seen(COULD_NOT_RUN, f"not judged: could not run {where}{reason}{also}", doubtful=not clear)
+        clear = case is not None and case.kind in _CLEAR
+        return Seen(
+            COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
+        )
 
     def _unseen(self, showing: list[CaseVerdict]) -> Seen:
         """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
@@ -197,13 +181,6 @@ class Scene:
             why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
             return Seen(NOT_JUDGED, why, doubtful=True)
         return Seen(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
-
-    def _most_telling(self, part: PartVerdict) -> CaseVerdict | None:
-        """Of the cases that could not run and go through a part, the one that goes through the fewest others."""
-        found = [item for item in self.verdict.cases if item.outcome == COULD_NOT_RUN]
-        shows = [item for item in found if part.name in self.rubric.shown.get(item.name, ())]
-        blamed = [item for item in found if item.name == part.where]
-        return min(shows or blamed, key=self.width, default=None)
 
     def width(self, case: CaseVerdict) -> int:
         """How many parts it goes through."""

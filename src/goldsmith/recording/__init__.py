@@ -4,9 +4,11 @@ Code of the course is only ever imported in the child. What the gold must look l
 """
 
 from goldsmith.recording.attempts import entries_in
+from goldsmith.recording.call_gradients import projections
 from goldsmith.recording.cases import Case
 from goldsmith.recording.conversation import Conversation
 from goldsmith.recording.entry import main
+from goldsmith.recording.forms import TENSOR
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side, settled_environment
 from goldsmith.recording.leavings import is_leaving, open_leaving, read_leaving
 from goldsmith.recording.machine import Fact, examine, processors
@@ -48,6 +50,7 @@ __all__ = [
     "NOTHING",
     "NOT_CONFINED",
     "NO_RESULT",
+    "TENSOR",
     "Adapter",
     "Ask",
     "Attempt",
@@ -82,6 +85,7 @@ __all__ = [
     "main",
     "open_leaving",
     "processors",
+    "projections",
     "read_adapter",
     "read_leaving",
     "run_side_by_side",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from goldsmith.recording import models
 from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given
 from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recording.settling import Settled, SettledObject, weight_facts
 from goldsmith.recording.traces import Tracer
@@ -34,6 +36,7 @@ class Case:
         device: str,
         given: Given | None = None,
         draws: RecordedDraws | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
         self.name = definition.name
         self.seed = seed
@@ -50,9 +53,10 @@ class Case:
         self._checkpoint: dict[str, Any] | None = None
         self._allow: dict[tuple[str, str], dict[str, str]] = {}
         self._pinned: dict[tuple[str, str], Pinned] = {}
-        self._tracer = Tracer()
+        self._tracer = Tracer(own_code)
         self.weight_facts: dict[str, WeightFacts] = {}
         self._settled: dict[str, Settled | SettledObject] = {}
+        self._built: dict[str, Any] = {}
 
     def model(
         self,
@@ -81,13 +85,18 @@ class Case:
         else:
             self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
         self._keep_weights(name, model)
+        self._built[name] = model
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
             model.train(train)
             self._training += (name,) if train else ()
-            if trace and self._tracing:
-                self._tracer.attach(name, model)
+        if trace and self._tracing:
+            self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
         return model
+
+    def watched(self) -> contextlib.AbstractContextManager[None]:
+        """As long as this lasts, calls of what students write are noted, where this case is traced."""
+        return self._tracer.watched() if self._tracing else contextlib.nullcontext()
 
     def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
         if self._draws is not None:
@@ -136,6 +145,8 @@ class Case:
     def _keep(self, name: str, value: Any) -> Any:
         self._claim(self._outputs, name, "output")
         self._outputs[name] = snapshot(value, f"output {name!r}")
+        if self._tracing:
+            self._tracer.origin(name, value)
         return self._outputs[name]
 
     def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
@@ -180,6 +191,12 @@ class Case:
 
     # --- what the session takes from it once the function has returned ---------------------------------
 
+    def keep_gradients(self) -> None:
+        """Note in the trace what its calls pass back, where it is torch that ran."""
+        if self._tracing and "torch" in sys.modules:
+            modules = {name: model for name, model in self._built.items() if models.is_module(model)}
+            self._tracer.keep_gradients(modules, self._weights)
+
     def finish(self) -> tuple[dict[str, Any], Tracer]:
         """The payload to be written, once it is certain that there is one."""
         self._tracer.detach()
@@ -203,6 +220,7 @@ class Case:
             "models": tuple(self._settings),
             "training": self._training,
             "notes": tuple(self._notes()),
+            "runs": tuple(self._tracer.runs),
         }
 
     def _notes(self) -> Iterator[str]:

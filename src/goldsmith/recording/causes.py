@@ -71,9 +71,9 @@ def _kind_of(
 def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
     """The frames in the workspace: neither torch's nor ours help its author."""
     return tuple(
-        Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename.startswith(job.root)
+        Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())
+        for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
+        if code.co_filename.startswith(job.root)
     )
 
 

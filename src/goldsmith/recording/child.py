@@ -26,6 +26,7 @@ from goldsmith.recording import entry, imports, registry, stand_ins
 from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
 from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.protocol import (
     EVENTS,
     NO_RESULT,
@@ -92,6 +93,7 @@ def _session(job: Job) -> Session:
         "device": job.device,
         "threads": job.threads,
         "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
+        "own_code": OwnCode(job.folder, job.recipe, frozenset(name.partition(".")[2] for name in job.written)),
     }
     if job.task == "calibrate":
         return TrialSession(Path(job.output), job.kept, job.trials, **options)

@@ -1,4 +1,4 @@
-"""Modules of a submission run alone, on what gold's own modules were called with.
+"""Modules, methods and functions of a submission run alone, on what gold's own were called with.
 
 A module's inputs are the outputs of those before it. So modules run alone when everything else is over, those of a case
 in the order in which they are entered, and each is given its inputs only when its turn has come: by then, whatever can
@@ -8,16 +8,22 @@ for what it was asked about itself, and a part is no better than where it did wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from goldsmith.gold import array_hash, is_tensor
 from goldsmith.recording.adapting import adapt_calls
 from goldsmith.recording.attempts import write_attempt
+from goldsmith.recording.call_gradients import passed_back
 from goldsmith.recording.causes import cause_of
+from goldsmith.recording.forms import rebuilt, tensors_in
 from goldsmith.recording.protocol import ALONE, Ask, Attempt, Isolated
 from goldsmith.recording.registry import CaseDefinition
-from goldsmith.recording.traces import TENSOR, tensors_in
+from goldsmith.recording.settling import Settled
 
 if TYPE_CHECKING:
     from goldsmith.recording.replaying import ReplayCase, ReplaySession
@@ -26,41 +32,106 @@ T = TypeVar("T")
 
 
 def run_alone(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition, output: Path) -> None:
-    """One module, three times: as it was called, with something else, and as it was called."""
+    """One call, three times: as it was made, with something else, and as it was made. What it returns is written down
+    by its number and place (`0.1`), what it changes in its model by its number and gold's name (`0.after.mean`)."""
     arrays: dict[str, Any] = {}
     attempt = Attempt()
     try:
-        module = _module(session, ask, item, definition)
+        target = _target(session, ask, item, definition)
         for number, change in enumerate((_as_given, _disturbed, _as_given)):
-            for index, tensor in enumerate(_called(module, item, change, session.device)):
-                arrays[f"{number}.{index}"] = tensor.detach().clone()
+            for name, value in _called(target, item, change, session.device).items():
+                arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
+        if item.gradients:
+            arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
     except BaseException as error:
         attempt = Attempt(failure=cause_of(error, session.job, ask.case))
         arrays = {}
     write_attempt(output, ask.case, ALONE, attempt, arrays)
 
 
-def _module(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition) -> Any:
-    """The module as the case has it the moment its model is built and has gold's weights."""
+@dataclass(frozen=True)
+class _Target:
+    """What is called, and the model that it may change."""
+
+    call: Callable[..., Any]
+    settled: Settled | None = None
+    built: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _target(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition) -> _Target:
+    """A function as the recipe has it; a module as the case has it the moment its model is built and has gold's
+    weights."""
+    if not item.model:
+        return _Target(_function(item.function, definition, session.job.folder))
     case = session.case_for(definition, "again", ask.layout)
     stopping = _stop_at(case, item.model)
     try:
         definition.function(stopping)
     except _Reached as reached:
         model = reached.model
-        module = adapt_calls(model.get_submodule(item.module), session.adapter) if item.module else model
-        return module.train(item.training)
+        module = model.get_submodule(item.module) if item.module else model
+        if not item.function and item.module:
+            module = adapt_calls(module, session.adapter)
+        if hasattr(module, "train"):
+            module.train(item.training)
+        settled = case.settled(item.model)
+        built = {name: value.clone() for name, value in model.state_dict().items()} if settled else {}
+        return _Target(getattr(module, item.function) if item.function else module, settled, built)
     raise LookupError(f"the case builds no model called {item.model}")
 
 
-def _called(module: Any, item: Isolated, change: Callable[[Any], Any], device: str) -> list[Any]:
-    import torch
+def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
+    """By the name that the recipe has imported, or of the first of the submission's files that has it."""
+    found = getattr(definition.function, "__globals__", {}).get(name)
+    if found is not None:
+        return found
+    for module in list(sys.modules.values()):
+        if str(getattr(module, "__file__", "") or "").startswith(folder) and callable(getattr(module, name, None)):
+            return getattr(module, name)
+    raise LookupError(f"there is no {name} in the submission")
+
+
+def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
+    """What one call returns and changes."""
+    tensors = {name: change(value) for name, value in _read(item.file, device).items()}
+    args, kwargs = rebuilt(item.form, tensors)
+    settled = target.settled
+    if settled is None or not (item.function or item.state):
+        return _numbered(target, args, kwargs)
+    settled.model.load_state_dict(target.built, strict=False)
+    settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    before = {name: array_hash(value) for name, value in settled.weights().items()}
+    found = _numbered(target, args, kwargs)
+    after = {name: value for name, value in settled.weights().items() if array_hash(value) != before.get(name)}
+    return found | {f"after.{name}": value for name, value in after.items()}
+
+
+def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
+    """What one call passes back, weights by gold's names."""
+    tensors, settled = _read(item.file, device), target.settled
+    if settled is not None:
+        settled.model.load_state_dict(target.built, strict=False)
+        settled.model.zero_grad()
+        settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    inputs = [tensors[str(number)] for number in range(len(tensors)) if str(number) in tensors]
+    return passed_back(target.call, item.form, inputs, settled.gradients if settled else dict)
+
+
+def _numbered(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    with torch.no_grad() if torch else contextlib.nullcontext():
+        returned = target.call(*args, **kwargs)
+    return {str(number): value for number, value in enumerate(tensors_in([returned]))}
+
+
+def _read(file: str, device: str) -> dict[str, Any]:
+    if "torch" not in sys.modules:
+        from safetensors.numpy import load_file as load_arrays
+
+        return load_arrays(file)
     from safetensors.torch import load_file
 
-    tensors = {name: change(tensor).to(device) for name, tensor in load_file(item.file).items()}
-    args, kwargs = _rebuilt(item.form, tensors)
-    with torch.no_grad():
-        return tensors_in([module(*args, **kwargs)])
+    return {name: tensor.to(device) for name, tensor in load_file(file).items()}
 
 
 class _Reached(BaseException):
@@ -83,18 +154,12 @@ def _stop_at(case: ReplayCase, wanted: str) -> ReplayCase:
     return case
 
 
-def _rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
-    if isinstance(form, dict):
-        if set(form) == {TENSOR}:
-            return tensors[str(form[TENSOR])]
-        return {key: _rebuilt(value, tensors) for key, value in form.items()}
-    return [_rebuilt(value, tensors) for value in form] if isinstance(form, list) else form
-
-
 def _as_given(tensor: Any) -> Any:
     return tensor
 
 
 def _disturbed(tensor: Any) -> Any:
     """Something else in between, so that a module that remembers it gives itself away."""
+    if not is_tensor(tensor):
+        return tensor[::-1] * 1.5 if tensor.dtype.kind == "f" and tensor.ndim else tensor
     return tensor.flip(0) * 1.5 if tensor.is_floating_point() and tensor.dim() else tensor

@@ -85,12 +85,16 @@ that runs, and under conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
-    """One module to be run alone, on what gold's own was called with, and in its mode: `file` has the tensors, `form`
-    the call."""
+    """One module, a method of it, or a function to be run alone, on what gold's own was called with, and in its mode:
+    `file` has the tensors, `form` the call, `state` what had changed in the model since it was built. With `gradients`,
+    what it passes back is asked for, too."""
 
     model: str
     module: str
     form: Any
+    function: str = ""
+    state: tuple[str, ...] = ()
+    gradients: bool = False
     file: str = ""
     training: bool = False
 
@@ -114,8 +118,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
-    `draws` are used again in a recording. What a replay is asked for comes through the folder `asks`; `lines` are to be
-    noted from its beginning on."""
+    `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
+    for comes through the folder `asks`; `lines` are to be noted from its beginning on."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -132,6 +136,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     variant: str = ""
     kept: dict[str, KeptCase] = {}
     draws: dict[str, Draws] = {}
+    written: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
     asks: str = ""
     lines: bool = False
@@ -231,7 +236,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
     `paths` is the order in which it all was recorded.
 
-    `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of;
+    `placed` pairs gold's weights with theirs, by model; `modules` are the names of their modules, `extra` of
+    the weights that gold does not have, by model;
     `places` are those that ran and those that did not, by file, where that was asked for and could be seen; `acted`
     says whether the condition it ran under has changed anything.
     """
@@ -243,7 +249,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     overwrote: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
-    uses: tuple[str, ...] = ()
+    modules: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, tuple[str, ...]] = {}
     places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None
     acted: bool = True
     pure: bool = True

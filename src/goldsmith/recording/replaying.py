@@ -7,13 +7,12 @@ arrays and JSON; what it is worth is decided by a process that never imports thi
 from __future__ import annotations
 
 import contextlib
-import functools
+import itertools
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,6 +29,7 @@ from goldsmith.recording.given import Given
 from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.memory import marked_memory
+from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, widened
 from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
@@ -37,10 +37,12 @@ from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
+from goldsmith.recording.settling import Settled
 from goldsmith.recording.taps import tapped
 from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
+_MOST_MODULES = 10_000
 _WIDE = ("float64", "watched", *CONDITIONS)
 
 
@@ -92,23 +94,22 @@ class ReplaySession(Session):
                 with tapped(sys.modules["torch"]) as arrays:
                     definition.function(case)
                 return _written(output, ask, Attempt(), arrays)
-            with _circumstances(run) as purity:
+            with _circumstances(run) as purity, case.watched():
                 definition.function(case)
-            payload, tracer = case.finish()
+            payload, _ = case.finish()
             leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
             arrays, pairs = arrays_in(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
             arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # which JSON could not hold
             attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
-            if run == "traced" and tracer.tensors:
-                trace = trace_as_bytes(tracer.tensors, tracer.index)
+            trace = case.trace_so_far()
         except BaseException as error:
             attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
+            trace = case.trace_so_far()
         attempt = msgspec.structs.replace(
             attempt,
             **case.observations(),
-            uses=_uses(definition.function, self.job.folder),
             places=self._places.by_file() if run == "lines" and not self._places.forked else None,
             acted=case.changes is None or case.changes.acted,
             pure=purity.pure,
@@ -135,7 +136,8 @@ class ReplaySession(Session):
             changes = Changes(run, self.seed, dict(given.inputs))
         else:
             given = Given.from_payload(payload, kept, **options)
-        return ReplayCase(definition, self.seed, self.device, given, tracing=run == "traced", changes=changes)
+        own_code = self.own_code if run == "traced" else None
+        return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
 
 
 def _written(file: Path, ask: Ask, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
@@ -158,15 +160,25 @@ class ReplayCase(Case):
         device: str,
         given: Given,
         *,
-        tracing: bool,
+        own_code: OwnCode | None = None,
         changes: Changes | None = None,
     ) -> None:
-        super().__init__(definition, seed, device, given)
+        super().__init__(definition, seed, device, given, own_code=own_code)
         self.changes = changes
         self._adapter = given.adapter
-        self._tracing = tracing
+        self._tracing = own_code is not None
         self._handed: dict[str, Any] = {}
         self._aliased: list[str] = []
+
+    def trace_so_far(self) -> bytes:
+        """What has been traced, of a run that is traced."""
+        tracer = self._tracer
+        return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
+
+    def settled(self, name: str) -> Settled | None:
+        """A torch model of this case with gold's weights in it."""
+        found = self._settled.get(name)
+        return found if isinstance(found, Settled) else None
 
     @property
     def returned_none(self) -> str | None:
@@ -213,6 +225,8 @@ class ReplayCase(Case):
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
                 for name, settled in self._settled.items()
             },
+            "extra": {name: settled.extra for name, settled in self._settled.items() if settled.extra},
+            "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
         }
 
 
@@ -256,42 +270,11 @@ def _widen(array: Any) -> Any:
     return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
 
 
-def _parts_used(function: Any, folder: str, seen: set[str] | None = None) -> Iterator[str]:
-    """The assignment's functions that a case speaks of, directly or through functions of the recipe."""
-    seen = set() if seen is None else seen
-    for name in _names_in(function.__code__):
-        value = function.__globals__.get(name)
-        value = value.args[0] if isinstance(value, functools.partial) and value.args else value
-        if name in seen or value is None:
-            continue
-        seen.add(name)
-        if isinstance(value, FunctionType) and value.__code__.co_filename == function.__code__.co_filename:
-            yield from _parts_used(value, folder, seen)
-        elif callable(value) and not _is_module_class(value) and _file_of(value).startswith(folder):
-            yield name
-
-
-def _uses(function: Any, folder: str) -> tuple[str, ...]:
+def _module_names(model: Any) -> tuple[str, ...]:
     try:
-        return tuple(_parts_used(function, folder))
+        return tuple(itertools.islice((name for name, _ in model.named_modules()), _MOST_MODULES))
     except Exception:
-        return ()  # a submission's objects may be as odd as they like
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
-
-
-def _is_module_class(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, type) and issubclass(value, torch.nn.Module)
-
-
-def _file_of(value: Any) -> str:
-    return str(getattr(sys.modules.get(getattr(value, "__module__", "")), "__file__", "") or "")
+        return ()  # no torch model, or one as odd as a submission's may be
 
 
 def _storage(leaf: Any) -> int | None:

@@ -27,6 +27,7 @@ from goldsmith.recording.given import Given
 from goldsmith.recording.machine import processor_name
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.optimisers import watch_optimisers
+from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.protocol import Draws, KeptCase
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.seeding import seed_everything
@@ -45,7 +46,8 @@ RECORDED_VARIABLES = (
 class Session:
     """Records every case into `output`, or, given what gold keeps, those cases on gold's inputs and weights.
 
-    `draws` are recorded inputs and weights that take the place of what cases would draw.
+    `draws` are recorded inputs and weights that take the place of what cases would draw; calls of `own_code`, what
+    students write, are traced.
 
     `current` is the case that is running, for those who report; `ran` says how many there were, once all have run.
     """
@@ -60,6 +62,7 @@ class Session:
         variant: str = "",
         kept: Mapping[str, KeptCase] | None = None,
         draws: Mapping[str, Draws] | None = None,
+        own_code: OwnCode | None = None,
         on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
     ) -> None:
         self.output = output
@@ -72,6 +75,7 @@ class Session:
         self._variant = variant
         self._kept = kept or {}
         self._draws = draws or {}
+        self.own_code = own_code
         self._on_case = on_case
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
@@ -90,15 +94,16 @@ class Session:
         """Each case starts from the same seed, so that adding one does not move the others."""
         seed_everything(self.seed, threads=self.threads)
         draws = self._recorded_draws(definition)
-        case = Case(definition, self.seed, self.device, self._given(definition), draws)
-        with watch_optimisers() as optimisers:
+        case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
+        with watch_optimisers() as optimisers, case.watched():
             definition.function(case)
         payload, tracer = case.finish()
+        case.keep_gradients()
         name = f"{definition.name}.{self._variant}" if self._variant else definition.name
         declared = [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
         path = write_payload(payload, self.output / name)
         trace = None
-        if tracer.tensors:
+        if tracer.index:
             trace = name + TRACE_SUFFIX
             write_trace(tracer.tensors, tracer.index, self.output / trace)
         return CaseFacts(
@@ -111,6 +116,7 @@ class Session:
             **case.names(),
             declared=tuple(declared),
             trace=trace,
+            origins=tracer.origins,
             traced_calls=tracer.kept,
             calls=tracer.calls,
             allowed=case.allowed(),

@@ -70,9 +70,28 @@ class Settled:
         found = self._transplant.to_gold(theirs)
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
 
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Put other values in, by gold's names; those that there is no place for are left out."""
+        import torch
+
+        parameters, buffers = self._parameters(), dict(self.model.named_buffers())
+        now = {**self.weights(), **values}
+        with torch.no_grad():
+            for item in self._transplant.placed:
+                if set(item.gold) & set(values):
+                    for name, value in zip(item.theirs, item.carry([now[name] for name in item.gold]), strict=True):
+                        _pour(parameters[name], value)
+            for name, value in values.items():
+                if name in buffers and buffers[name].shape == value.shape:
+                    buffers[name].copy_(value)
+
     @property
     def placed(self) -> tuple[Placed, ...]:
         return self._transplant.placed
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        return self._transplant.extra
 
     def _settle(self) -> None:
         import torch
@@ -179,7 +198,7 @@ class SettledObject:
             raise CannotPlace(missing, theirs)
         free = {name: shape for name, shape in theirs.items() if name not in nested}
         found = plan(lone, free, simple, "", settings)
-        self.notes, self.placed = found.notes(), found.placed
+        self.notes, self.placed, self.extra = found.notes(), found.placed, found.extra
         places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
         self._names = {name: places[name] for name in kept if name in places}
         self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}

@@ -78,9 +78,8 @@ def _why(case: CaseVerdict) -> str:
 
 def first_wrong(verdict: Verdict) -> str:
     """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name."""
-    name = verdict.first_divergence
-    kinds = {module.name: module.kind for case in verdict.cases for module in case.modules}
-    return f"{name} ({kinds[name]})" if kinds.get(name) else name
+    name, part = verdict.first_divergence, verdict.first_part
+    return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
 
 
 def case_sentence(case: CaseVerdict) -> str:
@@ -152,8 +151,8 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
 
 def part_sentence(part: PartVerdict) -> str:
     if part.outcome == AGREES:
-        return "on gold's own inputs" if part.alone else ""
-    return f"at {part.where}" if part.where else ""
+        return "on gold's own inputs" if part.alone else f"in {part.case}" if part.case else ""
+    return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""
 
 
 def _number(value: object) -> str:
@@ -174,10 +173,10 @@ def module_lines(case: CaseVerdict) -> list[str]:
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
         if module.source or module.outcome == COULD_NOT_RUN:
-            sources.setdefault(module.kind, []).append(module)
-    for kind, found in sources.items():
+            sources.setdefault(module.callable, []).append(module)
+    for found in sources.values():
         first = found[0]
-        name = f"{first.name} ({kind})" if first.name else kind
+        name = f"{first.label} ({first.kind})" if first.name else first.label
         more = f", and {len(found) - 1} more of its kind" if len(found) > 1 else ""
         if first.outcome == COULD_NOT_RUN:
             lines.append(f"{name} could not run alone{more}: {one_line(first.why)}")
@@ -190,8 +189,9 @@ def module_lines(case: CaseVerdict) -> list[str]:
         given = "gold's own" if first.alone else "the right"
         why = f": {first.why}" if first.why else ""
         lines.append(f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}")
-    right = dict.fromkeys(item.kind for item in case.modules if item.alone and item.outcome == AGREES and item.own)
-    fine = [kind for kind in right if kind not in sources]
+    right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
+    wrong = {first.callable for group in sources.values() for first in group}
+    fine = [name.removesuffix(".forward") for name in right if name not in wrong]
     if fine:
         lines.append(f"right on gold's own inputs: {', '.join(fine)}")
     return lines

@@ -1,0 +1,244 @@
+"""Who is to blame for a case that is not right: a call by evidence, or a part because nothing else is left.
+
+Which functions and methods a case runs, and which of them a record comes from, is gold's record (`CaseEntry.runs`,
+`origins`), never what a submission's process says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.checking.company import Company
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.localisation import (
+    TracePair,
+    first_by_gradients,
+    first_miss_by_value,
+    judge_calls,
+    overwriting,
+    pair_traces,
+    run_alone,
+    source_at,
+    sources,
+    with_extra_weights,
+)
+from goldsmith.checking.running import Stage
+from goldsmith.checking.traces import Call
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.gold import CaseEntry
+
+ELSEWHERE = ("weights", "import", "device", "exit", *CUT_OFF)
+"""Why a case could not run that says nothing about the code of any one part."""
+
+
+def attribute(
+    stage: Stage,
+    folder: Path,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
+) -> dict[str, CaseVerdict]:
+    """The same verdicts; those against have what is known about calls, and the first that goes wrong."""
+    entries = {name: gold.entry for name, gold in stage.golds.items()}
+    shown = Shown.of(entries, folder)
+    pairs: dict[str, TracePair] = {}
+    for name in sorted(verdicts, key=shown.width):
+        if _is_against(verdicts[name]):
+            pair = pair_traces(stage.golds[name], folder, replays[name])
+            if pair is not None:
+                pairs[name] = pair
+    with stage.company() as company:
+        alone = run_alone(company, pairs, layouts)
+    found = dict(verdicts)
+    with stage.company() as company:  # another, which nobody has given anything of gold's but what all are given
+        for name, pair in pairs.items():
+            modules = judge_calls(pair, alone)
+            if verdicts[name].outcome == DIFFERS:
+                modules = _by_value(company, verdicts[name], pair, modules, layouts)
+            if verdicts[name].outcome == DIFFERS and next(sources(modules), None) is None:
+                source = first_by_gradients(company, pair, layouts)
+                modules += [source] if source else []
+            found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
+    blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
+    return {name: blame.attributed(verdict) for name, verdict in found.items()}
+
+
+def _is_against(verdict: CaseVerdict) -> bool:
+    could_run = verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE
+    return verdict.outcome == DIFFERS or could_run
+
+
+def _by_value(
+    company: Company, verdict: CaseVerdict, pair: TracePair, modules: list[ModuleVerdict], layouts: Mapping[str, str]
+) -> list[ModuleVerdict]:
+    """Where names pair too little, the first of gold's modules whose output is nowhere to be found."""
+    source = next(sources(modules), None)
+    unpaired = pair.unpaired_in(source)
+    if not unpaired:
+        return modules
+    replayed = company.replay({verdict.name: ("taps",)}, layouts)[verdict.name]
+    call = first_miss_by_value(unpaired, list(replayed.arrays.get("taps", {}).values()))
+    if call is None:
+        return modules
+    return [source_at(pair, call, "what gold's returned is nowhere to be found"), *modules]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which functions and methods that students write run in each case, by gold's record."""
+
+    runs: Mapping[str, tuple[str, ...]]
+    origins: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> Shown:
+        runs = {name: entry.runs or _traced(entry, folder) for name, entry in entries.items()}
+        return cls(runs, {name: entry.origins for name, entry in entries.items()})
+
+    def width(self, case: str) -> int:
+        return len(self.runs.get(case, ()))
+
+    def showing(self, callable_name: str) -> list[str]:
+        """The cases that run it, those that run the least first."""
+        return sorted((case for case, runs in self.runs.items() if callable_name in runs), key=self.width)
+
+    def narrowest(self, callable_name: str) -> list[str]:
+        showing = self.showing(callable_name)
+        return [case for case in showing if self.width(case) == self.width(showing[0])]
+
+    def parts(self, case: str) -> tuple[str, ...]:
+        """Classes and functions that run in a case."""
+        return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
+
+
+def part_of(callable_name: str) -> str:
+    """The class of a method, or the function itself."""
+    return callable_name.partition(".")[0]
+
+
+def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
+    """What an older gold says by its trace alone."""
+    from goldsmith.checking.traces import calls_in
+    from goldsmith.gold import mapped
+
+    calls = calls_in(mapped(folder / entry.trace)) if entry.trace else []
+    return tuple(dict.fromkeys(call.name for call in calls if call.own))
+
+
+@dataclass(frozen=True)
+class Blame:
+    """All verdicts of one submission, of which each case against gets the first that goes wrong in it."""
+
+    verdicts: Mapping[str, CaseVerdict]
+    shown: Shown
+    pairs: Mapping[str, TracePair]
+    extra: Mapping[str, Mapping[str, Sequence[str]]]
+
+    def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
+        if not _is_against(verdict):
+            return verdict
+        modules = [item for item in verdict.modules if not (item.source and self._is_unlikely(item))]
+        source = next(sources(modules), None)
+        if source is None:
+            source = self._by_elimination(verdict)
+            modules = [*modules, source] if source else modules
+        if source is None:
+            return msgspec.structs.replace(verdict, modules=tuple(modules))
+        return msgspec.structs.replace(
+            verdict, modules=tuple(modules), first_divergence=source.label, first_part=source.kind
+        )
+
+    def _is_unlikely(self, source: ModuleVerdict) -> bool:
+        """Whether inference alone speaks against what its own narrowest cases show to be right."""
+        return source.inferred and self._is_cleared(source.callable)
+
+    def _is_cleared(self, callable_name: str) -> bool:
+        narrowest = self.shown.narrowest(callable_name)
+        judged = [self.verdicts[case].outcome for case in narrowest if case in self.verdicts]
+        return bool(judged) and all(outcome == AGREES for outcome in judged)
+
+    def _by_elimination(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """No call was caught in this case: then it is one that was caught elsewhere and is part of it; or what the
+        recipe called to make the first wrong record, unless something in it is less well known."""
+        if verdict.outcome == COULD_NOT_RUN:
+            raising = self._raising(verdict)
+            return self._inferred(verdict, raising) if raising else None
+        pair = self.pairs.get(verdict.name)
+        clue = pair and (overwriting(pair) or with_extra_weights(pair, self.extra.get(verdict.name, {})))
+        if clue:
+            return clue
+        roots = self._roots(verdict)
+        inside = self._inside(verdict.name, roots)
+        caught = {
+            item.callable
+            for other in self.verdicts.values()
+            for item in sources(other.modules)
+            if not item.inferred and other.name != verdict.name
+        }
+        right = {item.callable for item in verdict.modules if item.outcome == AGREES}
+        suspects = [name for name in inside if name not in right]
+        candidates = [
+            *(name for name in suspects if name in caught),
+            *(name for name in roots if name not in right and not self._is_cleared(name)),
+            *(name for name in suspects if not self._is_cleared(name)),
+            *roots[-1:],
+        ]
+        return self._inferred(verdict, candidates[0]) if candidates else None
+
+    def _raising(self, verdict: CaseVerdict) -> str:
+        """The function of the students' that stands last in the traceback of a case that could not run."""
+        runs = self.shown.runs.get(verdict.name, ())
+        frames = verdict.failure.frames if verdict.failure else ()
+        return next((frame.function for frame in reversed(frames) if frame.function in runs), "")
+
+    def _roots(self, verdict: CaseVerdict) -> Sequence[str]:
+        """What the recipe called to make the first wrong record."""
+        origins = self.shown.origins.get(verdict.name, {})
+        wrong = {_record(leaf.path, origins) for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees}
+        for record, made_by in origins.items():
+            if record in wrong and made_by:
+                return made_by
+        return self.shown.runs.get(verdict.name, ())[:1]
+
+    def _inside(self, case: str, roots: Sequence[str]) -> list[str]:
+        """What runs inside these, as far as gold's trace tells; else all that runs in the case."""
+        pair = self.pairs.get(case)
+        runs = self.shown.runs.get(case, ())
+        if pair is None or not roots:
+            return list(runs)
+        outer = [call for call in pair.gold if call.name in roots]
+        inner = {call.name for call in pair.gold if any(item.holds(call) for item in outer)}
+        traced = {call.name for call in pair.gold}
+        return [name for name in runs if name in inner or name in roots or name not in traced]
+
+    def _inferred(self, verdict: CaseVerdict, callable_name: str) -> ModuleVerdict:
+        """The part itself, at its first call in gold's trace where there is one."""
+        pair = self.pairs.get(verdict.name)
+        call = next((call for call in _calls(pair) if call.name == callable_name), None)
+        part, _, function = callable_name.partition(".")
+        return ModuleVerdict(
+            case=verdict.name,
+            model=call.model if call else "",
+            name=call.module if call else "",
+            kind=part,
+            function=function or part if function != "forward" else "",
+            outcome=verdict.outcome,
+            source=True,
+            inferred=True,
+        )
+
+
+def _calls(pair: TracePair | None) -> Iterator[Call]:
+    return iter(pair.gold if pair else ())
+
+
+def _record(path: str, records: Mapping[str, object]) -> str:
+    """Which record a leaf belongs to: a lone one is stored bare."""
+    section, _, rest = path.partition(".")
+    if section != "output":
+        return ""
+    return next(iter(records)) if len(records) == 1 else rest.partition(".")[0]

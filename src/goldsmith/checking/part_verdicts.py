@@ -1,0 +1,85 @@
+"""What is known about each part of the assignment, put together from all cases: credit is given by part.
+
+A part is a class or function that students write. It is right when everything of it that gold's cases run is right; and
+which cases those are is gold's record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from goldsmith.checking.attribution import Shown, part_of
+from goldsmith.checking.localisation import sources
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    CUT_OFF,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+    Outcome,
+    PartVerdict,
+)
+
+_RIGHT = (AGREES, PROVIDED_CHANGED)
+
+
+def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerdict]:
+    """Those that something is known about, in the order in which gold's cases run them."""
+    verdicts = {case.name: case for case in cases}
+    parts: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for case in verdicts for name in shown.runs.get(case, ())):
+        parts.setdefault(part_of(name), []).append(name)
+    for part, names in parts.items():
+        found = [_judge(name, verdicts, shown) for name in names]
+        known = [item for item in found if item is not None]
+        wrong = next((item for item in known if item.outcome == DIFFERS), None)
+        failed = next((item for item in known if item.outcome == COULD_NOT_RUN), None)
+        if wrong or failed or len(known) == len(found):
+            item = wrong or failed or next((it for it in known if it.outcome == PROVIDED_CHANGED), known[0])
+            alone = any(it.alone for it in known if it.outcome == item.outcome)
+            seen = sum(it.seen for it in known)
+            yield PartVerdict(name=part, outcome=item.outcome, seen=seen, alone=alone, where=item.where, case=item.case)
+
+
+def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
+    """One function or method; None where nothing is known for or against it."""
+    showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
+    evidence = [item for case in verdicts.values() for item in case.modules if item.callable == name]
+    against = _gravest([item for item in evidence if item.source])
+    if against is not None:
+        return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
+    narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
+    cut_off = next((case for case in narrow if case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF), None)
+    if cut_off is not None:
+        return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
+    right = next((case for case in showing if case.outcome in _RIGHT), None)
+    doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
+    if right is not None and all(shown.width(case.name) > shown.width(right.name) for case in doubtful):
+        return _verdict(name, right.outcome, "", right.name, seen=len(showing))
+    good = [item for item in evidence if item.outcome == AGREES]
+    if good and not doubtful:
+        alone = all(item.alone for item in good)
+        return _verdict(name, AGREES, "", good[0].case, alone=alone, seen=len(showing))
+    if showing and all(case.outcome == COULD_NOT_RUN for case in showing) and len(narrow) == len(showing):
+        return (
+            _verdict(name, COULD_NOT_RUN, "", showing[0].name, seen=len(showing))
+            if not _explained(showing[0])
+            else None
+        )
+    return None
+
+
+def _explained(case: CaseVerdict) -> bool:
+    """Whether somebody is to blame for a case: then it does not speak against the others in it."""
+    return any(True for _ in sources(case.modules))
+
+
+def _gravest(found: Sequence[ModuleVerdict]) -> ModuleVerdict | None:
+    """What was seen counts before what was inferred, a wrong answer before none."""
+    return min(found, key=lambda item: (item.outcome != DIFFERS, item.inferred), default=None)
+
+
+def _verdict(name: str, outcome: Outcome, where: str, case: str, *, alone: bool = False, seen: int = 0) -> PartVerdict:
+    return PartVerdict(name=name, outcome=outcome, where=where, case=case, alone=alone, seen=seen)

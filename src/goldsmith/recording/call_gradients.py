@@ -1,0 +1,53 @@
+"""What a call passes back: the gradients of its inputs and weights, for a fixed direction in what it returns.
+
+A `detach` too many leaves every output as it is. So after a case has run, each kind of call in its trace is made once
+more with gradients, on the solution when gold is made and on a submission alone when a case differs. Gold keeps a few
+projections of each gradient, which is enough to tell one from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from goldsmith.recording.forms import rebuilt, tensors_in
+
+_PROJECTIONS = 3
+
+
+def passed_back(
+    call: Callable[..., Any], form: Any, tensors: Sequence[Any], weights: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
+    (`weight.scale`); nothing where it passes back none at all."""
+    import torch
+
+    inputs = [item.detach().clone() for item in tensors]
+    floating = [item.requires_grad_() for item in inputs if item.is_floating_point() or item.is_complex()]
+    args, kwargs = rebuilt(form, {str(number): item for number, item in enumerate(inputs)})
+    with torch.enable_grad():
+        outputs = [item for item in tensors_in([call(*args, **kwargs)]) if item.requires_grad]
+        total = sum((item * _direction(item, number)).sum() for number, item in enumerate(outputs))
+    if not outputs or not floating:
+        return {}
+    total.abs().backward() if total.is_complex() else total.backward()
+    found = {f"input.{number}": item.grad for number, item in enumerate(inputs) if item.requires_grad}
+    found |= {f"weight.{name}": gradient for name, gradient in weights().items()}
+    return {name: gradient.detach() for name, gradient in found.items() if gradient is not None}
+
+
+def projections(gradient: Any) -> list[float]:
+    """Its length, and how far it goes in a few fixed directions."""
+    import numpy as np
+
+    flat = np.asarray(gradient, dtype="float64").ravel()
+    steps = np.arange(1, flat.size + 1)
+    along = [float(flat @ np.cos(steps * (1.3 + number))) for number in range(_PROJECTIONS)]
+    return [float(np.linalg.norm(flat)), *along]
+
+
+def _direction(output: Any, number: int) -> Any:
+    import torch
+
+    steps = torch.arange(1, output.numel() + 1, dtype=torch.float64)
+    return torch.cos(steps * 1.7 + number).reshape(output.shape).to(output)

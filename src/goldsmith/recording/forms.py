@@ -1,0 +1,62 @@
+"""The form of a call or of what it returned: JSON in which each array is a number, so that it can be made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.gold import is_array, is_tensor
+
+TENSOR = "@tensor"
+NO_FORM = object()
+_LONGEST = 4096
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """Every array in `value`, however nested, in order."""
+    if is_array(value):
+        return [value] if _is_plain_array(value) else []
+    if isinstance(value, dict):
+        return [tensor for item in value.values() for tensor in tensors_in(item)]
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return []
+
+
+def form_of(value: Any, number: Iterator[int]) -> Any:
+    """`value` with each array as its number in the order of `tensors_in`; `NO_FORM` when something in it is neither an
+    array nor plain, or it is too long to be kept."""
+    form = _form(value, number)
+    too_long = form is not NO_FORM and len(json.dumps(form)) > _LONGEST
+    return NO_FORM if too_long else form
+
+
+def _form(value: Any, number: Iterator[int]) -> Any:
+    if is_array(value):
+        return {TENSOR: next(number)} if _is_plain_array(value) else NO_FORM
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is dict and all(type(key) is str and key != TENSOR for key in value):
+        items = {key: _form(item, number) for key, item in value.items()}
+        return NO_FORM if any(item is NO_FORM for item in items.values()) else items
+    if type(value) in (list, tuple):
+        parts = [_form(item, number) for item in value]
+        return NO_FORM if any(item is NO_FORM for item in parts) else parts
+    return NO_FORM
+
+
+def rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
+    """What has that form, with `tensors` by their numbers."""
+    if isinstance(form, dict):
+        if set(form) == {TENSOR}:
+            return tensors[str(form[TENSOR])]
+        return {key: rebuilt(value, tensors) for key, value in form.items()}
+    return [rebuilt(value, tensors) for value in form] if isinstance(form, list) else form
+
+
+def _is_plain_array(value: Any) -> bool:
+    """Whether its numbers can be kept in a trace."""
+    if is_tensor(value):
+        return not value.is_sparse and str(value.dtype) != "torch.complex128"
+    return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8

@@ -1,0 +1,103 @@
+"""Calls of the functions and methods that students write, seen from outside while a case runs.
+
+Modules have hooks for their `forward`. Everything else (`ActionScaler.fit`, `next_token_loss`) is seen through
+`sys.setprofile`, which changes nothing about the code that is watched: no wrapper, no other signature.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import opcode
+import os
+import sys
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, Protocol
+
+_MADE_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+class Listener(Protocol):
+    """What wants to know of such calls. `name` is `function` or `Class.method`."""
+
+    def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """One begins."""
+
+    def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
+        """It has ended."""
+
+
+class OwnCode:
+    """The functions in `folder` that students write, by their names (`function`, `Class.method`), but for those in
+    the `recipe`."""
+
+    def __init__(self, folder: str, recipe: str, written: frozenset[str]) -> None:
+        self._folder = folder.rstrip(os.sep) + os.sep
+        self._recipe = recipe
+        self._written = written
+        self._last = frozenset(name.rpartition(".")[2] for name in written)
+        self._known: dict[CodeType, bool] = {}
+
+    @contextlib.contextmanager
+    def watched(self, listener: Listener) -> Iterator[None]:
+        """As long as this lasts, `listener` hears of every call in this thread."""
+        if not self._written:
+            yield
+            return
+
+        def listen(frame: FrameType, event: str, value: Any) -> None:
+            code = frame.f_code
+            known = self._known.get(code)
+            if known is None:
+                known = self._known[code] = self._may_be_own(code)
+            if not known:
+                return
+            if event == "call":
+                owner, args, kwargs = _arguments(frame)
+                name = self._name_of(code, owner)
+                if name:
+                    listener.enter_function(frame, name, owner, args, kwargs)
+            elif event == "return":
+                listener.leave_function(frame, value, raised=not _returns(frame))
+
+        before = sys.getprofile()
+        sys.setprofile(listen)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _may_be_own(self, code: CodeType) -> bool:
+        inside = code.co_filename.startswith(self._folder) and code.co_filename != self._recipe
+        return inside and code.co_name in self._last and not code.co_flags & _MADE_LATER
+
+    def _name_of(self, code: CodeType, owner: Any) -> str:
+        """A method goes by the class of its object, for it may be inherited from a helper."""
+        classes = () if owner is None else type(owner).__mro__
+        names = [code.co_qualname, *(f"{kind.__name__}.{code.co_name}" for kind in classes)]
+        return next((name for name in names if name in self._written), "")
+
+
+def _arguments(frame: FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The object that a method belongs to, what else was handed over by position, and what by name alone."""
+    code, values = frame.f_code, frame.f_locals
+    names = code.co_varnames
+    positional = list(names[: code.co_argcount])
+    named = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    at = code.co_argcount + code.co_kwonlyargcount
+    owner = values.get("self") if positional[:1] == ["self"] else None
+    args = [values[name] for name in positional[1 if owner is not None else 0 :] if name in values]
+    if code.co_flags & inspect.CO_VARARGS:
+        args += values.get(names[at], ())
+        at += 1
+    kwargs = {name: values[name] for name in named if name in values}
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kwargs |= values.get(names[at], {})
+    return owner, args, kwargs
+
+
+def _returns(frame: FrameType) -> bool:
+    """Whether a frame ends at a `return`: with an error, `return` is what a profiler is told, too."""
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and opcode.opname[code[frame.f_lasti]].startswith("RETURN")
