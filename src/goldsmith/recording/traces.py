@@ -135,8 +135,8 @@ class Tracer:
             self._end(frame, value, raised=raised)
 
     def keep_gradients(self, models: Mapping[str, Any], built: Mapping[str, Mapping[str, Any]]) -> None:
-        """Once the case is over: what each kind of call passes back, with its model's weights as they were then. `built`
-        has them as they were at first."""
+        """Once the case is over: what each kind of call passes back, with its model's weights as they were then; `built`
+        are those that it had at first."""
         known: set[tuple[str, str]] = set()
         for number, entry in enumerate(self.index):
             kind, target = (entry["class"], entry["function"]), self._targets.get(number)
