@@ -143,9 +143,10 @@ def block(case):
 
 @gs.case
 def block_again(case):
-    """One block called twice: on a single vector, then on long sequences."""
+    """One block called three times: on a single vector, on several, on long sequences."""
     layer = case.model(TransformerBlock, dim=24, num_heads=3, ff_hidden_dim=40, max_seq_len=40, weights="stress")
     case.record("one", case.first(layer(case.input("one", lambda: torch.randn(1, 1, 24)))))
+    case.record("several", case.first(layer(case.input("several", lambda: torch.randn(4, 1, 24)))))
     case.record("long", case.first(layer(case.input("long", lambda: torch.randn(2, 37, 24)))))
 
 

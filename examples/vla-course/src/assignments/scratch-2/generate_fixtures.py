@@ -62,10 +62,11 @@ def encoder_block(case):
 
 @gs.case
 def encoder_block_again(case):
-    """One block called twice: on a single vector, then on long sequences."""
+    """One block called three times: on a single vector, on several, on long sequences."""
     layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
     case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
-    case.record("long", layer(case.input("long", lambda: torch.randn(3, 37, 40))))
+    case.record("several", layer(case.input("several", lambda: torch.randn(3, 1, 40))))
+    case.record("long", layer(case.input("long", lambda: torch.randn(2, 37, 40))))
 
 
 @gs.case

@@ -79,12 +79,14 @@ def field(case):
 
 @gs.case
 def field_again(case):
-    """The velocity field called twice: on a single chunk, then on several."""
+    """The velocity field called three times: on a single chunk, on several, on numbers too large for an exponential."""
     model = case.model(VelocityField, **SMALL, weights="stress")
     one, _, noisy_one, t_of_one = case.input("one", lambda: draw(1))
     more, _, noisy_more, t_of_more = case.input("more", lambda: draw(7))
     case.record("one", model(one, noisy_one, t_of_one), shape=(1, 4, 3))
     case.record("more", model(more, noisy_more, t_of_more), shape=(7, 4, 3))
+    large, noisy_large = case.input("large", lambda: (torch.randn(7, 5) * 3000, torch.randn(7, 4, 3) * 3000))
+    case.record("large", model(large, noisy_large, t_of_more))
 
 
 @gs.case
