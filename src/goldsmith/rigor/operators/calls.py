@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from goldsmith.rigor.operators.patterns import (
     LOSSES,
+    axis_of,
     called,
     holds,
     is_library,
@@ -36,7 +37,7 @@ _REDUCING = (*LOSSES, "item", "mean", "sum", "float", "int", "len", "array", "li
 @operator("first-result-kept", "what the first call returned is returned by all later ones", "calls", ast.Return)
 def first_result_kept(site: Site) -> Iterator[Edit | None]:
     store = _store(site)
-    if store and isinstance(site.node.value, _COMPUTED | ast.Name):
+    if store and isinstance(site.node.value, _COMPUTED | ast.Name | ast.UnaryOp):
         yield site.replace(site.node.value, f'{store}.setdefault("kept", {site.text(site.node.value)})')
 
 
@@ -63,7 +64,8 @@ def _store(site: Site) -> str:
 def ones_squeezed(site: Site) -> Iterator[Edit | None]:
     value = site.node.value
     made = _last_value(site, value.id) if isinstance(value, ast.Name) else value
-    array = isinstance(made, _COMPUTED) and called(made) not in _REDUCING and not mentions(made, "item")
+    reduced = isinstance(made, ast.Call) and called(made) in _REDUCING and axis_of(site, made) is None
+    array = isinstance(made, _COMPUTED) and not reduced and not mentions(made, "item")
     if array and not _is_of_numbers(made) and not mentions(site.function, "append"):
         yield site.write(value, "{}.squeeze()", value)
 

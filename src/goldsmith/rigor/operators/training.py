@@ -162,5 +162,5 @@ def buffer_trained(site: Site) -> Iterator[Edit | None]:
     call = site.node.value
     if called(call) == "register_buffer" and len(call.args) >= 2 and "nn" in site.imported:
         name = call.args[0]
-        if isinstance(name, ast.Constant) and str(name.value).isidentifier():
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier():
             yield Edit(*site.source.span(site.node), (f"self.{name.value} = nn.Parameter({site.text(call.args[1])})",))
