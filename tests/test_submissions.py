@@ -20,13 +20,13 @@ from submissions import CORPUS, Known, judged, known
 pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
 
 RIGHT = """
-    attention-sdpa gate-up-fused helper-package lazy-head mask-required norm-in-float32 norm-overwrites-input
-    qkv-interleaved qkv-transposed renamed-and-reordered returns-three rope-complex
+    attention-sdpa gate-up-fused helper-package lazy-head mask-required norm-in-float32 qkv-interleaved
+    qkv-transposed renamed-and-reordered returns-three rope-complex
 """
 WRONG = """
     cache-never-cleared clipping-missing final-norm-dropped flat-mask-missing generate-uncut mask-off-by-one
-    norm-eps-missing residual-detached rope-interleaved norm-unscaled two-gelu-and-zero-grad
-    two-rope-and-targets
+    norm-eps-missing norm-overwrites-input residual-detached rope-interleaved norm-unscaled
+    two-gelu-and-zero-grad two-rope-and-targets
 """
 OTHER = "cuda-mask feed-forward-returns-none only-norm-written provided-feed-forward-no-bias provided-rope-base"
 CHOSEN = [*RIGHT.split(), *WRONG.split(), *OTHER.split()]

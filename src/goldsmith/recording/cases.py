@@ -231,7 +231,7 @@ class Case:
         elif not self._inputs:
             yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
         if self._tracer.drew:
-            yield "its model drew random numbers while it ran (dropout?), which nobody else can match"
+            yield "its model drew random numbers while it ran (dropout?); nobody else can match what depends on them"
         if torch is not None and torch.initial_seed() != self.seed:
             yield f"it set a seed of its own, {torch.initial_seed()}; the one recorded is {self.seed}"
 

@@ -167,7 +167,7 @@ _CHECKPOINT = textwrap.dedent(
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        case.record("losses", torch.tensor(losses))
+        case.record("losses", torch.tensor(losses, dtype=torch.float32))
         case.checkpoint(model, epoch=TRAINING["epochs"], loss=losses[-1], training_config=TRAINING)
     '''
 )

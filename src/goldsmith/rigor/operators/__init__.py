@@ -14,6 +14,8 @@ PRECEDENCE = (
     "training",
     "optimisers",
     "vision",
+    "stability",
+    "calls",
     "arrays",
     "slices",
     "arithmetic",

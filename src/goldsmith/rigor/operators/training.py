@@ -1,4 +1,4 @@
-"""Mistakes in training loops: a step that is missing, a mode that is wrong, losses that are added up wrongly."""
+"""Mistakes in training: a step that is missing, a wrong mode, losses added up wrongly, weights that should not be."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from goldsmith.rigor.operators.patterns import (
     is_quotient,
     is_sum,
     keep,
+    keyword,
     mentions,
     named,
     number,
@@ -147,3 +148,19 @@ def samples_counted_for_batches(site: Site) -> Iterator[Edit | None]:
         and named(counted, "count", "n", "batches", "steps", "num")
     ):
         yield site.replace(one, f"len({batch.id})")
+
+
+@operator("bias-added", "a layer gets a bias that it should not have", "training", ast.Call)
+def bias_added(site: Site) -> Iterator[Edit | None]:
+    given = keyword(site.node, "bias")
+    if given is not None and isinstance(given.value, ast.Constant) and given.value.value is False:
+        yield site.replace(given.value, "True")
+
+
+@operator("buffer-trained", "a fixed table becomes a weight, which training changes", "training", ast.Expr)
+def buffer_trained(site: Site) -> Iterator[Edit | None]:
+    call = site.node.value
+    if called(call) == "register_buffer" and len(call.args) >= 2 and "nn" in site.imported:
+        name = call.args[0]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier():
+            yield Edit(*site.source.span(site.node), (f"self.{name.value} = nn.Parameter({site.text(call.args[1])})",))

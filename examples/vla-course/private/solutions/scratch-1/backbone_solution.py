@@ -45,7 +45,11 @@ class RotaryEmbedding(nn.Module):
 
 
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention in which a position sees itself and what came before it."""
+    """Multi-head attention in which a position sees itself and what came before it.
+
+    qkv_proj gives all of q, then all of k, then all of v; in each, head follows head. Dropout falls on the weights
+    after softmax, nowhere else.
+    """
 
     def __init__(self, dim, num_heads, max_seq_len, dropout=0.0):
         super().__init__()
@@ -72,7 +76,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """A gated two-layer network: down(silu(gate(x)) * up(x))."""
+    """A gated two-layer network: down(silu(gate(x)) * up(x)), then dropout."""
 
     def __init__(self, dim, hidden_dim, dropout=0.0):
         super().__init__()
@@ -86,7 +90,7 @@ class FeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and around it a residual connection."""
+    """Attention and feed-forward, each after a norm and around it a residual connection; no dropout of its own."""
 
     def __init__(self, dim, num_heads, ff_hidden_dim, max_seq_len, dropout=0.0):
         super().__init__()
@@ -129,13 +133,16 @@ class DecoderOnlyTransformer(nn.Module):
 
 
 def next_token_loss(logits, tokens):
-    """Mean cross-entropy of predicting each token from those before it."""
+    """Mean cross-entropy of predicting each token from those before it, over all of them in the batch."""
     predicted = logits[:, :-1].reshape(-1, logits.shape[-1])
     return F.cross_entropy(predicted, tokens[:, 1:].reshape(-1))
 
 
 def train_epoch(model, batches, optimizer, max_grad_norm=1.0):
-    """One pass over `batches` of token ids; returns the mean loss as a float."""
+    """One pass over `batches` of token ids, in training mode whatever mode the model came in.
+
+    Returns the mean of the batches' losses as a float. Each batch counts the same, a smaller last one, too.
+    """
     model.train()
     total, count = 0.0, 0
     for tokens in batches:
@@ -150,7 +157,10 @@ def train_epoch(model, batches, optimizer, max_grad_norm=1.0):
 
 @torch.no_grad()
 def generate(model, tokens, max_new_tokens):
-    """Append the likeliest next token `max_new_tokens` times; the model sees at most its max_seq_len."""
+    """Append the likeliest next token `max_new_tokens` times, in evaluation mode whatever mode the model came in.
+
+    The model sees at most its max_seq_len. Returns the prompt and what was appended; `tokens` itself stays as it is.
+    """
     model.eval()
     for _ in range(max_new_tokens):
         logits = model(tokens[:, -model.max_seq_len :])

@@ -29,7 +29,10 @@ class PatchEmbedding(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention without a mask and a small network, each after a norm, each with a residual."""
+    """Self-attention without a mask and a small network, each after a norm, each with a residual.
+
+    qkv gives all of q, then all of k, then all of v; in each, head follows head. GELU is the exact one.
+    """
 
     def __init__(self, width, num_heads, hidden_dim):
         super().__init__()
@@ -67,7 +70,10 @@ class PatchEncoder(nn.Module):
         self.freeze()
 
     def freeze(self):
-        """No parameter of the encoder is ever trained."""
+        """No parameter of the encoder is ever trained: none requires a gradient.
+
+        Whether it also switches to evaluation mode is up to you: nothing in the encoder depends on that.
+        """
         for parameter in self.parameters():
             parameter.requires_grad = False
 
@@ -82,7 +88,7 @@ class PatchEncoder(nn.Module):
 
 
 class Projector(nn.Module):
-    """From the encoder's width to the decoder's: linear, GELU, linear."""
+    """From the encoder's width to the decoder's: linear, GELU (the exact one), linear."""
 
     def __init__(self, width, dim):
         super().__init__()
@@ -99,7 +105,11 @@ def fuse(image_embeddings, text_embeddings):
 
 
 class VisionLanguageModel(nn.Module):
-    """Reads an image, then text, and predicts the next token at every position of the text."""
+    """Reads an image, then text, and predicts the next token at every position of the text.
+
+    Projector and decoder get gradients, the encoder's parameters none. Whether gradients would reach the images is up
+    to you: nobody asks for them.
+    """
 
     def __init__(self, encoder, vocab_size, dim, num_layers, num_heads, max_seq_len):
         super().__init__()
@@ -117,6 +127,9 @@ class VisionLanguageModel(nn.Module):
 
 
 def caption_loss(model, images, tokens):
-    """Mean cross-entropy of predicting each token of the text from the image and the text before it."""
+    """Mean cross-entropy of predicting each token of the text from the image and the text before it.
+
+    The mean is over all predicted tokens of the batch. The model stays in the mode it came in.
+    """
     logits = model(images, tokens)[:, :-1]
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1))

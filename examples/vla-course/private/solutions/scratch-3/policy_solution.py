@@ -19,7 +19,11 @@ def time_embedding(t, dim):
 
 
 class VelocityField(nn.Module):
-    """Which way a noisy chunk of actions should move at time t, given what the robot sees."""
+    """Which way a noisy chunk of actions should move at time t, given what the robot sees.
+
+    fc_in reads, in this order: the observation, the noisy chunk with its rows one after another, the time embedding.
+    SiLU follows fc_in and fc_mid, and a residual goes around fc_mid with its SiLU.
+    """
 
     def __init__(self, obs_dim, action_dim, chunk, hidden_dim, time_dim):
         super().__init__()
@@ -37,7 +41,10 @@ class VelocityField(nn.Module):
 
 
 class ActionScaler(nn.Module):
-    """Brings actions to zero mean and unit spread per coordinate, and back."""
+    """Brings actions to zero mean and unit spread per coordinate, and back.
+
+    Nothing is added to the spread (no eps), and nothing is clipped.
+    """
 
     def __init__(self, action_dim):
         super().__init__()
@@ -45,7 +52,11 @@ class ActionScaler(nn.Module):
         self.register_buffer("std", torch.ones(action_dim))
 
     def fit(self, actions):
-        """Take mean and (unbiased) standard deviation over everything but the last dimension."""
+        """Take mean and (unbiased) standard deviation over everything but the last dimension.
+
+        They are kept in the buffers `mean` and `std`, copied into them or put in their place, as you like; nothing is
+        left of what was there before.
+        """
         flat = actions.reshape(-1, actions.shape[-1])
         self.mean.copy_(flat.mean(dim=0))
         self.std.copy_(flat.std(dim=0))
@@ -66,7 +77,10 @@ class FlowPolicy(nn.Module):
         self.field = VelocityField(obs_dim, action_dim, chunk, hidden_dim, time_dim)
 
     def loss(self, observations, actions, noise, t):
-        """Flow matching: on the straight line from noise (t = 0) to actions (t = 1), learn its velocity."""
+        """Flow matching: on the straight line from noise (t = 0) to actions (t = 1), learn its velocity.
+
+        Actions are taken in scaled units. The loss is the mean of the squared errors over every number in the batch.
+        """
         target = self.scaler.normalize(actions)
         at = t.view(-1, 1, 1)
         noisy = (1 - at) * noise + at * target
@@ -74,7 +88,11 @@ class FlowPolicy(nn.Module):
 
     @torch.no_grad()
     def act(self, observations, noise, steps):
-        """Follow the field from noise to actions in `steps` equal Euler steps, each from its left end."""
+        """Follow the field from noise to actions in `steps` equal Euler steps, each from its left end.
+
+        Noise is in scaled units, actions are not; they are not clipped and need no gradients, and `noise` itself stays
+        as it is.
+        """
         x = noise
         for step in range(steps):
             t = torch.full((len(observations),), step / steps, dtype=noise.dtype, device=noise.device)
@@ -83,10 +101,11 @@ class FlowPolicy(nn.Module):
 
 
 def train_policy(policy, observations, actions, optimizer, draws, batch_size):
-    """Fit the scaler, then train; returns the mean loss of each epoch as a list of floats.
+    """Fit the scaler, then train, in training mode; returns the mean loss of each epoch as a list of floats.
 
-    `draws` holds one (order, noise, t) per epoch: take the trajectories in that order, `batch_size` at a
-    time, with the noise and times that stand at the same places.
+    `draws` holds one (order, noise, t) per epoch: take the trajectories in that order, `batch_size` at a time. Noise
+    and times are in that order already: the first batch takes the first `batch_size` of them, whichever trajectories
+    it has. The mean loss of an epoch is that of its batches; each counts the same, a smaller last one, too.
     """
     policy.train()
     policy.scaler.fit(actions)

@@ -3,12 +3,22 @@
 import torch
 
 import goldsmith as gs
+from decoder import CausalDecoder
 from vision import EncoderBlock, PatchEmbedding, PatchEncoder, Projector, VisionLanguageModel, caption_loss, fuse
 
 ENCODER = dict(image_size=24, patch_size=8, channels=3, width=384, num_layers=1, num_heads=6, hidden_dim=192)
 CONFIG = dict(encoder=ENCODER, vocab_size=97, dim=48, num_layers=1, num_heads=3, max_seq_len=32)
 SMALL_ENCODER = dict(image_size=12, patch_size=4, channels=3, width=40, num_layers=2, num_heads=5, hidden_dim=28)
 SMALL = dict(encoder=SMALL_ENCODER, vocab_size=53, dim=24, num_layers=2, num_heads=3, max_seq_len=20)
+TINY_ENCODER = dict(image_size=4, patch_size=2, channels=1, width=6, num_layers=1, num_heads=2, hidden_dim=5)
+TINY = dict(encoder=TINY_ENCODER, vocab_size=11, dim=8, num_layers=1, num_heads=1, max_seq_len=16)
+
+
+def enlarge(module, factor):
+    """All weights of `module` times `factor`, so that what it computes with them is large."""
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.mul_(factor)
 
 
 @gs.case
@@ -29,6 +39,16 @@ def patches(case):
 
 
 @gs.case
+def patches_again(case):
+    """Patches of one image that is a single patch, then of several images with one channel."""
+    single = case.model(PatchEmbedding, image_size=4, patch_size=4, channels=3, width=20, weights="stress", name="one")
+    case.record("one", single(case.input("one", lambda: torch.randn(1, 3, 4, 4))))
+    layer = case.model(PatchEmbedding, image_size=10, patch_size=2, channels=1, width=7, weights="stress", name="more")
+    case.record("more", layer(case.input("more", lambda: torch.randn(3, 1, 10, 10))))
+    case.record("last", layer(case.input("last", lambda: torch.randn(1, 1, 10, 10))))
+
+
+@gs.case
 def encoder_block(case):
     """One block of the encoder alone, with its gradients: attention without a mask."""
     layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
@@ -41,11 +61,48 @@ def encoder_block(case):
 
 
 @gs.case
+def encoder_block_again(case):
+    """One block called three times: on a single vector, on several, on long sequences."""
+    layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
+    case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
+    case.record("several", layer(case.input("several", lambda: torch.randn(3, 1, 40))))
+    case.record("long", layer(case.input("long", lambda: torch.randn(2, 37, 40))))
+
+
+@gs.case
+def encoder_block_large(case):
+    """One block with weights so large that the exponential of a score is infinite."""
+    layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
+    enlarge(layer, 8)
+    case.record("y", layer(case.input("x", lambda: torch.randn(2, 10, 40))))
+
+
+@gs.case
 def encoder(case):
     """The small encoder: class token, positions, blocks, norm; and nothing in it that can be trained."""
     model = case.model(PatchEncoder, **SMALL_ENCODER, weights="stress")
     case.record("y", model(case.input("images", lambda: torch.randn(2, 3, 12, 12))))
     case.record("trainable", sum(parameter.requires_grad for parameter in model.parameters()))
+
+
+@gs.case
+def encoder_again(case):
+    """The small encoder on a single image, then on others; what comes out needs no gradients."""
+    model = case.model(PatchEncoder, **SMALL_ENCODER, weights="stress")
+    one = model(case.input("one", lambda: torch.randn(1, 3, 12, 12)))
+    case.record("one", one)
+    case.record("more", model(case.input("more", lambda: torch.randn(7, 3, 12, 12))))
+    case.record("requires_grad", one.requires_grad)
+
+
+@gs.case
+def freezing(case):
+    """`freeze` alone: how many parameters can be trained after all of them could."""
+    model = case.model(PatchEncoder, **TINY_ENCODER, weights="stress")
+    model.requires_grad_(True)
+    model.freeze()
+    case.record("trainable", sum(parameter.requires_grad for parameter in model.parameters()))
+    case.record("y", model(case.input("images", lambda: torch.randn(3, 1, 4, 4))))
 
 
 @gs.case
@@ -56,11 +113,53 @@ def projector(case):
 
 
 @gs.case
+def projector_again(case):
+    """The projector called twice: on a single vector, then on long sequences."""
+    layer = case.model(Projector, width=40, dim=24, weights="stress")
+    case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
+    case.record("long", layer(case.input("long", lambda: torch.randn(3, 37, 40))))
+
+
+@gs.case
 def fusion(case):
     """Images before text, nothing lost."""
     images = case.input("images", lambda: torch.randn(2, 10, 24))
     text = case.input("text", lambda: torch.randn(2, 7, 24))
     case.record("y", fuse(images, text), shape=(2, 17, 24))
+
+
+@gs.case
+def fusion_again(case):
+    """One image token before one of the text, then more text than images."""
+    image, word = case.input("image", lambda: torch.randn(1, 1, 6)), case.input("word", lambda: torch.randn(1, 1, 6))
+    case.record("one", fuse(image, word), shape=(1, 2, 6))
+    images, text = case.input("images", lambda: torch.randn(2, 3, 6)), case.input("text", lambda: torch.randn(2, 19, 6))
+    case.record("long", fuse(images, text), shape=(2, 22, 6))
+
+
+@gs.case
+def model_again(case):
+    """The whole model in a tiny size: one image with one token, then others with longer texts."""
+    model = case.model(VisionLanguageModel, **TINY, weights="stress")
+    image, word = case.input("image", lambda: torch.randn(1, 1, 4, 4)), case.input("word", lambda: torch.tensor([[3]]))
+    case.record("one", case.first(model(image, word)), shape=(1, 1, 11))
+    images = case.input("images", lambda: torch.randn(3, 1, 4, 4))
+    text = case.input("text", lambda: torch.randint(0, 11, (3, 10)))
+    case.record("more", case.first(model(images, text)), shape=(3, 10, 11))
+
+
+@gs.case
+def caption(case):
+    """The loss of a tiny model: of several texts, of a single one, and with logits too large for an exponential."""
+    model = case.model(VisionLanguageModel, **TINY, weights="stress")
+    images = case.input("images", lambda: torch.randn(3, 1, 4, 4))
+    tokens = case.input("tokens", lambda: torch.randint(0, 11, (3, 7)))
+    case.record("loss", caption_loss(model, images, tokens))
+    pair = case.input("pair", lambda: torch.tensor([[4, 0]]))
+    case.record("one", caption_loss(model, images[:1].clone(), pair))
+    decoder = next(part for part in model.modules() if isinstance(part, CausalDecoder))
+    enlarge(decoder.head, 1000)
+    case.record("loss_of_large", caption_loss(model, images, tokens))
 
 
 @gs.case
@@ -89,7 +188,7 @@ def three_steps(case):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    case.record("losses", torch.tensor(losses))
+    case.record("losses", torch.tensor(losses, dtype=torch.float32))
     case.record_weights(model)
 
 

@@ -12,6 +12,19 @@ TRAINING = dict(epochs=40, batch_size=96, lr=6e-3, optimizer="AdamW", trajectori
 ACT_STEPS = 20
 
 
+def draw(count):
+    """What a loss is computed from, in the small size: observations, actions far beyond 1, noise, and times."""
+    return torch.randn(count, 5), torch.randn(count, 4, 3) * 3, torch.randn(count, 4, 3), torch.rand(count)
+
+
+def with_scale(scaler, mean, std):
+    """Give `scaler` a mean and a spread without `fit`, so that the other methods are seen by themselves."""
+    with torch.no_grad():
+        scaler.mean.copy_(mean)
+        scaler.std.copy_(std)
+    return scaler
+
+
 @gs.checkpoint
 def gold_checkpoint(case):
     """The policy trained on the expert's trajectories, its training curve, and how well it then acts."""
@@ -21,7 +34,7 @@ def gold_checkpoint(case):
     optimizer = torch.optim.AdamW(policy.parameters(), lr=TRAINING["lr"])
     draws = case.input("draws", lambda: make_draws(TRAINING["epochs"], TRAINING["trajectories"]))
     losses = train_policy(policy, observations, actions, optimizer, draws, TRAINING["batch_size"])
-    case.record("losses", torch.tensor(losses), shape=(TRAINING["epochs"],))
+    case.record("losses", torch.tensor(losses, dtype=torch.float32), shape=(TRAINING["epochs"],))
 
     unseen, expert = case.input("unseen", lambda: make_trajectories(256, seed + 1))
     noise = case.input("noise", lambda: torch.randn(256, CHUNK, ACTION_DIM))
@@ -33,9 +46,9 @@ def gold_checkpoint(case):
 
 @gs.case
 def gold_output(case):
-    """Chunks of actions from an untrained policy, weights in general position."""
+    """Chunks of actions from an untrained policy, weights in general position; some are beyond 1."""
     policy = case.model(FlowPolicy, **SMALL, weights="stress")
-    policy.scaler.fit(case.input("expert", lambda: torch.randn(7, 4, 3) * 0.3 + 0.1))
+    policy.scaler.fit(case.input("expert", lambda: torch.randn(7, 4, 3) * 3 + 0.5))
     observations = case.input("observations", lambda: torch.randn(2, 5))
     noise = case.input("noise", lambda: torch.randn(2, 4, 3))
     case.record("actions", policy.act(observations, noise, steps=9), shape=(2, 4, 3))
@@ -49,12 +62,31 @@ def times(case):
 
 
 @gs.case
+def times_again(case):
+    """The embedding of a single time, then of others in another width."""
+    case.record("one", time_embedding(case.input("one", lambda: torch.rand(1)), 4), shape=(1, 4))
+    case.record("more", time_embedding(case.input("more", lambda: torch.rand(3)), 20), shape=(3, 20))
+
+
+@gs.case
 def field(case):
     """The velocity field alone."""
     model = case.model(VelocityField, **SMALL, weights="stress")
     observations = case.input("observations", lambda: torch.randn(2, 5))
     noisy = case.input("noisy", lambda: torch.randn(2, 4, 3))
     case.record("velocity", model(observations, noisy, case.input("t", lambda: torch.rand(2))))
+
+
+@gs.case
+def field_again(case):
+    """The velocity field called three times: on a single chunk, on several, on numbers too large for an exponential."""
+    model = case.model(VelocityField, **SMALL, weights="stress")
+    one, _, noisy_one, t_of_one = case.input("one", lambda: draw(1))
+    more, _, noisy_more, t_of_more = case.input("more", lambda: draw(7))
+    case.record("one", model(one, noisy_one, t_of_one), shape=(1, 4, 3))
+    case.record("more", model(more, noisy_more, t_of_more), shape=(7, 4, 3))
+    large, noisy_large = case.input("large", lambda: (torch.randn(7, 5) * 3000, torch.randn(7, 4, 3) * 3000))
+    case.record("large", model(large, noisy_large, t_of_more))
 
 
 @gs.case
@@ -69,6 +101,58 @@ def scaler(case):
 
 
 @gs.case
+def fitting(case):
+    """`fit` alone, twice: the second time nothing is left of the first."""
+    model = case.model(ActionScaler, 3)
+    model.fit(case.input("first", lambda: torch.randn(7, 4, 3) * torch.tensor([0.1, 1.0, 3.0]) + 0.5))
+    case.record_weights(model, "first")
+    model.fit(case.input("second", lambda: torch.randn(1, 5, 3) * 2 - 7))
+    case.record_weights(model, "second")
+
+
+@gs.case
+def normalizing(case):
+    """`normalize` alone: a batch, then a single chunk, far beyond 1."""
+    mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
+    model = with_scale(case.model(ActionScaler, 3), mean, std)
+    case.record("more", model.normalize(case.input("more", lambda: torch.randn(7, 4, 3) * 20)))
+    case.record("one", model.normalize(case.input("one", lambda: torch.randn(1, 4, 3))))
+
+
+@gs.case
+def denormalizing(case):
+    """`denormalize` alone: a batch, then a single chunk, far beyond 1."""
+    mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
+    model = with_scale(case.model(ActionScaler, 3), mean, std)
+    case.record("more", model.denormalize(case.input("more", lambda: torch.randn(7, 4, 3) * 20)))
+    case.record("one", model.denormalize(case.input("one", lambda: torch.randn(1, 4, 3))))
+
+
+@gs.case
+def acting(case):
+    """`act` alone: a single chunk in one step, then several in six; far beyond 1, and without gradients."""
+    mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 9)
+    policy = case.model(FlowPolicy, **SMALL, weights="stress")
+    with_scale(policy.scaler, mean, std)
+    one, _, noise_of_one, _ = case.input("one", lambda: draw(1))
+    more, _, noise_of_more, _ = case.input("more", lambda: draw(7))
+    case.record("one", policy.act(one, noise_of_one, steps=1), shape=(1, 4, 3))
+    actions = policy.act(more, noise_of_more, steps=6)
+    case.record("more", actions, shape=(7, 4, 3))
+    case.record("requires_grad", actions.requires_grad)
+
+
+@gs.case
+def losses(case):
+    """`loss` alone: of a batch with both ends of time in it, then of a single chunk."""
+    mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
+    policy = case.model(FlowPolicy, **SMALL, weights="stress", train=True)
+    with_scale(policy.scaler, mean, std)
+    case.record("more", policy.loss(*case.input("more", lambda: (*draw(7)[:3], torch.linspace(0, 1, 7)))))
+    case.record("one", policy.loss(*case.input("one", lambda: draw(1))))
+
+
+@gs.case
 def loss_and_gradients(case):
     """The flow-matching loss and every gradient."""
     policy = case.model(FlowPolicy, **SMALL, weights="stress", train=True)
@@ -80,6 +164,19 @@ def loss_and_gradients(case):
     loss.backward()
     case.record("loss", loss)
     case.record_gradients(policy)
+
+
+@gs.case
+def two_epochs(case):
+    """Two epochs of a small policy; the last batch is a single chunk, and counts as much as the others."""
+    policy = case.model(FlowPolicy, **SMALL, weights="stress")
+    observations = case.input("observations", lambda: torch.randn(7, 5))
+    actions = case.input("actions", lambda: torch.randn(7, 4, 3) * 3 + 1)
+    draws = case.input("draws", lambda: [(torch.randperm(7), torch.randn(7, 4, 3), torch.rand(7)) for _ in range(2)])
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+    losses = train_policy(policy, observations, actions, optimizer, draws, batch_size=3)
+    case.record("losses", torch.tensor(losses, dtype=torch.float32), shape=(2,))
+    case.record_weights(policy)
 
 
 if __name__ == "__main__":

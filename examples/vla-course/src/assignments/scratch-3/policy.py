@@ -17,7 +17,11 @@ def time_embedding(t, dim):
 
 
 class VelocityField(nn.Module):
-    """Which way a noisy chunk of actions should move at time t, given what the robot sees."""
+    """Which way a noisy chunk of actions should move at time t, given what the robot sees.
+
+    fc_in reads, in this order: the observation, the noisy chunk with its rows one after another, the time embedding.
+    SiLU follows fc_in and fc_mid, and a residual goes around fc_mid with its SiLU.
+    """
 
     def __init__(self, obs_dim, action_dim, chunk, hidden_dim, time_dim):
         super().__init__()
@@ -28,13 +32,16 @@ class VelocityField(nn.Module):
 
     def forward(self, observations, noisy, t):
         """observations (batch, obs_dim), noisy (batch, chunk, action_dim), t (batch,); shaped like noisy."""
-        # TODO: join observation, flattened chunk and time embedding.
+        # TODO: join observation, flattened chunk and time embedding, in this order.
         # TODO: fc_in and SiLU; fc_mid and SiLU with a residual; fc_out, shaped like `noisy`.
         raise NotImplementedError
 
 
 class ActionScaler(nn.Module):
-    """Brings actions to zero mean and unit spread per coordinate, and back."""
+    """Brings actions to zero mean and unit spread per coordinate, and back.
+
+    Nothing is added to the spread (no eps), and nothing is clipped.
+    """
 
     def __init__(self, action_dim):
         super().__init__()
@@ -42,8 +49,12 @@ class ActionScaler(nn.Module):
         self.register_buffer("std", torch.ones(action_dim))
 
     def fit(self, actions):
-        """Take mean and (unbiased) standard deviation over everything but the last dimension."""
-        # TODO: keep mean and standard deviation per coordinate, in place.
+        """Take mean and (unbiased) standard deviation over everything but the last dimension.
+
+        They are kept in the buffers `mean` and `std`, copied into them or put in their place, as you like; nothing is
+        left of what was there before.
+        """
+        # TODO: keep mean and standard deviation per coordinate.
         raise NotImplementedError
 
     def normalize(self, actions):
@@ -64,22 +75,30 @@ class FlowPolicy(nn.Module):
         self.field = VelocityField(obs_dim, action_dim, chunk, hidden_dim, time_dim)
 
     def loss(self, observations, actions, noise, t):
-        """Flow matching: on the straight line from noise (t = 0) to actions (t = 1), learn its velocity."""
+        """Flow matching: on the straight line from noise (t = 0) to actions (t = 1), learn its velocity.
+
+        Actions are taken in scaled units. The loss is the mean of the squared errors over every number in the batch.
+        """
         # TODO: normalise the actions, mix them with noise at time t, compare the field with the velocity.
         raise NotImplementedError
 
     @torch.no_grad()
     def act(self, observations, noise, steps):
-        """Follow the field from noise to actions in `steps` equal Euler steps, each from its left end."""
+        """Follow the field from noise to actions in `steps` equal Euler steps, each from its left end.
+
+        Noise is in scaled units, actions are not; they are not clipped and need no gradients, and `noise` itself stays
+        as it is.
+        """
         # TODO: Euler steps at t = 0, 1/steps, …, then back to the scale of actions.
         raise NotImplementedError
 
 
 def train_policy(policy, observations, actions, optimizer, draws, batch_size):
-    """Fit the scaler, then train; returns the mean loss of each epoch as a list of floats.
+    """Fit the scaler, then train, in training mode; returns the mean loss of each epoch as a list of floats.
 
-    `draws` holds one (order, noise, t) per epoch: take the trajectories in that order, `batch_size` at a
-    time, with the noise and times that stand at the same places.
+    `draws` holds one (order, noise, t) per epoch: take the trajectories in that order, `batch_size` at a time. Noise
+    and times are in that order already: the first batch takes the first `batch_size` of them, whichever trajectories
+    it has. The mean loss of an epoch is that of its batches; each counts the same, a smaller last one, too.
     """
     # TODO: fit the scaler; for each epoch and batch: zero the gradients, loss, backward, step.
     raise NotImplementedError
