@@ -31,7 +31,7 @@ from goldsmith.checking.traces import Call
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.gold import CaseEntry
 
-ELSEWHERE = ("weights", "import", "device", "exit", *CUT_OFF)
+ELSEWHERE = ("weights", "import", *CUT_OFF)
 """Why a case could not run that says nothing about the code of any one part."""
 
 
@@ -139,22 +139,38 @@ class Blame:
     extra: Mapping[str, Mapping[str, Sequence[str]]]
 
     def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
+        """By evidence; else one that was caught elsewhere and is part of the case; else by inference."""
         if not _is_against(verdict):
             return verdict
-        modules = [item for item in verdict.modules if not (item.source and self._is_unlikely(item))]
-        source = next(sources(modules), None)
-        if source is None:
-            source = self._by_elimination(verdict)
-            modules = [*modules, source] if source else modules
+        seen = [item for item in sources(verdict.modules) if not item.inferred]
+        likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
+        source = seen[0] if seen else self._caught_elsewhere(verdict) or next(iter(likely), None)
+        source = source or self._by_elimination(verdict)
+        blamed = seen or ([source] if source else [])
+        modules = [
+            msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
+            for item in verdict.modules
+        ]
+        modules += [item for item in blamed if item not in modules]
         if source is None:
             return msgspec.structs.replace(verdict, modules=tuple(modules))
         return msgspec.structs.replace(
             verdict, modules=tuple(modules), first_divergence=source.label, first_part=source.kind
         )
 
-    def _is_unlikely(self, source: ModuleVerdict) -> bool:
-        """Whether inference alone speaks against what its own narrowest cases show to be right."""
-        return source.inferred and self._is_cleared(source.callable)
+    def _caught_elsewhere(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        if verdict.outcome != DIFFERS:
+            return None
+        inside = self._inside(verdict.name, self._roots(verdict))
+        right = {item.callable for item in verdict.modules if item.outcome == AGREES}
+        caught = {
+            item.callable
+            for other in self.verdicts.values()
+            for item in sources(other.modules)
+            if not item.inferred and other.name != verdict.name
+        }
+        name = next((name for name in inside if name in caught and name not in right), None)
+        return self._inferred(verdict, name) if name else None
 
     def _is_cleared(self, callable_name: str) -> bool:
         narrowest = self.shown.narrowest(callable_name)
@@ -162,8 +178,8 @@ class Blame:
         return bool(judged) and all(outcome == AGREES for outcome in judged)
 
     def _by_elimination(self, verdict: CaseVerdict) -> ModuleVerdict | None:
-        """No call was caught in this case: then it is one that was caught elsewhere and is part of it; or what the
-        recipe called to make the first wrong record, unless something in it is less well known."""
+        """No call was caught in this case: then it is what the recipe called to make the first wrong record, unless
+        something in it is less well known."""
         if verdict.outcome == COULD_NOT_RUN:
             raising = self._raising(verdict)
             return self._inferred(verdict, raising) if raising else None
@@ -173,16 +189,9 @@ class Blame:
             return clue
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)
-        caught = {
-            item.callable
-            for other in self.verdicts.values()
-            for item in sources(other.modules)
-            if not item.inferred and other.name != verdict.name
-        }
         right = {item.callable for item in verdict.modules if item.outcome == AGREES}
         suspects = [name for name in inside if name not in right]
         candidates = [
-            *(name for name in suspects if name in caught),
             *(name for name in roots if name not in right and not self._is_cleared(name)),
             *(name for name in suspects if not self._is_cleared(name)),
             *roots[-1:],

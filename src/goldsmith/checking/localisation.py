@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.company import Company
+from goldsmith.checking.judging import weights_by_model
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.traces import (
     CLOSE,
@@ -37,6 +38,8 @@ MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
 MOST_CALLS, MOST_TENSORS = 10_000, 256
 """A submission's trace with more calls, or a call with more tensors, is not looked at."""
+AMPLIFIED = 20.0
+"""So much farther off than its input a call's output may be because of its input."""
 FAR = 1e-3
 """How far apart gradients are that are not the same."""
 NEVER_CALLED = "is never called"
@@ -81,12 +84,23 @@ class TracePair:
         name = self.names.get(call.model, {}).get(call.module)
         return (call.model, name, call.function) if name is not None else ()
 
+    def outcome(self, call: Call) -> Outcome | None:
+        """What the replay itself shows of a call: nothing where its input was wrong, or nearly as wrong as its output:
+        a victim perhaps, a culprit perhaps."""
+        partner, off = self.partners.get(call.position), self.off.get(call.position)
+        given = self.given.get(call.position, float("inf"))
+        if off is not None and off <= CLOSE:
+            return AGREES
+        if partner is None or given > CLOSE or call.drew:
+            return None
+        if off is None or (call.outputs and partner.returned == [None]):
+            return COULD_NOT_RUN
+        return DIFFERS if off > AMPLIFIED * given else None
+
     @property
     def settled(self) -> set[str]:
         """What the replay itself has judged already, in one call at least."""
-        if self.untraced_calls:
-            return set()
-        return {call.name for call in self.gold if call.position in self.off and self.given[call.position] <= CLOSE}
+        return set() if self.untraced_calls else {call.name for call in self.gold if self.outcome(call)}
 
     def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
         """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
@@ -103,11 +117,13 @@ class TracePair:
     def never_called(self, outer: Call) -> list[Call]:
         """Modules of theirs that gold calls inside `outer`, and that are there and never called at all."""
         called = {(item.model, item.module) for item in self.theirs}
+        weights = weights_by_model(self.case.entry.models, self.case.state_dict)
         return [
             call
             for call in self.gold
             if outer.holds(call)
             and not call.function
+            and (call.own or any(name.startswith(f"{call.module}.") for name in weights.get(call.model, ())))
             and self.names.get(call.model, {}).get(call.module)
             and (call.model, self.names[call.model][call.module]) not in called
         ]
@@ -117,9 +133,7 @@ class TracePair:
         is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
         if not call.own or call.form is None or not is_there or call.drew:
             return False
-        if self.untraced_calls or call.position not in self.partners:
-            return True
-        return self.given[call.position] > CLOSE and self.off.get(call.position, 1.0) > CLOSE
+        return self.untraced_calls or self.outcome(call) is None
 
 
 def _given(theirs: Call, gold: Call) -> float:
@@ -254,7 +268,7 @@ def judge_calls(pair: TracePair, alone: Mapping[tuple[str, int], Replayed]) -> l
         if verdict is None:
             continue
         if verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and not verdict.alone):
-            if not any(call.holds(inner) for inner in wrong):
+            if not any(call.holds(inner) for inner in wrong):  # a source, unless what it holds was not all traced
                 verdict = msgspec.structs.replace(verdict, source=True, why=verdict.why or _idle(pair, call))
                 found += [verdict] if (inner := overwriting(pair, call)) is None else [inner]
             wrong.append(call)
@@ -301,19 +315,14 @@ def _idle(pair: TracePair, call: Call) -> str:
 
 
 def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
-    off, given = pair.off.get(call.position), pair.given.get(call.position, float("inf"))
-    partner = pair.partners.get(call.position)
-    if partner is not None and partner.raised and given <= CLOSE:
-        return _verdict(pair, call, COULD_NOT_RUN)
-    if off is None:
+    outcome, off, partner = pair.outcome(call), pair.off.get(call.position), pair.partners.get(call.position)
+    if outcome is None or partner is None:
         return None
-    if partner is not None and given <= CLOSE and call.outputs and partner.returned == [None]:
-        return _verdict(pair, call, COULD_NOT_RUN, why="it returned None; is a `return` missing?")
-    if off > CLOSE and (given > CLOSE or call.drew):
-        return None  # a victim perhaps, a culprit perhaps: nobody knows
-    cut_off = partner is not None and _is_cut_off(partner, call)
+    if outcome == COULD_NOT_RUN:
+        return _verdict(pair, call, outcome, why="" if off is None else "it returned None; is a `return` missing?")
+    cut_off = outcome == DIFFERS and _is_cut_off(partner, call)
     why = "its output is cut off from its gradients" if cut_off else ""
-    return _verdict(pair, call, DIFFERS if off > CLOSE else AGREES, relative=off, why=why)
+    return _verdict(pair, call, outcome, relative=off, why=why, inferred=outcome == DIFFERS and call.partial)
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:

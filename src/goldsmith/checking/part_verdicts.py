@@ -54,20 +54,15 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     cut_off = next((case for case in narrow if case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF), None)
     if cut_off is not None:
         return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
-    right = next((case for case in showing if case.outcome in _RIGHT), None)
     doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
-    if right is not None and all(shown.width(case.name) > shown.width(right.name) for case in doubtful):
-        return _verdict(name, right.outcome, "", right.name, seen=len(showing))
-    good = [item for item in evidence if item.outcome == AGREES]
-    if good and not doubtful:
-        alone = all(item.alone for item in good)
-        return _verdict(name, AGREES, "", good[0].case, alone=alone, seen=len(showing))
-    if showing and all(case.outcome == COULD_NOT_RUN for case in showing) and len(narrow) == len(showing):
-        return (
-            _verdict(name, COULD_NOT_RUN, "", showing[0].name, seen=len(showing))
-            if not _explained(showing[0])
-            else None
-        )
+    if narrow and all(case.outcome in _RIGHT for case in narrow):
+        changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
+        return _verdict(name, changed.outcome, "", changed.name, seen=len(showing))
+    if evidence and not doubtful and all(item.outcome == AGREES for item in evidence):
+        alone = all(item.alone for item in evidence)
+        return _verdict(name, AGREES, "", evidence[0].case, alone=alone, seen=len(showing))
+    if narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0]):
+        return _verdict(name, COULD_NOT_RUN, "", narrow[0].name, seen=len(showing))
     return None
 
 

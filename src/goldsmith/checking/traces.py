@@ -24,9 +24,9 @@ class Call:
 
     `kind` is its class, or the function itself; `function` is empty for a module's `forward`. `state` is what had
     changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
-    not known. `form` and `returned` say how it was called and what came back, plain values among it; `learns` which of
-    its outputs require gradients, `overwrote` that it changed what it was given; `gradients` what it passes back, in
-    projections.
+    not known. Of a `partial` one, not all that was called inside it is in the trace. `form` and `returned` say how it
+    was called and what came back, plain values among it; `learns` which of its outputs require gradients, `overwrote`
+    that it changed what it was given; `gradients` what it passes back, in projections.
     """
 
     position: int
@@ -46,6 +46,7 @@ class Call:
     raised: bool = False
     drew: bool = False
     no_grad: bool = False
+    partial: bool = False
     learns: tuple[bool, ...] = ()
     overwrote: bool = False
     gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -110,6 +111,7 @@ def calls_in(content: Mapped) -> list[Call]:
                 raised=bool(entry.get("raised")) or "outputs" not in entry,
                 drew=bool(entry.get("drew")),
                 no_grad=bool(entry.get("no_grad")),
+                partial=bool(entry.get("partial")),
                 learns=tuple(map(bool, entry.get("learns", ()))),
                 overwrote=bool(entry.get("overwrote")),
                 gradients={str(name): list(map(float, item)) for name, item in entry.get("gradients", {}).items()},

@@ -25,7 +25,7 @@ MAX_SAME = 6
 """So many calls of one function are kept."""
 MAX_BYTES = 2 * 2**20
 LARGE = 64 * 2**10
-"""What functions are given or return and is larger is known by its hash alone: they are often given whole data sets."""
+"""Functions that are given or return more than this are known by hashes: they are often given whole data sets."""
 Weights = Callable[[], Mapping[str, Any]]
 
 
@@ -125,6 +125,8 @@ class Tracer:
             self._targets[len(self.index) - 1] = getattr(owner, last) if is_method else frame.f_globals.get(name)
             if label:
                 entry["state"] = self._state(label, module)
+            elif entry["form"] is None:
+                entry["state"] = self._state_of_all()
             elif is_method:
                 entry["form"] = None  # an object that nobody could build again
         before = _hashes(self._weights[label]) if entry and label else {}
@@ -135,8 +137,8 @@ class Tracer:
             self._end(frame, value, raised=raised)
 
     def keep_gradients(self, models: Mapping[str, Any], built: Mapping[str, Mapping[str, Any]]) -> None:
-        """Once the case is over: what each kind of call passes back, with its model's weights as they were then; `built`
-        are those that it had at first."""
+        """Once the case is over, note what each kind of call passes back, with its model's weights as they were then;
+        `built` are those that it had at first."""
         known: set[tuple[str, str]] = set()
         for number, entry in enumerate(self.index):
             kind, target = (entry["class"], entry["function"]), self._targets.get(number)
@@ -197,6 +199,9 @@ class Tracer:
         return entry
 
     def _push(self, owner: Any, entry: dict[str, Any] | None, **options: Any) -> None:
+        for item in self._stack:
+            if entry is None and item.entry is not None:
+                item.entry["partial"] = True
         watch = entry is not None or (options.get("is_module") and not self.drew)
         self._stack.append(_Open(owner, entry, chance=_state_of_chance() if watch else None, **options))
 
@@ -238,6 +243,16 @@ class Tracer:
         """What has changed in a model since it was built: a module's answer depends on it as on its inputs."""
         return self._changed(label, module, self._initial[label], f"{len(self.index):04d}.state")
 
+    def _state_of_all(self) -> dict[str, str] | None:
+        """Of every model: a function that was given more than arrays may have been given any."""
+        found: dict[str, str] = {}
+        for label in self._weights:
+            state = self._state(label, "")
+            if state is None:
+                return None
+            found |= {f"{label}:{name}": item for name, item in state.items()}
+        return found
+
     def _changed(self, label: str, module: str, before: dict[str, str], prefix: str) -> dict[str, str] | None:
         found: dict[str, str] = {}
         for name, tensor in _weights_now(self._weights[label]).items():
@@ -250,7 +265,9 @@ class Tracer:
     def _keep(self, prefix: str, values: list[Any], *, whole: bool) -> list[str]:
         """Store copies of all tensors in `values`, however nested; the names they were stored under."""
         names: list[str] = []
-        for tensor in tensors_in(values):
+        found = tensors_in(values)
+        whole = whole or sum(item.nbytes for item in found) <= LARGE
+        for tensor in found:
             try:
                 names.append(self._store(f"{prefix}.{len(names)}", tensor, whole=whole))
             except RuntimeError:  # a tensor without storage, inside torch.func's transformations
@@ -258,17 +275,15 @@ class Tracer:
         return names
 
     def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
-        """Under a name that it has already, where an equal one is there; unless it is wanted `whole`, what is large by
-        its hash alone."""
+        """Under a name that it has already, where an equal one is there; unless it is wanted `whole`, by its hash."""
         copy = _copied(tensor)
         content = array_hash(copy)
-        size = copy.nbytes
-        if not whole and size > LARGE:
+        if not whole:
             return f"#{content}"
         stored = self._stored.setdefault(content, name)
         if stored not in self.tensors:
             self.tensors[stored] = copy
-            self._bytes += size
+            self._bytes += copy.nbytes
         return stored
 
 
