@@ -7,10 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from known import CORPUS, Edit, Known, known
+from known import CORPUS, SOLUTIONS, Edit, Known, known
 
 COURSE = Path(__file__).parent.parent / "examples" / "vla-course"
-SOLUTIONS = COURSE / "private" / "solutions"
 KEYS = {"about", "outcome", "first", "parts", "unwritten", "kind", "edits", "notes", "needs_adapter"}
 OUTCOMES = {"agrees", "differs", "could-not-run", "provided-changed"}
 NEW = {"scratch-1": (50, 25), "scratch-2": (40, 20), "scratch-3": (40, 20)}  # at least so many wrong and right ones
