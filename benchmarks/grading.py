@@ -11,7 +11,6 @@ never ends: how long that takes is the limit's to say.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,10 +19,11 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from known import SOLUTIONS, known
+
 from goldsmith.course import Course, copy_example
 from goldsmith.generation import Options
 from goldsmith.grading import Class, Grader, HandedIn, Local, Wanted, grade_all, rubric_for
-from submissions import CORPUS, known
 
 ASSIGNMENT = "scratch-1"
 JOBS = len(os.sched_getaffinity(0))
@@ -47,9 +47,7 @@ def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[
     for number in range(count):
         source = mixed[number % len(mixed)]
         name = f"{number:03d}-{source.name}"
-        shutil.copytree(
-            CORPUS / ASSIGNMENT / source.name, folder / name, ignore=shutil.ignore_patterns("expected.toml")
-        )
+        source.written(folder, SOLUTIONS).rename(folder / name)
         with (folder / name / "backbone.py").open("a", encoding="utf-8") as file:
             file.write(f"\n# handed in as number {number}\n")
         items.append(HandedIn(name, str(folder / name)))

@@ -10,7 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-CORPUS = Path(__file__).parent.parent / "tests" / "submissions"
+_ROOT = Path(__file__).parent.parent
+CORPUS = _ROOT / "tests" / "submissions"
+SOLUTIONS = _ROOT / "examples" / "vla-course" / "private" / "solutions"
 
 
 @dataclass(frozen=True)
