@@ -83,7 +83,7 @@ def calls_in(content: Mapped) -> list[Call]:
     """The calls of a trace; raises ValueError when it is none."""
     try:
         index = json.loads(content.metadata["goldsmith"])
-        ends = _ends(index)
+        ends, states = _ends(index), _states(index)
         tensors = {name: _numbers(value) for name, value in content.items()}
 
         def tensor(name: str) -> Any:
@@ -105,7 +105,7 @@ def calls_in(content: Mapped) -> list[Call]:
                 form=entry.get("form"),
                 training=entry.get("training", False),
                 function=str(entry.get("function", "")),
-                state=named(entry.get("state", {})),
+                state=named(states[number]),
                 after=named(entry.get("after")) or {},
                 returned=entry.get("returned"),
                 raised=bool(entry.get("raised")) or "outputs" not in entry,
@@ -129,6 +129,21 @@ def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
     for position, entry in enumerate(entries):
         while around and entries[around[-1]]["depth"] >= entry["depth"]:
             found[around.pop()] = position
+        around.append(position)
+    return found
+
+
+def _states(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str] | None]:
+    """For each, the state of its module: where it says nothing itself, as much of it as the call around it tells."""
+    found: list[Mapping[str, str] | None] = []
+    around: list[int] = []
+    for position, entry in enumerate(entries):
+        while around and entries[around[-1]]["depth"] >= entry["depth"]:
+            around.pop()
+        outer = next((number for number in reversed(around) if entries[number]["model"] == entry["model"]), None)
+        state = entry.get("state", found[outer] if outer is not None and entry["model"] else {})
+        prefix = f"{entry['module']}." if entry["module"] and entry["model"] else ""
+        found.append(state and {name: item for name, item in state.items() if name.startswith(prefix)})
         around.append(position)
     return found
 
