@@ -59,7 +59,7 @@ def attribute(
             modules = judge_calls(pair, alone)
             if verdicts[name].outcome == DIFFERS:
                 modules = _by_value(company, verdicts[name], pair, modules, layouts)
-            if verdicts[name].outcome == DIFFERS and next(sources(modules), None) is None:
+            if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
                 source = first_by_gradients(company, pair, layouts)
                 modules += [source] if source else []
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
@@ -144,8 +144,8 @@ class Blame:
             return verdict
         seen = [item for item in sources(verdict.modules) if not item.inferred]
         likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
-        source = seen[0] if seen else self._caught_elsewhere(verdict) or next(iter(likely), None)
-        source = source or self._by_elimination(verdict)
+        source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
+        source = source or next(iter(likely), None) or self._by_elimination(verdict)
         blamed = seen or ([source] if source else [])
         modules = [
             msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
@@ -172,6 +172,13 @@ class Blame:
         name = next((name for name in inside if name in caught and name not in right), None)
         return self._inferred(verdict, name) if name else None
 
+    def _clue(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """What is there and does no harm by itself: an input overwritten, weights that gold does not have."""
+        pair = self.pairs.get(verdict.name)
+        if pair is None or verdict.outcome != DIFFERS:
+            return None
+        return overwriting(pair) or with_extra_weights(pair, self.extra.get(verdict.name, {}))
+
     def _is_cleared(self, callable_name: str) -> bool:
         narrowest = self.shown.narrowest(callable_name)
         judged = [self.verdicts[case].outcome for case in narrowest if case in self.verdicts]
@@ -183,10 +190,6 @@ class Blame:
         if verdict.outcome == COULD_NOT_RUN:
             raising = self._raising(verdict)
             return self._inferred(verdict, raising) if raising else None
-        pair = self.pairs.get(verdict.name)
-        clue = pair and (overwriting(pair) or with_extra_weights(pair, self.extra.get(verdict.name, {})))
-        if clue:
-            return clue
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)
         right = {item.callable for item in verdict.modules if item.outcome == AGREES}

@@ -322,7 +322,9 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
         return _verdict(pair, call, outcome, why="" if off is None else "it returned None; is a `return` missing?")
     cut_off = outcome == DIFFERS and _is_cut_off(partner, call)
     why = "its output is cut off from its gradients" if cut_off else ""
-    return _verdict(pair, call, outcome, relative=off, why=why, inferred=outcome == DIFFERS and call.partial)
+    # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest
+    inferred = outcome == DIFFERS and (call.partial or call.form is None)
+    return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred)
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
