@@ -64,7 +64,22 @@ def attribute(
                 modules += [source] if source else []
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
     blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
-    return {name: blame.attributed(verdict) for name, verdict in found.items()}
+    return {
+        name: msgspec.structs.replace(blame.attributed(verdict), their_names=_their_names(verdict, replays[name]))
+        for name, verdict in found.items()
+    }
+
+
+def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
+    """What weights that are wrong are called in the submission, where that is one weight of another name."""
+    wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
+    single = {
+        gold[0]: theirs[0]
+        for placed in replayed.once.placed.values()
+        for gold, theirs in placed
+        if len(gold) == len(theirs) == 1 and gold != theirs
+    }
+    return {name: other for name, other in single.items() if any(path.endswith(f".{name}") for path in wrong)}
 
 
 def _is_against(verdict: CaseVerdict) -> bool:
@@ -236,6 +251,7 @@ class Blame:
             case=verdict.name,
             model=call.model if call else "",
             name=call.module if call else "",
+            theirs=pair.names.get(call.model, {}).get(call.module, "") if pair and call else "",
             kind=part,
             function=function or part if function != "forward" else "",
             outcome=verdict.outcome,

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.checking.attribution import Shown, attribute
+from goldsmith.checking.definitions import find_definition
 from goldsmith.checking.hearing import Hearing
 from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
@@ -23,6 +24,7 @@ from goldsmith.checking.verdicts import (
     COULD_NOT_RUN,
     PROVIDED_CHANGED,
     CaseVerdict,
+    ModuleVerdict,
     PartVerdict,
     Verdict,
     gravest,
@@ -106,6 +108,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
     shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     parts = tuple(judge_parts(found, shown))
     first = _first_case(found, shown)
+    source = next((item for item in first.modules if item.source), None) if first else None
     return Verdict(
         name=submission.name,
         assignment=assignment.name,
@@ -113,6 +116,9 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         first_divergence=first.first_divergence if first else "",
         first_part=first.first_part if first else "",
         first_case=first.name if first else "",
+        first_name=source.their_label if source else "",
+        first_place=_place(source, provided) if source else "",
+        not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
         cases=tuple(found),
         parts=parts,
         provided=provided.parts,
@@ -131,6 +137,11 @@ def _first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | Non
         item for item in found if item.outcome == gravest(case.outcome for case in found) and item.first_divergence
     ]
     return min(wrong, key=lambda item: shown.width(item.name), default=None)
+
+
+def _place(source: ModuleVerdict, provided: Provided) -> str:
+    own = find_definition(provided.files, source.their_kind or source.kind, source.function)
+    return own or find_definition(provided.files, source.kind, source.function)
 
 
 def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:

@@ -361,6 +361,7 @@ def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> Mo
         own=call.own,
         outcome=outcome,
         theirs=pair.names.get(call.model, {}).get(call.module, ""),
+        their_kind=partner.kind if (partner := pair.partners.get(call.position)) else "",
         **fields,
     )
 

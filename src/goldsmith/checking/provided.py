@@ -19,11 +19,13 @@ LONGEST_SOURCE = 2**20
 
 @dataclass(frozen=True)
 class Provided:
-    """The starter's files, what a submission has in their place, and which provided parts are other code there."""
+    """The starter's files, what a submission has in their place, and which provided parts are other code there; `files`
+    are all that it has."""
 
     starter: Mapping[str, bytes]
     submitted: Mapping[str, bytes]
     changed: Mapping[str, list[str]]
+    files: Mapping[str, bytes]
 
     @classmethod
     def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
@@ -34,7 +36,12 @@ class Provided:
             name: _changed(starter[name], content, [other for path, other in files.items() if path != name])
             for name, content in submitted.items()
         }
-        return cls(starter, submitted, {name: parts for name, parts in found.items() if parts})
+        return cls(starter, submitted, {name: parts for name, parts in found.items() if parts}, files)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether every file of the starter's that was handed in still is the starter's."""
+        return bool(self.submitted) and all(self.starter[name] == file for name, file in self.submitted.items())
 
     @property
     def parts(self) -> tuple[str, ...]:

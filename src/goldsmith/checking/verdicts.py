@@ -52,7 +52,9 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     relative: float | None = None
     """How far its output is off, over the size of gold's."""
     theirs: str = ""
-    """Its name in the submission, where that is another."""
+    """Its name in the submission."""
+    their_kind: str = ""
+    """Its class in the submission, where that is known."""
     why: str = ""
     """What was found, in words."""
     inferred: bool = False
@@ -65,6 +67,11 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
             return self.function
         where = self.name or self.kind
         return f"{where}.{self.function}" if self.function else where
+
+    @property
+    def their_label(self) -> str:
+        """The same in the submission's own names."""
+        return msgspec.structs.replace(self, name=self.theirs, kind=self.their_kind or self.kind).label
 
     @property
     def callable(self) -> str:
@@ -121,6 +128,16 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the modules in it."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
+    their_names: dict[str, str] = {}
+    """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
+
+    @property
+    def first_wrong(self) -> LeafComparison | None:
+        """The farthest off in the first record that is wrong: what was recorded later may follow from it."""
+        found = [leaf for leaf in (*self.leaves, *self.natural) if not leaf.agrees]
+        first = found[0].path.split(".")[:2] if found else []
+        same = [leaf for leaf in found if leaf.path.split(".")[:2] == first]
+        return max(same, key=lambda leaf: leaf.excess, default=None)
 
     @property
     def worst(self) -> LeafComparison | None:
@@ -145,6 +162,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Its class, or the function itself: the part that is to blame."""
     first_case: str = ""
     """The case that shows it: of those that do, the one that runs the least."""
+    first_name: str = ""
+    """What goes wrong first, in the submission's own names."""
+    first_place: str = ""
+    """Where that is defined, as file and line."""
+    not_started: bool = False
+    """Whether what is left to students still is as it was given to them."""
     cases: tuple[CaseVerdict, ...] = ()
     """Every case, in the order of the recipe."""
     parts: tuple[PartVerdict, ...] = ()

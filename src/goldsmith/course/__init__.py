@@ -5,7 +5,7 @@ Nothing here runs code of the course, writes files or knows what gold is.
 
 from goldsmith.course.case_code import CaseCode, case_code
 from goldsmith.course.config import Config, read_config
-from goldsmith.course.drift import Drift, find_drift, is_provided, written_by_students
+from goldsmith.course.drift import Drift, find_drift, is_provided, parse_parts, written_by_students
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git, git_bytes
 from goldsmith.course.layout import Assignment, Course, find_course
@@ -36,6 +36,7 @@ __all__ = [
     "git",
     "git_bytes",
     "is_provided",
+    "parse_parts",
     "placements",
     "read_config",
     "recipe_points",

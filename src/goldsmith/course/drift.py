@@ -104,6 +104,15 @@ def _read(path: Path) -> ParsedFile | None:
         return None
 
 
+def parse_parts(content: bytes) -> Mapping[str, ast.stmt]:
+    """What a file defines at its top, by name; nothing of what does not parse."""
+    try:
+        module = parse(content)
+    except (RecursionError, MemoryError):
+        return {}
+    return module.parts if module else {}
+
+
 def parse(content: bytes) -> ParsedFile | None:
     """None for what does not parse: running it will say so better."""
     try:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from goldsmith.checking import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED, Verdict
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE
-from goldsmith.grading.scoring import NOT_JUDGED
+from goldsmith.grading.scoring import NOT_JUDGED, ItemResult
 from goldsmith.grading.texts import Veil, escaped, veiled
 from goldsmith.report import words
-from goldsmith.report.markdown import verdict_markdown
+from goldsmith.report.markdown import everything, what_to_look_at
 
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
 _NEXT = {
@@ -29,15 +29,44 @@ _NEXT = {
 }
 
 
-def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None) -> str:
-    """The whole file. `verdict` is what the grade was made from."""
+def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None, *, verbose: bool = False) -> str:
+    """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
+    shown = veiled(verdict, veil or Veil())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
-    lines += _table(grade)
-    lines += ["", f"**Next step.** {next_step(grade)}"]
-    for remark in _remarks(grade):
-        lines += ["", remark]
-    body = verdict_markdown(veiled(verdict, veil or Veil())) if verdict.cases else ""
-    return "\n".join([*lines, "", body]).rstrip() + "\n"
+    lines += [f"**Next step.** {next_step(grade)}", "", *what_to_look_at(shown)]
+    for text in (*_points(grade), *_remarks(grade)):
+        lines += ["", text]
+    if verbose and verdict.cases:
+        lines += ["", *_table(grade), "", *everything(shown)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _points(grade: Grade) -> list[str]:
+    """What earned its points and what did not, in a line each."""
+    full = [item for item in grade.items if item.points and item.earned == item.points]
+    some = [item for item in grade.items if 0 < item.earned < item.points]
+    none = [item for item in grade.items if item.points and not item.earned]
+    lines = []
+    if full and none + some:
+        lines.append(f"**All points:** {_named(full)}.")
+    lines += (
+        [
+            f"**Some points:** {', '.join(f'{escaped(it.name)} ({number(it.earned)} of {number(it.points)})' for it in some)}."
+        ]
+        if some
+        else []
+    )
+    for outcome in dict.fromkeys(_standing(item) for item in none):
+        lines.append(f"**No points yet**, {outcome}: {_named([item for item in none if _standing(item) == outcome])}.")
+    return lines
+
+
+def _named(items: list[ItemResult]) -> str:
+    return ", ".join(escaped(item.name) for item in items)
+
+
+def _standing(item: ItemResult) -> str:
+    return "right, but withheld" if item.withheld else OUTCOMES[item.outcome]
 
 
 def _table(grade: Grade) -> list[str]:

@@ -1,30 +1,53 @@
-"""A verdict as a comment to a student, in Markdown. Gold's values are in it only when they are asked for."""
+"""A verdict as a comment to a student, in Markdown: short, with what to look at first; everything when it is asked for.
+Gold's values are in it only when they are asked for, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.checking import AGREES, CaseVerdict, Verdict, shown_path
+from goldsmith.checking import AGREES, CaseVerdict, Verdict
 from goldsmith.grading.texts import clean, escaped
 from goldsmith.report import words
 
 _FRAMES = 3
 
 
-def verdict_markdown(verdict: Verdict, *, reveal: bool = False) -> str:
-    """The whole comment."""
-    lines = [f"### {escaped(verdict.assignment)}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict), ""]
-    lines += ["| case | outcome | what is wrong |", "|---|---|---|"]
+def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = False) -> str:
+    """The whole comment. A `verbose` one tells of every case and every part."""
+    lines = [f"### {escaped(verdict.assignment)}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict)]
+    lines += [""] + (everything(verdict, reveal=reveal) if verbose else what_to_look_at(verdict, reveal=reveal))
+    notes = words.notes_of(verdict)
+    if notes:
+        lines += ["", *(f"- Note: {escaped(note)}." for note in notes)]
+    return "\n".join(lines).rstrip()
+
+
+def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
+    """The case that shows best what is wrong, and what is known about it, as a list."""
+    case = words.telling_case(verdict)
+    if case is None or verdict.not_started:
+        return []
+    lines = [f"- shown by {escaped(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
+    lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
+    if case.failure is not None:
+        return [*lines, *_traceback(case)]
+    leaf = case.first_wrong
+    if leaf is not None:
+        lines.append(f"- {escaped(words.leaf_name(case, leaf))} {escaped(words.how_far(leaf))}")
+        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
+    return lines
+
+
+def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
+    """Every case and every part in tables, then every case that is not right."""
+    lines = ["| case | outcome | what is wrong |", "|---|---|---|"]
     lines += [_row(case.name, words.OUTCOMES[case.outcome], why) for case, why in words.rows(verdict.cases)]
     if verdict.parts and verdict.outcome != AGREES:
         lines += ["", "| part | outcome | |", "|---|---|---|"]
         lines += [_row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
     for same in words.alike(case for case in verdict.cases if case.outcome != AGREES):
         lines += _explained(same, reveal)
-    notes = words.notes_of(verdict)
-    if notes:
-        lines += ["", *(f"- Note: {escaped(note)}." for note in notes)]
-    return "\n".join(lines)
+    return lines
 
 
 def _sentence(verdict: Verdict) -> str:
@@ -40,13 +63,18 @@ def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
         heading = ["", f"**{escaped(', '.join(item.name for item in same))}**", ""]
     lines = [f"- {escaped(line)}" for line in words.module_lines(case)]
     if case.failure is not None:
-        frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
-        lines += ["```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
-    worst = case.worst
-    if worst is not None:
-        lines.append(f"- {escaped(shown_path(worst.path))} {escaped(words.how_far(worst))}")
-        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(worst, reveal=reveal)]
+        lines += _traceback(case)
+    leaf = case.first_wrong
+    if leaf is not None:
+        lines.append(f"- {escaped(words.leaf_name(case, leaf))} {escaped(words.how_far(leaf))}")
+        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
     return [*heading, *lines] if lines else []
+
+
+def _traceback(case: CaseVerdict) -> list[str]:
+    assert case.failure is not None
+    frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
+    return ["", "```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
 
 
 def _row(*cells: str) -> str:

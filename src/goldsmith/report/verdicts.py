@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, shown_path
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.report import words
 
 _COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
@@ -76,10 +76,10 @@ def _explain(console: Console, same: Sequence[CaseVerdict]) -> None:
         _line(console, Text("  "), words.one_line(case.failure.message))
         for frame in case.failure.frames[-_FRAMES:]:
             _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
-    worst = case.worst
-    if worst is not None:
-        _line(console, Text(f"  {shown_path(worst.path)} {words.how_far(worst)}"))
-        for line in words.leaf_lines(worst, reveal=True):
+    first = case.first_wrong
+    if first is not None:
+        _line(console, Text(f"  {words.leaf_name(case, first)} {words.how_far(first)}"))
+        for line in words.leaf_lines(first, reveal=True):
             _line(console, Text("    "), line)
 
 

@@ -41,6 +41,8 @@ def headline(verdict: Verdict) -> str:
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
         return f"everything written is right, but provided code was changed: {parts}"
+    if verdict.not_started:
+        return "not started: what is left to write is as it was given"
     if verdict.outcome == COULD_NOT_RUN:
         first = next(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
         some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
@@ -77,8 +79,8 @@ def _why(case: CaseVerdict) -> str:
 
 
 def first_wrong(verdict: Verdict) -> str:
-    """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name."""
-    name, part = verdict.first_divergence, verdict.first_part
+    """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name, in the submission's own names."""
+    name, part = verdict.first_name or verdict.first_divergence, verdict.first_part
     return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
 
 
@@ -88,12 +90,21 @@ def case_sentence(case: CaseVerdict) -> str:
         return f"met {case.met}" if case.met else ""
     if case.outcome == COULD_NOT_RUN:
         return _why(case)
-    worst = case.worst
-    if case.kind != "values" or worst is None:
+    first = case.first_wrong
+    if case.kind != "values" or first is None:
         return one_line(case.reason)
     more = sum(not leaf.agrees for leaf in case.leaves) - 1
     others = f", and {more} more" if more > 0 else ""
-    return f"{shown_path(worst.path)} {how_far(worst)}{others}"
+    return f"{leaf_name(case, first)} {how_far(first)}{others}"
+
+
+def leaf_name(case: CaseVerdict, leaf: LeafComparison) -> str:
+    """A recorded value as the submission's author knows it: a weight by the name that it has there."""
+    path = shown_path(leaf.path)
+    for gold, theirs in case.their_names.items():
+        if path.endswith(f".{gold}"):
+            return f"{path.removesuffix(gold)}{theirs}"
+    return path
 
 
 def how_far(leaf: LeafComparison) -> str:
@@ -167,34 +178,48 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def module_lines(case: CaseVerdict) -> list[str]:
-    """Sources and victims of one case, one line for each kind of module, in the order in which they ran."""
+def telling_case(verdict: Verdict) -> CaseVerdict | None:
+    """The case that shows best what is wrong; none where nothing is."""
+    if verdict.outcome == AGREES:
+        return None
+    found = [case for case in verdict.cases if case.outcome == verdict.outcome]
+    return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
+
+
+def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
+    """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
+    the first of them is defined."""
     lines = []
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
-        if module.source or module.outcome == COULD_NOT_RUN:
+        if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
             sources.setdefault(module.callable, []).append(module)
     for found in sources.values():
-        first = found[0]
-        name = f"{first.label} ({first.kind})" if first.name else first.label
         more = f", and {len(found) - 1} more of its kind" if len(found) > 1 else ""
-        if first.outcome == COULD_NOT_RUN:
-            lines.append(f"{name} could not run alone{more}: {one_line(first.why)}")
-            continue
-        if first.relative is None and first.why:
-            lines.append(f"{name}: {first.why}")
-            continue
-        far = first.relative is not None and math.isfinite(first.relative)
-        off = f", by {size_words(first.relative)}" if far and first.relative is not None else ""
-        given = "gold's own" if first.alone else "the right"
-        why = f": {first.why}" if first.why else ""
-        lines.append(f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}")
+        lines.append(_source_line(found[0], more, place if not lines else ""))
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
-    wrong = {first.callable for group in sources.values() for first in group}
-    fine = [name.removesuffix(".forward") for name in right if name not in wrong]
+    fine = [name.removesuffix(".forward") for name in right if name not in sources]
     if fine:
         lines.append(f"right on gold's own inputs: {', '.join(fine)}")
     return lines
+
+
+def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
+    label = source.their_label if source.theirs else source.label
+    details = [source.kind] if source.name else []
+    details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
+    name = f"{label} ({'; '.join(details)})" if details else label
+    why = f": {one_line(source.why)}" if source.why else ""
+    if source.outcome == COULD_NOT_RUN:
+        how = "could not run alone" if source.alone else "raises an error" if not source.why else "could not run"
+        return f"{name} {how}{more}{why}"
+    if source.inferred and not why:
+        return f"{name} is what is left: nothing that it uses was seen to be wrong"
+    if source.relative is None:
+        return f"{name}{why or ' goes wrong'}"
+    off = f", by {size_words(source.relative)}" if math.isfinite(source.relative) else ""
+    given = "gold's own" if source.alone else "the right"
+    return f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}"
 
 
 def notes_of(verdict: Verdict) -> list[str]:
