@@ -14,10 +14,7 @@ def find_definition(files: Mapping[str, bytes], kind: str, function: str) -> str
         node = parse_parts(content).get(kind)
         if node is None:
             continue
-        methods = [item for item in getattr(node, "body", ()) if isinstance(item, ast.FunctionDef)]
-        wanted = function or "forward"
-        inner = (
-            next((item for item in methods if item.name == wanted), node) if isinstance(node, ast.ClassDef) else node
-        )
-        return f"{name}:{inner.lineno}"
+        inside = node.body if isinstance(node, ast.ClassDef) else []
+        methods = {item.name: item for item in inside if isinstance(item, ast.FunctionDef)}
+        return f"{name}:{methods.get(function or 'forward', node).lineno}"
     return ""

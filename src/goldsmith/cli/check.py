@@ -34,6 +34,9 @@ def check(
         bool, typer.Option("--markdown", help="As a comment to a student, in Markdown, on standard output.")
     ] = False,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show gold's values in the Markdown, too.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --markdown: every case and part, not only what to look at first.")
+    ] = False,
     adapter: Annotated[
         Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
     ] = None,
@@ -91,7 +94,7 @@ def check(
         elif markdown:
             from goldsmith.report import verdict_markdown
 
-            print(verdict_markdown(verdict, reveal=reveal))
+            print(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:
             from rich.console import Console
 

@@ -62,6 +62,7 @@ def grade(
         float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this long.")
     ] = None,
     memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For each process of a submission.")] = 6.0,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Feedback on every case and every part.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Run all, also those known from an earlier run.")] = False,
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,
     allow_unsandboxed: Annotated[
@@ -133,7 +134,8 @@ def grade(
                 finished.append(made)
                 progress.finished(made)
 
-            result = grade_all(Wanted(grader, items, folder, _engine(engine, scheduler, count, tls), on_grade))
+            by = _engine(engine, scheduler, count, tls)
+            result = grade_all(Wanted(grader, items, folder, by, on_grade, verbose=verbose))
         if json:
             print(grades_report(result, True))
         else:

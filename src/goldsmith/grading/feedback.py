@@ -49,13 +49,9 @@ def _points(grade: Grade) -> list[str]:
     lines = []
     if full and none + some:
         lines.append(f"**All points:** {_named(full)}.")
-    lines += (
-        [
-            f"**Some points:** {', '.join(f'{escaped(it.name)} ({number(it.earned)} of {number(it.points)})' for it in some)}."
-        ]
-        if some
-        else []
-    )
+    if some:
+        shares = [f"{escaped(item.name)} ({number(item.earned)} of {number(item.points)})" for item in some]
+        lines.append(f"**Some points:** {', '.join(shares)}.")
     for outcome in dict.fromkeys(_standing(item) for item in none):
         lines.append(f"**No points yet**, {outcome}: {_named([item for item in none if _standing(item) == outcome])}.")
     return lines
@@ -66,7 +62,9 @@ def _named(items: list[ItemResult]) -> str:
 
 
 def _standing(item: ItemResult) -> str:
-    return "right, but withheld" if item.withheld else OUTCOMES[item.outcome]
+    if item.withheld:
+        return "right, but withheld"
+    return "not judged, which is not the same as wrong" if item.outcome == NOT_JUDGED else OUTCOMES[item.outcome]
 
 
 def _table(grade: Grade) -> list[str]:
@@ -89,6 +87,10 @@ def next_step(grade: Grade) -> str:
     if grade.outcome == PROVIDED_CHANGED:
         parts = escaped(", ".join(grade.provided)) or "the provided code"
         return f"What you wrote is right. Put {parts} back as it was given to you, and the whole is right, too."
+    if grade.not_started:
+        return (
+            f"Not started yet: begin with {escaped(grade.first_part or (first.name if first else 'the first part'))}."
+        )
     if grade.outcome == COULD_NOT_RUN or first is None:
         why = escaped(first.why) if first else "nothing was run"
         where = f" (in {escaped(first.name)})" if first and first.cause != "unopened" else ""
@@ -97,19 +99,25 @@ def next_step(grade: Grade) -> str:
         advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
         return f"It could not be run, so it was not judged, which is not the same as wrong: {why}{where}. {advice}"
     if grade.first_divergence:
-        kind = f" ({grade.first_part})" if grade.first_part != grade.first_divergence else ""
-        name = escaped(f"{grade.first_divergence}{kind}")
-        return f"Look at {name} first: it is the first to go wrong, and what comes after it may be right already."
+        file, _, line = grade.first_place.rpartition(":")
+        where = f", in {escaped(file)}, line {line}" if file else ""
+        name = escaped(first_name(grade))
+        return (
+            f"Look at {name} first{where}: it is the first to go wrong, and what comes after it may be right already."
+        )
     return f"Look at {escaped(first.name)} first: {escaped(first.why)}."
+
+
+def first_name(grade: Grade) -> str:
+    """What goes wrong first, in the student's own names, with the part that it is."""
+    name, part = grade.first_name or grade.first_divergence, grade.first_part
+    return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
 
 
 def _remarks(grade: Grade) -> list[str]:
     found = []
     if any(item.withheld for item in grade.items):
         found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
-    parts = [item.name for item in grade.items if item.outcome == NOT_JUDGED]
-    if parts:
-        found.append(f"Not judged, which is not the same as wrong: {escaped(', '.join(parts))}.")
     if grade.review:
         found.append(f"Marked for a person to look at: {escaped(', '.join(grade.review))}.")
     if grade.stand_ins:

@@ -79,6 +79,12 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """The module or function that goes wrong first."""
     first_part: str = ""
     """Its class, or the function itself."""
+    first_name: str = ""
+    """What goes wrong first, in the submission's own names."""
+    first_place: str = ""
+    """Where that is defined, as file and line."""
+    not_started: bool = False
+    """Whether what is left to students still is as it was given to them."""
     first_case: str = ""
     """The case that the verdict is known by; of those that could not run, the one that needs the least."""
     cause: str = ""
@@ -144,6 +150,9 @@ def grade(
         reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
         first_divergence=shown.first_divergence,
         first_part=shown.first_part,
+        first_name=shown.first_name,
+        first_place=shown.first_place,
+        not_started=shown.not_started,
         first_case=first.name if first else "",
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,

@@ -34,13 +34,14 @@ class Class:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Who is to be graded, how, by which engine, and where it is written."""
+    """Who is to be graded, how, by which engine, and where it is written; with `verbose`, all that is known."""
 
     grader: Grader
     items: Sequence[HandedIn]
     output: Path
     engine: Engine = field(default_factory=Local)
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
+    verbose: bool = False
 
 
 def grade_all(wanted: Wanted) -> Class:
@@ -53,7 +54,7 @@ def grade_all(wanted: Wanted) -> Class:
     with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
         for item, result in judged:
             with uninterrupted():
-                found[item] = _graded(grader, item, result, folder, stems[item])
+                found[item] = _graded(wanted, item, result, folder, stems[item])
             kept += result.kept
             wanted.on_grade(found[item], result.kept)
     grades = tuple(found[item] for item in wanted.items)
@@ -63,7 +64,8 @@ def grade_all(wanted: Wanted) -> Class:
     return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
 
 
-def _graded(grader: Grader, item: HandedIn, judged: Judged, folder: Folder, stem: str) -> Grade:
+def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str) -> Grade:
+    grader = wanted.grader
     course = grader.assignment.course
     veil = Veil(paths=(str(course.root), item.what))
     made = grade(
@@ -76,5 +78,5 @@ def _graded(grader: Grader, item: HandedIn, judged: Judged, folder: Folder, stem
         digest=judged.digest,
         name=item.name,
     )
-    write_submission(folder, stem, made, feedback_markdown(made, judged.verdict, veil))
+    write_submission(folder, stem, made, feedback_markdown(made, judged.verdict, veil, verbose=wanted.verbose))
     return made

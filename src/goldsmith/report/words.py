@@ -189,7 +189,7 @@ def telling_case(verdict: Verdict) -> CaseVerdict | None:
 def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
     the first of them is defined."""
-    lines = []
+    lines: list[str] = []
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
         if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
