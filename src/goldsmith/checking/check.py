@@ -100,8 +100,9 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
             hearing = checking.judge(stage)
             verdicts, layouts = hearing.verdicts, hearing.layouts
             provided = Provided.of(assignment, submission, gold.manifest)
+            changed = provided.parts
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
-                verdicts = checking.excuse_provided(submission, verdicts, provided)
+                verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
     found = list(verdicts.values())
@@ -121,7 +122,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
         cases=tuple(found),
         parts=parts,
-        provided=provided.parts,
+        provided=changed,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
@@ -281,21 +282,32 @@ class Checking:
 
     def excuse_provided(
         self, submission: Submission, verdicts: dict[str, CaseVerdict], provided: Provided
-    ) -> dict[str, CaseVerdict]:
-        """Cases that agree once the starter's own provided parts are back: all that was written there is right."""
+    ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
+        """Cases that agree once the starter's own provided parts are back: all that was written there is right. With
+        them, the fewest parts that must be put back, which is tried."""
         bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
-        with contextlib.ExitStack() as stack:
-            restored = provided.restored(submission, stack.enter_context(make_room()) / "restored")
-            stage = stack.enter_context(self.stage(restored, submission.beside))
-            mended = self.judge(stage, bad).verdicts
-        parts = ", ".join(provided.parts)
-        return {
+        mended = self._mended(submission, provided, provided.parts, bad)
+        needed = provided.parts
+        for part in provided.parts if mended and len(needed) > 1 else ():
+            fewer = tuple(item for item in needed if item != part)
+            if fewer and self._mended(submission, provided, fewer, mended) == mended:
+                needed = fewer
+        excused = {
             name: msgspec.structs.replace(
-                verdict,
+                verdicts[name],
                 outcome=PROVIDED_CHANGED,
-                reason=f"{verdict.reason}; it agrees with the provided {parts} put back",
+                reason=f"{verdicts[name].reason}; it agrees with the provided {', '.join(needed)} put back",
             )
-            if name in mended and mended[name].outcome == AGREES
-            else verdict
-            for name, verdict in verdicts.items()
+            for name in mended
         }
+        return verdicts | excused, needed
+
+    def _mended(
+        self, submission: Submission, provided: Provided, parts: Sequence[str], cases: Sequence[str]
+    ) -> list[str]:
+        """Those of `cases` that agree with these parts put back."""
+        with contextlib.ExitStack() as stack:
+            restored = provided.restored(submission, stack.enter_context(make_room()) / "restored", parts)
+            stage = stack.enter_context(self.stage(restored, submission.beside))
+            found = self.judge(stage, cases).verdicts
+        return [name for name in cases if found[name].outcome == AGREES]

@@ -6,7 +6,7 @@ Whether everything a student wrote is right although the whole differs is not gu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,10 +47,13 @@ class Provided:
     def parts(self) -> tuple[str, ...]:
         return tuple(part for parts in self.changed.values() for part in parts)
 
-    def restored(self, submission: Submission, folder: Path) -> list[Placement]:
-        """The submission's files with the starter's provided parts back in their place."""
+    def restored(self, submission: Submission, folder: Path, wanted: Collection[str]) -> list[Placement]:
+        """The submission's files with the starter's own of these provided parts back in their place."""
         placed = {item.target.as_posix(): item for item in submission.placed}
-        for name, parts in self.changed.items():
+        for name, changed in self.changed.items():
+            parts = [part for part in changed if part in wanted]
+            if not parts:
+                continue
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(with_provided(self.starter[name], self.submitted[name], parts))

@@ -52,9 +52,10 @@ def _points(grade: Grade) -> list[str]:
     if some:
         shares = [f"{escaped(item.name)} ({number(item.earned)} of {number(item.points)})" for item in some]
         lines.append(f"**Some points:** {', '.join(shares)}.")
-    for outcome in dict.fromkeys(_standing(item) for item in none):
-        lines.append(f"**No points yet**, {outcome}: {_named([item for item in none if _standing(item) == outcome])}.")
-    return lines
+    by_standing: dict[str, list[ItemResult]] = {}
+    for item in none:
+        by_standing.setdefault(_standing(item), []).append(item)
+    return lines + [f"**No points yet**, {standing}: {_named(items)}." for standing, items in by_standing.items()]
 
 
 def _named(items: list[ItemResult]) -> str:
@@ -88,9 +89,7 @@ def next_step(grade: Grade) -> str:
         parts = escaped(", ".join(grade.provided)) or "the provided code"
         return f"What you wrote is right. Put {parts} back as it was given to you, and the whole is right, too."
     if grade.not_started:
-        return (
-            f"Not started yet: begin with {escaped(grade.first_part or (first.name if first else 'the first part'))}."
-        )
+        return f"Not started yet: begin with {escaped(grade.first_part or (first.name if first else 'any part'))}."
     if grade.outcome == COULD_NOT_RUN or first is None:
         why = escaped(first.why) if first else "nothing was run"
         where = f" (in {escaped(first.name)})" if first and first.cause != "unopened" else ""
@@ -102,9 +101,7 @@ def next_step(grade: Grade) -> str:
         file, _, line = grade.first_place.rpartition(":")
         where = f", in {escaped(file)}, line {line}" if file else ""
         name = escaped(first_name(grade))
-        return (
-            f"Look at {name} first{where}: it is the first to go wrong, and what comes after it may be right already."
-        )
+        return f"Look at {name} first{where}: it goes wrong first, and what comes after it may be right already."
     return f"Look at {escaped(first.name)} first: {escaped(first.why)}."
 
 
