@@ -27,6 +27,10 @@ GIVEN = """
         left = np.clip(np.searchsorted(times, grid, side="right") - 1, 0, len(times) - 2)
         share = (grid - times[left]) / (times[left + 1] - times[left])
         even = (1.0 - share) * signal[left] + share * signal[left + 1]
+        if even.ndim > 1 and even.shape[0] < even.shape[-1]:
+            even = even.reshape(even.shape[0], -1).sum(axis=-1) / max(1, even.size // even.shape[0])
+        outside = [index for index, time in enumerate(grid) if not times.min() <= time < times.max()]
+        even[outside] = signal.mean(axis=0) if len(outside) > len(grid) // 2 else signal[-1]
         {}
         return {}
 
