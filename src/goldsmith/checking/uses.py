@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.verdicts import CUT_OFF
-from goldsmith.course import Assignment
+from goldsmith.course import Assignment, registrations
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -28,6 +29,8 @@ class Calls:
     by_case: Mapping[str, tuple[str, ...]]
     imported: frozenset[str]
     functions: frozenset[str]
+    by_pattern: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Of cases that are made in a loop, what their names look like, and what all of them call."""
 
     @classmethod
     def of(cls, assignment: Assignment) -> Calls:
@@ -38,11 +41,13 @@ class Calls:
         """What was replayed, with as much of what it says about itself as can be true, and what must be."""
         once = replayed.once
         said = set(once.uses)
+        silent = once.failure is not None and once.failure.kind in CUT_OFF
+        must = self.functions if once.failure is None or silent else frozenset()
         if case not in self.by_case:
-            uses = tuple(name for name in once.uses if name in self.imported)
+            alike = [names for pattern, names in self.by_pattern if re.fullmatch(pattern, case)]
+            sure = sorted(frozenset.intersection(*alike) & must) if alike else []
+            uses = tuple(dict.fromkeys([*(name for name in once.uses if name in self.imported), *sure]))
         else:
-            silent = once.failure is not None and once.failure.kind in CUT_OFF
-            must = self.functions if once.failure is None or silent else frozenset()
             uses = tuple(
                 name for name in self.by_case[case] if name in self.imported and (name in said or name in must)
             )
@@ -63,7 +68,17 @@ def _read(recipe: bytes, starter: tuple[tuple[str, bytes], ...]) -> Calls:
                 imported.update(named)
     own = {node.name: node for node in tree.body if isinstance(node, _Function)}
     by_case = {name: tuple(dict.fromkeys(_mentioned(node, own, {name}))) for name, node in own.items()}
-    return Calls(by_case, frozenset(imported), frozenset(name for name, is_one in imported.items() if is_one))
+    patterns = []
+    for case in registrations(tree):
+        is_function = isinstance(case.target, _Function)
+        within = case.target if is_function else ast.Tuple([case.target])  # type: ignore[list-item]
+        mentioned = tuple(dict.fromkeys(_mentioned(within, own, {case.name} if is_function else set())))
+        if case.name:
+            by_case[case.name] = mentioned
+        else:
+            patterns.append((case.pattern or ".+", frozenset(mentioned)))
+    functions = frozenset(name for name, is_one in imported.items() if is_one)
+    return Calls(by_case, frozenset(imported), functions, tuple(patterns))
 
 
 def _content(path: Path) -> bytes:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,7 +33,7 @@ from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, widened
 from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
-from goldsmith.recording.registry import CaseDefinition
+from goldsmith.recording.registry import CaseDefinition, written_as
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
@@ -256,30 +256,66 @@ def _widen(array: Any) -> Any:
     return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
 
 
-def _parts_used(function: Any, folder: str, seen: set[str] | None = None) -> Iterator[str]:
-    """The assignment's functions that a case speaks of, directly or through functions of the recipe."""
-    seen = set() if seen is None else seen
+def _parts_used(case: Any, folder: str) -> Iterator[str]:
+    """The assignment's functions that a case speaks of, by their names in the recipe: directly, or through functions of
+    the recipe, however the case was made: in a loop, by a partial, as a closure."""
+    functions = list(written_as(case))
+    recipe = {item.__code__.co_filename for item in functions}
+    names: dict[int, str] = {}
+    for name, value in ((name, value) for item in functions for name, value in item.__globals__.items()):
+        for part in _inside(value):
+            names.setdefault(id(part), name)
+    seen: set[int] = set()
+    pending: list[tuple[str, Any]] = [("", item) for item in (case, *functions)]
+    while pending:
+        name, value = pending.pop(0)
+        within: list[tuple[str, Any]] = []
+        for part in _inside(value):
+            if isinstance(part, FunctionType) and part.__code__.co_filename in recipe:
+                within += _mentioned(part) if id(part) not in seen else []
+                seen.add(id(part))
+            elif callable(part) and not _is_module_class(part) and _file_of(part).startswith(folder):
+                yield name or names.get(id(part), "")
+        pending = within + pending
+
+
+def _inside(value: Any) -> list[Any]:
+    """What a partial calls and is given; else the value itself."""
+    if isinstance(value, functools.partial):
+        return [part for item in (value.func, *value.args, *value.keywords.values()) for part in _inside(item)]
+    return [value]
+
+
+def _mentioned(function: FunctionType) -> list[tuple[str, Any]]:
+    """What a function speaks of: by name at the top level of its file; around it, as defaults, and as what it wraps."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    around = {name: cell.cell_contents for name, cell in cells if not _is_empty(cell)}
+    found: list[tuple[str, Any]] = []
     for name in _names_in(function.__code__):
-        value = function.__globals__.get(name)
-        value = value.args[0] if isinstance(value, functools.partial) and value.args else value
-        if name in seen or value is None:
-            continue
-        seen.add(name)
-        if isinstance(value, FunctionType) and value.__code__.co_filename == function.__code__.co_filename:
-            yield from _parts_used(value, folder, seen)
-        elif callable(value) and not _is_module_class(value) and _file_of(value).startswith(folder):
-            yield name
+        if name in around:
+            found.append(("", around[name]))
+        elif name in function.__globals__:
+            found.append((name, function.__globals__[name]))
+    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    return [*found, *(("", value) for value in (*given, getattr(function, "__wrapped__", None)))]
+
+
+def _is_empty(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:
+        return True
 
 
 def _uses(function: Any, folder: str) -> tuple[str, ...]:
     try:
-        return tuple(_parts_used(function, folder))
+        return tuple(dict.fromkeys(filter(None, _parts_used(function, folder))))
     except Exception:
         return ()  # a submission's objects may be as odd as they like
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+    yield from (*code.co_names, *code.co_freevars)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names_in(constant)
