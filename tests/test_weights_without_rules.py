@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from goldsmith.recording.matching import can_reshape
-from goldsmith.recording.rules import Adapter, BadRule, parts_named
+from goldsmith.recording.rules import ALTERNATING, BY_PIXEL, Adapter, BadRule, parts_named
 from goldsmith.recording.transplant import CannotPlace, Transplant, plan
 from test_transplant import Fused, adapter, settled
 
@@ -245,6 +245,40 @@ def test_heads_that_the_model_does_not_have_are_no_order() -> None:
 )
 def test_a_name_says_which_of_q_k_and_v_it_holds(name: str, parts: str) -> None:
     assert parts_named(name) == parts
+
+
+# --- what was taken for granted, the other way round ------------------------------------------------------------------
+
+
+def test_k_and_v_that_alternate_are_found_by_the_layout_that_needs_no_adapter() -> None:
+    gold, theirs = {"attn.qkv.weight": (12,)}, {"attn.q.weight": (4,), "attn.kv.weight": (8,)}
+    assert ALTERNATING in Adapter().layouts_of(gold)
+    found = plan(gold, theirs, Adapter(), ALTERNATING, {"num_heads": 2})
+    (placed,) = found.placed
+    whole = torch.arange(12)
+    carried = placed.carry([whole])
+    assert [item.tolist() for item in carried] == [[0, 1, 2, 3], [4, 5, 8, 9, 6, 7, 10, 11]]
+    assert torch.equal(placed.bring_back(carried)[0], whole)
+    assert "rows alternating head by head" in found.notes()[0]
+
+
+def test_patches_pixel_by_pixel_are_found_by_the_layout_that_needs_no_adapter() -> None:
+    x = torch.randn(2, 3, 8, 12)
+    gold, theirs = Patches(), Flat(pixels=True)
+    assert BY_PIXEL in Adapter().layouts_of(list(gold.state_dict()))
+    done = settled(gold, theirs, layout=BY_PIXEL)
+    assert torch.allclose(gold(x), theirs(x), atol=1e-5)
+    assert torch.equal(done.weights()["patch.weight"], gold.patch.weight)
+    back = Patches()
+    settled(theirs, back, layout=BY_PIXEL)
+    assert torch.allclose(back(x), theirs(x), atol=1e-5)
+
+
+def test_where_nothing_was_taken_for_granted_those_layouts_are_refused_at_once() -> None:
+    same = {"attn.qkv.weight": (12, 4), "patch.weight": (8, 3, 4, 4)}
+    for layout in (ALTERNATING, BY_PIXEL):
+        with pytest.raises(CannotPlace, match="nothing is taken for granted"):
+            plan(same, same, Adapter(), layout, {"num_heads": 2})
 
 
 # --- always -----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,10 @@ from typing import Any, TypeVar
 
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")
+ALTERNATING = "parts of a fused matrix alternate head by head"
+BY_PIXEL = "patches are read pixel by pixel"
+BUILT_IN = (ALTERNATING, BY_PIXEL)
+"""Layouts that are tried without an adapter: the other way round from what is taken for granted where nothing tells."""
 _LETTERS = re.compile(r"(?:w|b|to|proj|lin|linear|fc)?([qkv]{1,3})(?:proj|lin|linear|layer)?")
 _WORDS = {"query": "q", "queries": "q", "key": "k", "keys": "k", "value": "v", "values": "v"}
 
@@ -63,7 +67,7 @@ class Adapter:
     """The rules of one adapter file. `layouts` are alternatives that are tried when nothing else agrees."""
 
     rules: list[Rule] = field(default_factory=list)
-    layouts: dict[str, list[Rule]] = field(default_factory=dict)
+    layouts: dict[str, list[Rule]] = field(default_factory=lambda: {name: [] for name in BUILT_IN})
     without_gold: dict[str, str] = field(default_factory=dict)
     without_theirs: dict[str, str] = field(default_factory=dict)
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -79,7 +83,15 @@ class Adapter:
             layout
             for layout, rules in self.layouts.items()
             if any(match(item.name, name) is not None for rule in rules for item in rule.gold for name in gold_names)
+            or any(_may_be_about(layout, name) for name in gold_names)
         ]
+
+
+def _may_be_about(layout: str, gold_name: str) -> bool:
+    """Whether a layout that no adapter declares could move a weight; trying one in vain costs time."""
+    if layout == ALTERNATING:
+        return bool(parts_named(gold_name)) or "att" in gold_name.lower()
+    return layout == BY_PIXEL and bool(re.search("patch|pixel|conv|stem", gold_name.lower()))
 
 
 _current = Adapter()

@@ -7,13 +7,25 @@ reported. Planning looks at names and shapes only.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from goldsmith.recording.fused import Held, common_sizes, put_together, take_apart
+from goldsmith.recording.fused import BY_HEAD, Held, common_sizes, put_together, take_apart
 from goldsmith.recording.matching import UNBUILT, Match, Shape, can_reshape, next_matches
-from goldsmith.recording.rules import BLOCKS, Adapter, Matrix, Rule, fill, match, unclear
+from goldsmith.recording.rules import (
+    ALTERNATING,
+    BLOCKS,
+    BUILT_IN,
+    BY_PIXEL,
+    Adapter,
+    Matrix,
+    Rule,
+    fill,
+    match,
+    unclear,
+)
 
 BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
 
@@ -88,8 +100,9 @@ class Transplant:
             found.append(f"weights placed by the adapter: {'; '.join(used)}")
         for said, items in self._assumed().items():
             if items:
-                more = f" and {len(items) - 4} more" if len(items) > 4 else ""
-                found.append(f"{said}: {', '.join(item.words for item in items[:4])}{more}")
+                shown = 4 if len(items[0].gold) == len(items[0].theirs) == 1 else 2
+                more = f" and {len(items) - shown} more" if len(items) > shown else ""
+                found.append(f"{said}: {', '.join(item.words for item in items[:shown])}{more}")
         if self.extra:
             names = ", ".join(self.extra[:4]) + (f" and {len(self.extra) - 4} more" if len(self.extra) > 4 else "")
             found.append(f"gold has no values for its {names}; left as they were built")
@@ -97,10 +110,15 @@ class Transplant:
 
     def _assumed(self) -> dict[str, list[Placed]]:
         guessed = [item for item in self.placed if item.how == BY_SHAPE]
+        whole, flat = [item for item in guessed if item.sizes], [item for item in guessed if item.shapes]
         return {
             "weights matched by shape and order": [item for item in guessed if not item.sizes and not item.shapes],
-            "weights put together, all rows of one before the next": [item for item in guessed if item.sizes],
-            "weights of another shape, numbers in the same order": [item for item in guessed if item.shapes],
+            "weights put together, all rows of one before the next": [
+                item for item in whole if not _is_otherwise(item)
+            ],
+            "weights put together, rows alternating head by head": [item for item in whole if _is_otherwise(item)],
+            "weights of another shape, numbers in the same order": [item for item in flat if not _is_otherwise(item)],
+            "weights of another shape, pixel by pixel": [item for item in flat if _is_otherwise(item)],
         }
 
     def to_gold(self, theirs: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,16 +181,43 @@ def plan(
     doubts = list(dict.fromkeys(reason for name, reason in reasons.items() if name in rest))
     while not doubts and (found := next_matches(rest, free, placed, plain=plain)):
         for one in found:
-            place(_guessed(one, rest, free))
+            place(_guessed(one, rest, free, layout, settings))
+    if layout in BUILT_IN and not any(_is_otherwise(item) for item in placed):
+        raise CannotPlace(gold, theirs, ["nothing is taken for granted that could be otherwise"])
     if rest:
         raise CannotPlace(rest, free, doubts)
     return Transplant(tuple(placed), tuple(free))
 
 
-def _guessed(found: Match, rest: Mapping[str, Shape], free: Mapping[str, Shape]) -> Placed:
-    mine, other = rest[found.gold[0]], free[found.theirs[0]]
-    shapes = (mine, other) if mine != other and not found.sizes else None
-    return Placed(found.gold, found.theirs, found.mine, found.other, found.sizes, BY_SHAPE, shapes=shapes)
+def _guessed(
+    found: Match, rest: Mapping[str, Shape], free: Mapping[str, Shape], layout: str, settings: Mapping[str, Any]
+) -> Placed:
+    """A match with what it takes for granted, or the other way round where that is the layout to be tried."""
+    gold, theirs = rest[found.gold[0]], free[found.theirs[0]]
+    mine, other, rule = found.mine, found.other, Rule((), ())
+    shapes = (gold, theirs) if gold != theirs and not found.sizes else None
+    heads = {value for key, value in settings.items() if re.fullmatch(r"n?(um)?_?heads?", key) and type(value) is int}
+    if layout == ALTERNATING and found.sizes and len(heads) == 1:
+        fused = [replace(held, order=BY_HEAD, heads=max(heads)) if held.parts > 1 else held for held in other]
+        if tuple(fused) != other:
+            other = tuple(fused)
+        else:
+            mine = tuple(replace(held, order=BY_HEAD, heads=max(heads)) if held.parts > 1 else held for held in mine)
+        if common_sizes(mine, _rows(found.gold, rest), other, _rows(found.theirs, free)) != found.sizes:
+            mine, other = found.mine, found.other
+    if layout == BY_PIXEL and shapes and sorted(map(len, shapes)) == [2, 4]:
+        rule = Rule((), (), axes=(0, 2, 3, 1))
+    return Placed(found.gold, found.theirs, mine, other, found.sizes, BY_SHAPE, rule, shapes)
+
+
+def _rows(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
+    return [shapes[name][0] for name in names]
+
+
+def _is_otherwise(item: Placed) -> bool:
+    """Whether a guess took on what a layout to be tried says."""
+    alternating = any(held.order != BLOCKS for held in (*item.mine, *item.other))
+    return item.how == BY_SHAPE and (alternating or bool(item.rule.axes))
 
 
 def _named(
