@@ -309,7 +309,7 @@ def test_weights_of_plain_objects_are_placed_by_shape_and_by_an_adapter(tmp_path
     two = (renamed[0][0], "self.other = np.zeros(size)\nself.beginning = np"), renamed[1]
     found = judge(course, hand_in(course, *two), warm)
     assert found.case("counted").outcome == "could-not-run"
-    said = "no place for gold's start 5 (closest: "
+    said = "your model has more than one layer that could match start (5), closest: "
     assert found.case("counted").reason.startswith(said)
     rule = 'from goldsmith.adapter import rename\nrename("start", "beginning")\n'
     course.write({"src/assignments/hw1/adapt_submission.py": rule})

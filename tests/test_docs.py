@@ -162,10 +162,11 @@ def test_reports_say_what_students_are_told_they_say() -> None:
         (gold, gold[..., None]),
         (holes, gold),
         (square.T.copy(), square),
+        ("a line\nand more?", "a line\nand more!"),
     ]
     leaves = [leaf for actual, wanted in pairs for leaf in goldsmith.compare(actual, wanted).leaves]
     said = "\n".join(line for leaf in leaves for line in (how_far(leaf), *leaf_lines(leaf, reveal=False)))
-    assert len(told) == 8
+    assert len(told) == 9
     for phrase in told:
         assert phrase in said, phrase
 
@@ -183,8 +184,8 @@ def test_the_documented_settings_are_all_settings_with_their_defaults() -> None:
 def test_the_adapters_shown_can_be_read() -> None:
     shown = [item.text for item in blocks_of(ROOT / "docs/adapters.md") if item.language == "python"]
     weights, calls = (read_adapter(body.encode(), "adapter.py") for body in shown)
-    assert len(weights.rules) == 4
-    assert list(weights.layouts) == ["q, k, v together for each head"]
+    assert len(weights.rules) == 7
+    assert list(weights.layouts)[-1] == "q, k, v together for each head"
     assert (list(calls.calls), list(calls.parts)) == (["CausalSelfAttention"], ["backbone.train_epoch"])
 
 

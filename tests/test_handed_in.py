@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,12 @@ from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
 from goldsmith.course import find_course
 from goldsmith.grading import collect
+
+
+def git(root: Path, *arguments: str) -> None:
+    settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(root), *settings, *arguments], check=True, capture_output=True)
+
 
 pytestmark = pytest.mark.xdist_group("handed-in")
 
@@ -103,3 +110,41 @@ def test_what_was_judged_is_not_judged_again(course: CourseOnDisk, tmp_path: Pat
     first, second = (grade(course, what, "--json", "--output", str(tmp_path)).json["submissions"][0] for _ in range(2))
     assert first["outcome"] == "differs"
     assert first == second, "to the millisecond: it is what was kept"
+
+
+def fork(course: CourseOnDisk, branch: str, place: str) -> None:
+    """A branch with a history of its own, fetched from a repository in which the assignment's files lie at `place`."""
+    root = course.root.parent / branch
+    put(course, root / place)
+    (root / "README.md").write_text("mine")
+    (root / "notes").mkdir()
+    (root / "notes/plot.py").write_text("print(1)")
+    for command in (["init", "-q", "-b", branch], ["add", "-A"], ["commit", "-qm", "done"]):
+        git(root, *command)
+    course.git("fetch", "-q", str(root), f"{branch}:{branch}")
+
+
+@pytest.mark.parametrize("place", ["", "hw1", "src/assignments/hw1", "week 1/code"])
+def test_a_fork_that_is_no_course_can_be_checked_as_a_revision(course: CourseOnDisk, place: str) -> None:
+    if not (course.root / ".git").exists():
+        course.git("init", "-q", "-b", "main")
+    branch = f"fork-{place.replace('/', '-').replace(' ', '-')}x"
+    fork(course, branch, place)
+    run = course.run("check", "hw1", branch)
+    assert run.code == 0, run.out + run.err
+
+
+def test_a_revision_without_the_assignment_or_with_two_of_it_is_no_submission(course: CourseOnDisk) -> None:
+    if not (course.root / ".git").exists():
+        course.git("init", "-q", "-b", "main")
+    fork(course, "both", "one/try")
+    root = course.root.parent / "both"
+    put(course, root / "another/try")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "twice")
+    course.git("fetch", "-q", str(root), "both:both")
+    fork(course, "theirs", "private/solutions/hw1")
+    for branch in ("both", "theirs"):
+        run = course.run("check", "hw1", branch)
+        assert run.code == 2, run.out + run.err
+        assert "it has no src/assignments/hw1" in run.err

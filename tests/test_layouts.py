@@ -156,3 +156,56 @@ def test_two_cases_of_a_kind_are_tried_in_vain_and_no_third(
     found = heard(course, warm, tmp_path, ("x * self.a + self.b", "x * self.a + self.b + 1"))
     assert set(outcomes(found).values()) == {"differs"}
     assert tried == ["one", "two"]
+
+
+FUSED = """
+    import torch
+
+
+    class Attention(torch.nn.Module):
+        def __init__(self, dim, num_heads):
+            super().__init__()
+            self.num_heads = num_heads
+            self.qkv = torch.nn.Linear(dim, 3 * dim)
+
+        def forward(self, x):
+            q, k, v = (part.unflatten(-1, (self.num_heads, -1)).transpose(0, 1) for part in self.qkv(x).chunk(3, -1))
+            return (q @ k.mT).softmax(-1) @ v
+"""
+ONE_CASE = """
+    import torch
+
+    import goldsmith as gs
+    from ops import Attention
+
+
+    @gs.case
+    def attention(case):
+        model = case.model(Attention, 8, 2, weights="stress")
+        case.record("y", model(case.input("x", lambda: torch.randn(5, 8))))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+BESIDE = "self.to_q, self.to_kv = torch.nn.Linear(dim, dim), torch.nn.Linear(dim, 2 * dim)"
+BY_HEAD = """q = self.to_q(x).unflatten(-1, (self.num_heads, -1)).transpose(0, 1)
+        k, v = self.to_kv(x).unflatten(-1, (self.num_heads, 2, -1)).permute(2, 1, 0, 3)"""
+
+
+def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: Warm) -> None:
+    course = numpy_course(tmp_path / "course")
+    body = FUSED.partition("            q, k, v")[0] + "            raise NotImplementedError\n"
+    files = {"src/assignments/hw1/ops.py": body, "private/solutions/hw1/ops_solution.py": FUSED, RECIPE_FILE: ONE_CASE}
+    course.write(files)
+    run = course.run("generate", "hw1")
+    assert run.code == 0, run.out + run.err
+    source = textwrap.dedent(FUSED).replace("self.qkv = torch.nn.Linear(dim, 3 * dim)", BESIDE)
+    begin, end = source.index("q, k, v = "), source.index("        return")
+    (tmp_path / "ops.py").write_text(source[:begin] + BY_HEAD + "\n" + source[end:])
+    found = judge(course, str(tmp_path / "ops.py"), warm)
+    assert outcomes(found) == {"attention": "agrees"}
+    assert "rows alternating head by head: to_q.weight + to_kv.weight for qkv.weight" in " ".join(found.cases[0].notes)
+    wrong = (tmp_path / "ops.py").read_text().replace("softmax(-1)", "softmax(-2)")
+    (tmp_path / "ops.py").write_text(wrong)
+    assert outcomes(judge(course, str(tmp_path / "ops.py"), warm)) == {"attention": "differs"}

@@ -153,8 +153,13 @@ def test_an_ambiguous_match_is_refused_and_both_sides_are_named() -> None:
     theirs = {"one.weight": (4, 4), "third_one": (2,), "two.weight": (4, 4), "more.weight": (4, 4)}
     with pytest.raises(CannotPlace) as problem:
         plan(gold, theirs, Adapter(), "", {})
-    assert "no place for gold's first.weight 4×4 (closest: " in str(problem.value)
-    assert "left: one.weight 4×4, two.weight 4×4, more.weight 4×4" in str(problem.value)
+    assert "more than one layer that could match first.weight (4×4), closest: " in str(problem.value)
+    assert "Left over in your model: one.weight (4×4), two.weight (4×4), more.weight (4×4)" in str(problem.value)
+
+
+def test_what_a_model_lacks_is_told_in_its_author_s_words() -> None:
+    with pytest.raises(CannotPlace, match=r"your model has no layer that matches layers\.4\.weight \(3×4\)"):
+        plan({"layers.4.weight": (3, 4)}, {"net.4.weight": (5, 5)}, Adapter(), "", {})
 
 
 def test_what_has_no_counterpart_is_declared_with_a_reason() -> None:

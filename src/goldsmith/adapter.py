@@ -3,6 +3,6 @@
 `adapt_submission.py` beside a recipe is read by `goldsmith check`; docs/adapters.md shows how to write one.
 """
 
-from goldsmith.recording.rules import call, layout, no_counterpart, part, rename, rows
+from goldsmith.recording.rules import call, fused, layout, no_counterpart, part, rename, rows
 
-__all__ = ["call", "layout", "no_counterpart", "part", "rename", "rows"]
+__all__ = ["call", "fused", "layout", "no_counterpart", "part", "rename", "rows"]

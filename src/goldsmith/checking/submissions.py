@@ -131,6 +131,20 @@ def _home(assignment: Assignment, folder: Path) -> Path:
     return folder
 
 
+def _home_in(assignment: Assignment, listed: str) -> str | None:
+    """Where the assignment's files are in a repository that is no course: its root, the folder of that name, or else
+    the only folder that has any of them. A solution is never taken for somebody's work."""
+    folders: dict[str, None] = {}
+    names = [name for name in listed.split("\0") if name and not LITTER.intersection(name.split("/"))]
+    for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
+        ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
+        folders |= dict.fromkeys(end.rstrip("/") for end in ends)
+    private = assignment.course.config.solutions
+    possible = [folder for folder in folders if f"/{private}/" not in f"/{folder}/"]
+    first = [folder for folder in ("", assignment.name) if folder in possible]
+    return first[0] if first else possible[0] if len(possible) == 1 else None
+
+
 def _as_solution(name: str) -> str:
     return f"{name.removesuffix('.py')}{SUFFIX}"
 
@@ -151,6 +165,9 @@ def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
     prefix = git(course, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{course.relative(assignment.starter).as_posix()}"
     listed = git(course, "ls-tree", "-r", "-z", f"{revision}:{place}")
+    if listed is None:
+        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision) or "")
+        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{revision}:{other}")
     if listed is None:
         raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
     for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes

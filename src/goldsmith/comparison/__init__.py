@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from goldsmith.comparison.bits import Difference, bit_differences
 from goldsmith.comparison.judging import Judgement, compare_case, judge, tolerances_of
-from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.comparison.results import TEXTS, Comparison, LeafComparison
 from goldsmith.doors import late
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from goldsmith.comparison.leaves import NotComparable
 
 __all__ = [
+    "TEXTS",
     "Comparison",
     "Difference",
     "Judgement",

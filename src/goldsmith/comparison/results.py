@@ -9,6 +9,8 @@ import msgspec
 
 Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
 Number = int | float | str | None
+TEXTS = ("str", "bytes")
+"""What a leaf's dtype says where it is no number."""
 _SHOWN = 20
 
 
@@ -17,7 +19,8 @@ class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `problem` is the gravest of what is wrong, "" if nothing is. `excess` is the share of the tolerance that is used up:
     at most 1 exactly if the leaf agrees. Gaps and sizes are over elements that are finite on both sides. `index`,
-    `actual` and `gold` are the place of the largest gap, or of the first new NaN or infinity. `mismatched` counts
+    `actual` and `gold` are the place of the largest gap, or of the first new NaN or infinity; in text and bytes, of the
+    first difference, and what stands from there on. `mismatched` counts
     elements beyond their own limit; it can be 0 where only the distance as a whole (l2) is too large. What is None was
     not computed: leaves that agree stay cheap.
     """
@@ -174,6 +177,8 @@ def _sentence(leaf: LeafComparison) -> str:
 def _values(leaf: LeafComparison) -> str:
     if not leaf.mismatched and leaf.elements:
         return f"no element is beyond its limit, the tensor as a whole is: {leaf.excess:.3g} x its tolerance"
+    if leaf.gold_dtype in TEXTS and leaf.where:
+        return f"first differs at {leaf.where}: {leaf.actual}, gold has {leaf.gold}"
     if leaf.elements <= 1:
         return f"is {leaf.actual}, gold is {leaf.gold}"
     times = f", by up to {leaf.excess:.3g} x" if math.isfinite(leaf.excess) else ""
@@ -193,7 +198,7 @@ def _counts(leaf: LeafComparison) -> str:
 
 
 def _lines(leaf: LeafComparison) -> list[str]:
-    lines = [f"where: {leaf.where}"] if leaf.where else []
+    lines = [f"where: {leaf.where}"] if leaf.where and leaf.gold_dtype not in TEXTS else []
     if leaf.guess:
         lines.append(f"guess: {leaf.guess}")
     if leaf.atol_alone is not None and leaf.rtol_alone is not None and leaf.elements > 1:

@@ -14,6 +14,8 @@ from goldsmith.comparison.pairs import described
 from goldsmith.comparison.passes import Pass
 from goldsmith.comparison.results import LeafComparison, Number, Problem
 
+_LONGEST_TEXT, _SHOWN_TEXT = 200, 40
+
 
 def told(
     path: str,
@@ -199,6 +201,7 @@ def texts(path: str, ours: Leaf | Plain, gold: Leaf | Plain, notes: tuple[str, .
     if isinstance(ours, Leaf) or isinstance(gold, Leaf) or type(ours.value) is not type(gold.value):
         return apart(path, "type", ours.dtype, gold.dtype, notes=notes)
     agrees = ours.value == gold.value
+    place = None if agrees else first_difference(ours.value, gold.value)
     return LeafComparison(
         path=path,
         agrees=agrees,
@@ -210,10 +213,37 @@ def texts(path: str, ours: Leaf | Plain, gold: Leaf | Plain, notes: tuple[str, .
         mismatched=0 if agrees else 1,
         excess=0.0 if agrees else math.inf,
         tolerance="exact",
-        actual=None if agrees else repr(ours.value)[:200],
-        gold=None if agrees else repr(gold.value)[:200],
+        index=None if place is None else (place,),
+        actual=None if agrees else _from(ours.value, place),
+        gold=None if agrees else _from(gold.value, place),
+        where="" if place is None else place_in_text(gold.value, place),
         notes=notes,
     )
+
+
+def first_difference(one: object, two: object) -> int | None:
+    """Where two texts, or two strings of bytes, begin to differ."""
+    if isinstance(one, str | bytes) and isinstance(two, str | bytes):
+        pairs = enumerate(zip(one, two, strict=False))
+        return next((place for place, (ours, theirs) in pairs if ours != theirs), min(len(one), len(two)))
+    return None
+
+
+def place_in_text(text: object, place: int) -> str:
+    """Counted as people do, from one."""
+    if not isinstance(text, str):
+        return f"byte {place + 1}"
+    before = text[:place]
+    line = f"line {before.count(chr(10)) + 1}, " if chr(10) in before else ""
+    return f"{line}character {place - before.rfind(chr(10))}"
+
+
+def _from(value: object, place: int | None) -> str:
+    """What stands from there on, as far as it helps."""
+    if not isinstance(value, str | bytes) or place is None:
+        return repr(value)[:_LONGEST_TEXT]
+    rest = value[place : place + _SHOWN_TEXT]
+    return f"{rest!r}{'…' if len(value) > place + _SHOWN_TEXT else ''}" if rest else "the end"
 
 
 def empty(path: str, ours: Leaf, gold: Leaf, limit: Limit, same_dtype: bool, notes: tuple[str, ...]) -> LeafComparison:

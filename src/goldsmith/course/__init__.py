@@ -10,7 +10,7 @@ from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git, git_bytes
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
-from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, without_points
+from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, registrations, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
 
@@ -40,6 +40,7 @@ __all__ = [
     "placements",
     "read_config",
     "recipe_points",
+    "registrations",
     "variants_of",
     "with_provided",
     "without_points",

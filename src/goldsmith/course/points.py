@@ -4,7 +4,8 @@ recipe with other points, or without any, is the same recipe."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,17 +13,50 @@ from goldsmith.errors import BadPoints
 
 MOST_POINTS = 1_000_000
 _SETTING = "points"
+_ANY = ".+"
 _MARKS = ("case", "checkpoint")
 _PACKAGE = "goldsmith"
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class _Given(NamedTuple):
-    """`points=…` in the decorator of a case; `case` is empty where its name is only known once it runs."""
+class Registration(NamedTuple):
+    """A function made a case, by a decorator or a call. `pattern` matches the names that it may get; it is empty where
+    nothing of them stands in the text. `target` is the function, or what makes it."""
 
-    case: str
+    name: str
+    pattern: str
+    call: ast.Call | None
+    target: ast.AST
+
+
+class _Given(NamedTuple):
+    """`points=…` of a case; `pattern` is empty where its name is only known once it runs."""
+
+    pattern: str
     call: ast.Call
     setting: ast.keyword
+
+
+class Points(Mapping[str, float]):
+    """What cases are worth, by name; a name that is made in a loop is known by what of it stands in the text."""
+
+    def __init__(self, by_pattern: Mapping[str, float]) -> None:
+        self._by_pattern = dict(by_pattern)
+
+    def __getitem__(self, case: str) -> float:
+        found = {points for pattern, points in self._by_pattern.items() if re.fullmatch(pattern, case)}
+        exact = self._by_pattern.get(re.escape(case))
+        if exact is None and len(found) != 1:
+            raise KeyError(case)
+        return found.pop() if exact is None else exact
+
+    def __iter__(self) -> Iterator[str]:
+        """The names as they stand there, a star for what only running shows."""
+        for pattern in self._by_pattern:
+            yield re.sub(r"\\(.)", r"\1", pattern.replace(_ANY, "*"))
+
+    def __len__(self) -> int:
+        return len(self._by_pattern)
 
 
 def are_points(value: object) -> bool:
@@ -30,7 +64,7 @@ def are_points(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_POINTS
 
 
-def recipe_points(recipe: Path, shown: Path) -> dict[str, float]:
+def recipe_points(recipe: Path, shown: Path) -> Mapping[str, float]:
     """What the cases of a recipe are worth, as far as it says so; `shown` is what people call its file.
 
     Raises `BadPoints` where something is said that is no number, of a case whose name stands nowhere, or twice.
@@ -42,10 +76,10 @@ def recipe_points(recipe: Path, shown: Path) -> dict[str, float]:
     found: dict[str, set[float]] = {}
     for item in _given(source):
         value = literal(item.setting.value)
-        if not are_points(value) or not item.case or found.get(item.case, {value}) != {value}:
+        if not are_points(value) or not item.pattern or found.get(item.pattern, {value}) != {value}:
             raise BadPoints(shown, item.setting.lineno, ast.unparse(item.setting), MOST_POINTS)
-        found.setdefault(item.case, set()).add(float(value))  # type: ignore[arg-type]
-    return {case: min(values) for case, values in found.items()}
+        found.setdefault(item.pattern, set()).add(float(value))  # type: ignore[arg-type]
+    return Points({pattern: min(values) for pattern, values in found.items()})
 
 
 def without_points(source: bytes) -> bytes:
@@ -91,16 +125,43 @@ def _given(source: bytes) -> list[_Given]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return []
-    modules, marks = goldsmith_names(tree)
     found = []
-    for node in [node for node in ast.walk(tree) if isinstance(node, _Function)]:
-        for mark in node.decorator_list:
-            if isinstance(mark, ast.Call) and is_case_decorator(mark.func, modules, marks):
-                named = {item.arg: item for item in mark.keywords}
-                if _SETTING in named:
-                    name = literal(named["name"].value) if "name" in named else node.name
-                    found.append(_Given(name if isinstance(name, str) else "", mark, named[_SETTING]))
+    for item in registrations(tree):
+        setting = next((word for word in item.call.keywords if word.arg == _SETTING), None) if item.call else None
+        if item.call is not None and setting is not None:
+            found.append(_Given(item.pattern, item.call, setting))
     return found
+
+
+def registrations(tree: ast.Module) -> Iterator[Registration]:
+    """Every place in a recipe that makes a case: `@gs.case`, `gs.case(function)` and `gs.case(name=…)(function)`,
+    wherever it stands."""
+    modules, marks = goldsmith_names(tree)
+
+    def settings(mark: ast.AST) -> ast.Call | None:
+        is_one = isinstance(mark, ast.Call) and is_case_decorator(mark.func, modules, marks)
+        return mark if is_one else None  # type: ignore[return-value]
+
+    for node in ast.walk(tree):
+        for mark in getattr(node, "decorator_list", ()):
+            if settings(mark) is not None or is_case_decorator(mark, modules, marks):
+                yield _registration(settings(mark), node)
+        if isinstance(node, ast.Call) and len(node.args) == 1:
+            call = settings(node.func)
+            if call is not None or settings(node) is not None:
+                yield _registration(call or node, node.args[0])
+
+
+def _registration(call: ast.Call | None, target: ast.AST) -> Registration:
+    given = next((item.value for item in call.keywords if item.arg == "name"), None) if call else None
+    own = getattr(target, "name", None) or (target.id if isinstance(target, ast.Name) else None)
+    if isinstance(given, ast.JoinedStr):
+        texts = [str(item.value) for item in given.values if isinstance(item, ast.Constant)]
+        parts = [re.escape(str(item.value)) if isinstance(item, ast.Constant) else _ANY for item in given.values]
+        return Registration("", "".join(parts) if any(texts) else "", call, target)
+    name = own if given is None else literal(given)
+    name = name if isinstance(name, str) else ""
+    return Registration(name, re.escape(name), call, target)
 
 
 def goldsmith_names(tree: ast.Module) -> tuple[set[str], set[str]]:

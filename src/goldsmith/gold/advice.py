@@ -33,8 +33,9 @@ def heed(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
 
 def _about_case(case: CaseFacts) -> Iterator[Advice]:
     """At most one piece of each kind, about the first tensor it is true of."""
-    inputs = [leaf for leaf in case.file.leaves if leaf.section == "input" and leaf.is_array]
-    outputs = [leaf for leaf in case.file.leaves if leaf.section == "output" and leaf.is_array]
+    leaves = [leaf for leaf in case.file.leaves if leaf.is_array or leaf.is_text]
+    inputs = [leaf for leaf in leaves if leaf.section == "input"]
+    outputs = [leaf for leaf in leaves if leaf.section == "output"]
     for kind, texts in (
         ("coinciding-sizes", _coinciding(case, inputs)),
         ("uniform-input", _uniform(case, inputs)),
@@ -71,7 +72,7 @@ def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
 
 
 def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
-    known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1}
+    known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or leaf.is_text}
     for leaf in outputs:
         if leaf.sha256 in known:
             same = case.label(known[leaf.sha256].path)

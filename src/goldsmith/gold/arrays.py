@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 JUDGED_SECTIONS = ("output", "model_state_dict")
-_PLAIN = {type(None): "none", bool: "bool (Python)", int: "int (Python)", float: "float (Python)", str: "str"}
+_PLAIN = {
+    type(None): "none",
+    bool: "bool (Python)",
+    int: "int (Python)",
+    float: "float (Python)",
+    str: "str",
+    bytes: "bytes",
+}
+_SHOWN_BYTES = 64
 
 
 def is_tensor(value: object) -> bool:
@@ -142,6 +150,9 @@ def _plain_facts(path: str, value: Any) -> LeafFacts:
     if isinstance(value, int | float):
         number = float(value)
         return LeafFacts(path, name, (), digest, min=number, max=number, mean=number, value=value)
+    if isinstance(value, bytes):
+        more = f"… ({len(value)} bytes)" if len(value) > _SHOWN_BYTES else ""
+        return LeafFacts(path, name, (), digest, value=f"{value[:_SHOWN_BYTES]!r}{more}")
     return LeafFacts(path, name, (), digest, value=str(value) if name == "other" else value)
 
 

@@ -130,8 +130,8 @@ def _shapes(title: str, lone: str, tensors: Sequence[TensorEntry]) -> Iterable[s
 
 
 def _shape(item: TensorEntry) -> str:
-    if item.dtype == "none":
-        return "none"
+    if item.dtype in ("none", "bytes"):
+        return item.dtype
     if item.dtype.endswith("(Python)") or item.dtype == "str":
         return f"a plain {item.dtype.split()[0]}"
     return f"`{list(item.shape)}` {item.dtype}"

@@ -40,7 +40,12 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_number(self) -> bool:
-        return self.dtype not in ("str", "none", "other")
+        return self.dtype not in ("str", "bytes", "none", "other")
+
+    @property
+    def is_text(self) -> bool:
+        """Text or bytes, which are compared as they are."""
+        return self.dtype in ("str", "bytes")
 
     @property
     def is_inexact(self) -> bool:
@@ -51,7 +56,7 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
         return math.prod(self.shape)
 
 
-PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python)", "str", "other"})
+PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python)", "str", "bytes", "other"})
 
 
 class FileFacts(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ that never imports torch gets `.npz` files with the same keys, so that NumPy alo
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import json
@@ -26,7 +27,8 @@ TRACE_SUFFIX = ".trace.safetensors"
 REFERENCE_SUFFIX = ".reference.safetensors"
 NOISY_PREFIX = "noisy:"
 _STRUCTURE = "structure"
-_REFERENCE = "@array:"
+_REFERENCE, _BYTES, _TEXT = "@array:", "@bytes:", "@text:"
+"""What a text in the structure stands for; a text that itself begins like one of these is marked as text."""
 
 
 def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = None) -> Path:
@@ -132,6 +134,11 @@ def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
         if is_array(value):
             arrays[path] = value
             return _REFERENCE + path
+        if isinstance(value, bytes):
+            arrays[path] = np.frombuffer(value, dtype=np.uint8)
+            return _BYTES + path
+        if isinstance(value, str) and value.startswith((_REFERENCE, _BYTES, _TEXT)):
+            return _TEXT + value
         return value
 
     structure = {key: reference(value, key) for key, value in payload.items()}
@@ -159,6 +166,10 @@ def _read_numpy(path: Path) -> dict[str, Any]:
                 return [restore(item) for item in value]
             if isinstance(value, str) and value.startswith(_REFERENCE):
                 return archive[value.removeprefix(_REFERENCE)]
+            if isinstance(value, str) and value.startswith(_BYTES):
+                return archive[value.removeprefix(_BYTES)].tobytes()
+            if isinstance(value, str):
+                return value.removeprefix(_TEXT)
             return value
 
         return {key: restore(value) for key, value in structure.items()}
@@ -169,4 +180,11 @@ def _map_arrays(value: Any, change: Any) -> Any:
         return {key: _map_arrays(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(_map_arrays(item, change) for item in value)
-    return change(value) if is_array(value) else value
+    return change(value) if is_array(value) else _EmptyBytes() if type(value) is bytes and not value else value
+
+
+class _EmptyBytes(bytes):
+    """Stored as other bytes are: what pickle calls for empty ones, torch's safe loader refuses."""
+
+    def __reduce__(self) -> Any:
+        return codecs.encode, ("", "latin1")

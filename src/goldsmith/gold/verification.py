@@ -155,10 +155,12 @@ def _not_constant(evidence: Evidence) -> Check:
 
 
 def _stillness(leaves: Sequence[LeafFacts]) -> str | None:
-    """Why what was recorded under one name says nothing, or None. Text beside numbers is no fault."""
+    """Why what was recorded under one name says nothing, or None. Text counts by itself, unless it is empty."""
+    if any(leaf.is_text and leaf.value not in ("", "b''") for leaf in leaves):
+        return None
     numbers = [leaf for leaf in leaves if leaf.is_number and leaf.elements]
     if not numbers:
-        return "holds no number"
+        return "is empty" if any(leaf.is_text for leaf in leaves) else "holds no number and no text"
     wide = [leaf for leaf in numbers if leaf.elements > 1]
     if not wide or not all(leaf.constant and not leaf.inf for leaf in wide):
         return None
@@ -177,7 +179,7 @@ def _recorded(case: CaseFacts, mode: str) -> dict[str, list[LeafFacts]]:
         elif leaf.section == "output":
             depth = 1 if len(case.outputs) == 1 else 2
             found.setdefault(".".join(leaf.path.split(".")[:depth]), []).append(leaf)
-    texts = [name for name, leaves in found.items() if all(leaf.dtype == "str" for leaf in leaves)]
+    texts = [name for name, leaves in found.items() if all(leaf.is_text for leaf in leaves)]
     if len(texts) < len(found):
         for name in texts:
             del found[name]

@@ -1,8 +1,9 @@
 """Is any of the solution visible in what students get?
 
 A solution's *secret* parts are those that students have to write: what is a stub in the starter, what was one when gold
-was made, and what only the solution has. Code that starter and solution share is no secret. A piece of public code is a
-finding when it holds most of a secret part's grams that are not in the starter as well.
+was made, and what only the solution has. Code that starter and solution share is no secret, be it in a provided part or
+in a stub with most of its lines given. A piece of public code is a finding when it holds most of a secret part's grams
+that are not in the starter as well.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -77,27 +78,32 @@ def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written
     names known from elsewhere to be the students' to write.
     """
     stem = PurePosixPath(solution).name.removesuffix("_solution.py").removesuffix(".py")
-    stubs = {name for starter in starters for name in written_by_students(starter)} | set(written)
+    unfinished = [written_by_students(starter) for starter in starters]
+    stubs = set(written).union(*unfinished)
     theirs = [{piece.name: piece for piece in pieces_in("starter.py", starter)} for starter in starters]
-    provided = [piece for pieces in theirs for name, piece in pieces.items() if name not in stubs]
-    shared = frozenset(gram for piece in provided for gram in piece.grams)
+    pieces = pieces_in(solution, content)
+    mine = {piece.name: piece.grams for piece in pieces}
+    provided = [piece for standing in theirs for name, piece in standing.items() if name not in stubs]
+    shown = frozenset(gram for piece in provided for gram in piece.grams)
+    shared = frozenset(gram for piece in provided for gram in piece.grams & mine.get(piece.name, frozenset()))
     found = []
-    for piece in pieces_in(solution, content):
-        standing = [pieces[piece.name] for pieces in theirs if piece.name in pieces]
-        if piece.name not in stubs and any(piece.grams <= item.grams | shared for item in standing):
+    for piece in pieces:
+        standing = [
+            (all_[piece.name], names) for all_, names in zip(theirs, unfinished, strict=True) if piece.name in all_
+        ]
+        if piece.name not in stubs and any(piece.grams <= item.grams | shown for item, _ in standing):
             continue
-        seen = frozenset(gram for item in standing if _is_stub(item, piece) for gram in item.grams)
-        if piece.name not in stubs or not standing:
-            seen |= shared
+        seen = frozenset(gram for item, names in standing if _is_stub(item, piece, names) for gram in item.grams)
+        seen |= shared if piece.name in stubs and standing else shown
         own = piece.grams - seen
         if own:
             found.append(Secret(f"{stem}.{piece.name}" if piece.name else stem, piece, own))
     return found
 
 
-def _is_stub(standing: Piece, piece: Piece) -> bool:
-    """Whether what stands in the starter is a stub still: of a leaked one nothing is to be subtracted."""
-    return len(piece.grams & standing.grams) < 0.6 * len(piece.grams)
+def _is_stub(standing: Piece, piece: Piece, unfinished: Collection[str]) -> bool:
+    """Whether what stands in the starter is a stub still, however much it shows: a leaked one shows nothing."""
+    return standing.name in unfinished and not piece.grams <= standing.grams
 
 
 def leaks_in(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.gold import is_array, is_tensor
-from goldsmith.recording.protocol import Attempt
+from goldsmith.recording.protocol import Attempt, attempt_as_json
 
 _ALIGNED = 64
 _LONGEST = 2**16
@@ -33,7 +33,7 @@ def write_attempt(
     file: Path, case: str, run: str, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b""
 ) -> None:
     """Add an entry, whole or not at all."""
-    parts = [msgspec.json.encode(attempt), _as_bytes(arrays) if arrays else b"", trace]
+    parts = [attempt_as_json(attempt), _as_bytes(arrays) if arrays else b"", trace]
     sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
     head = _padded(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
     with file.open("ab") as stream:

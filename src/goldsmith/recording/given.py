@@ -88,7 +88,9 @@ class Given:
             names = [item.name for item in dataclasses.fields(made) if item.init]
             poured = {name: self._pour(getattr(made, name), kept[name]) for name in names}
             return dataclasses.replace(made, **poured)
-        plain = type(made) in (bool, int, float, str) and type(kept) is type(made)
+        if isinstance(made, bytearray) and type(kept) is bytes:
+            return bytearray(kept)
+        plain = type(made) in (bool, int, float, str, bytes) and type(kept) is type(made)
         return kept if plain else made
 
     def _copy(self, array: Any) -> Any:

@@ -22,7 +22,7 @@ from goldsmith.recording.call_gradients import passed_back
 from goldsmith.recording.causes import cause_of
 from goldsmith.recording.forms import rebuilt, tensors_in
 from goldsmith.recording.protocol import ALONE, Ask, Attempt, Isolated
-from goldsmith.recording.registry import CaseDefinition
+from goldsmith.recording.registry import CaseDefinition, written_as
 from goldsmith.recording.settling import Settled
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _target(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDe
 
 def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
     """By the name that the recipe has imported, or of the first of the submission's files that has it."""
-    found = getattr(definition.function, "__globals__", {}).get(name)
-    if found is not None:
-        return found
+    for case in written_as(definition.function):
+        if name in case.__globals__:
+            return case.__globals__[name]
     for module in list(sys.modules.values()):
         if str(getattr(module, "__file__", "") or "").startswith(folder) and callable(getattr(module, name, None)):
             return getattr(module, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -255,3 +256,22 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     acted: bool = True
     pure: bool = True
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Bytes come back from JSON, which has none, as `attempt_as_json` wrote them."""
+        coded = {path: item for path, item in self.plain.items() if isinstance(item, dict)}
+        if coded:
+            found = {path: base64.b64decode(item[_BYTES], validate=True) for path, item in coded.items()}
+            msgspec.structs.force_setattr(self, "plain", self.plain | found)
+
+
+_BYTES = "bytes"
+
+
+def attempt_as_json(attempt: Attempt) -> bytes:
+    """An attempt as text. A plain value is never a dict, so that one can stand for bytes."""
+    content = msgspec.to_builtins(attempt, builtin_types=(bytes,))
+    for path, item in attempt.plain.items():
+        if isinstance(item, bytes):
+            content["plain"][path] = {_BYTES: base64.b64encode(item).decode()}
+    return msgspec.json.encode(content)

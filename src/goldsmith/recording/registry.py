@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from goldsmith.course.points import MOST_POINTS, are_points
@@ -30,8 +32,23 @@ class CaseDefinition:
     @property
     def title(self) -> str:
         """The docstring's first paragraph on one line: what people see beside the case's name."""
-        text = inspect.getdoc(self.function) or ""
+        itself = [] if isinstance(self.function, functools.partial) else [self.function]
+        text = next(filter(None, map(inspect.getdoc, [*itself, *written_as(self.function)])), "")
         return " ".join(text.split("\n\n")[0].split())
+
+
+def written_as(case: Any) -> Iterator[FunctionType]:
+    """The functions that somebody wrote for a case, outermost first: of a partial what it calls, of a wrapper what it
+    wraps, of an object what it does when it is called."""
+    while case is not None:
+        if isinstance(case, functools.partial):
+            case = case.func
+            continue
+        called = getattr(case, "__func__", None) or vars(type(case)).get("__call__")
+        found = case if isinstance(case, FunctionType) else called
+        if isinstance(found, FunctionType):
+            yield found
+        case = getattr(case, "__wrapped__", None)
 
 
 registered: list[CaseDefinition] = []
@@ -95,13 +112,15 @@ def _register(
     points: float | None,
 ) -> Any:
     def add(target: F) -> F:
-        case_name = name or target.__name__
+        case_name = name or getattr(target, "__name__", None)
+        if case_name is None:
+            raise RecipeMisuse(f"a case that is {_article(target)} needs a name of its own: gs.case(name=…)(…)")
         if not re.fullmatch(r"[A-Za-z_][\w-]*", case_name) or case_name.lower() in _RESERVED:
             raise RecipeMisuse(f"{case_name!r} cannot name a case: it becomes a file's name")
         if any(case_name.lower() == item.name.lower() for item in registered):
             raise RecipeMisuse(f"two cases are called {case_name}; each needs a name of its own")
         if not _takes_one_argument(target):
-            raise RecipeMisuse(f"a case takes one argument: write `def {target.__name__}(case):`")
+            raise RecipeMisuse(f"a case takes one argument: write `def {case_name.replace('-', '_')}(case):`")
         if isinstance(accepts, str) or not all(re.fullmatch(r"[\w-]+", item) for item in accepts):
             raise RecipeMisuse(f"accepts={accepts!r} must be a list of names of variants")
         if points is not None and not are_points(points):
@@ -113,6 +132,10 @@ def _register(
         return target
 
     return add if function is None else add(function)
+
+
+def _article(target: Any) -> str:
+    return f"a {type(target).__name__} object"
 
 
 def _takes_one_argument(function: Callable[..., Any]) -> bool:

@@ -8,6 +8,7 @@ what the stars of gold's pattern stood for is put in place of the stars of their
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,12 @@ from typing import Any, TypeVar
 
 BLOCKS = "part head row"
 ORDERS = (BLOCKS, "head part row", "head row part")
+ALTERNATING = "parts of a fused matrix alternate head by head"
+BY_PIXEL = "patches are read pixel by pixel"
+BUILT_IN = (ALTERNATING, BY_PIXEL)
+"""Layouts that are tried without an adapter: the other way round from what is taken for granted where nothing tells."""
+_LETTERS = re.compile(r"(?:w|b|to|proj|lin|linear|fc)?([qkv]{1,3})(?:proj|lin|linear|layer)?")
+_WORDS = {"query": "q", "queries": "q", "key": "k", "keys": "k", "value": "v", "values": "v"}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,20 +31,35 @@ class BadRule(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Gold's weights under `gold` are theirs under `theirs`; see `rows` and `rename` in `goldsmith.adapter`."""
+class Matrix:
+    """Weights under `name` that hold `parts` one beside the other; `order` says how their rows lie, see `rows`."""
 
-    gold: tuple[str, ...]
-    theirs: tuple[str, ...]
-    gold_order: str = BLOCKS
-    theirs_order: str = BLOCKS
-    heads: int | str = 1
+    name: str
     parts: int = 1
+    order: str = BLOCKS
+    heads: int | str = 1
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Gold's weights under `gold` are theirs under `theirs`; see `rows` and `rename` in `goldsmith.adapter`.
+
+    `counted` says that the recipe's staff gave the number of parts, so that parts may be of any size.
+    """
+
+    gold: tuple[Matrix, ...]
+    theirs: tuple[Matrix, ...]
     transpose: bool = False
+    counted: bool = False
+    axes: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        return sum(item.parts for item in self.gold)
 
     @property
     def words(self) -> str:
-        return f"{' + '.join(self.gold)} as {' + '.join(self.theirs)}"
+        return f"{' + '.join(item.name for item in self.gold)} as {' + '.join(item.name for item in self.theirs)}"
 
 
 @dataclass
@@ -45,7 +67,7 @@ class Adapter:
     """The rules of one adapter file. `layouts` are alternatives that are tried when nothing else agrees."""
 
     rules: list[Rule] = field(default_factory=list)
-    layouts: dict[str, list[Rule]] = field(default_factory=dict)
+    layouts: dict[str, list[Rule]] = field(default_factory=lambda: {name: [] for name in BUILT_IN})
     without_gold: dict[str, str] = field(default_factory=dict)
     without_theirs: dict[str, str] = field(default_factory=dict)
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -60,8 +82,16 @@ class Adapter:
         return [
             layout
             for layout, rules in self.layouts.items()
-            if any(match(item, name) is not None for rule in rules for item in rule.gold for name in gold_names)
+            if any(match(item.name, name) is not None for rule in rules for item in rule.gold for name in gold_names)
+            or any(_may_be_about(layout, name) for name in gold_names)
         ]
+
+
+def _may_be_about(layout: str, gold_name: str) -> bool:
+    """Whether a layout that no adapter declares could move a weight; trying one in vain costs time."""
+    if layout == ALTERNATING:
+        return bool(parts_named(gold_name)) or "att" in gold_name.lower()
+    return layout == BY_PIXEL and bool(re.search("patch|pixel|conv|stem", gold_name.lower()))
 
 
 _current = Adapter()
@@ -79,14 +109,21 @@ def read_adapter(source: bytes, file: str) -> Adapter:
 # --- what an adapter file is written with: the public face is `goldsmith.adapter` ---------------------------------
 
 
-def rename(gold: str, theirs: str, *, transpose: bool = False) -> None:
-    """Gold's weights called `gold` are called `theirs` in a submission, `transpose`d if it keeps them that way."""
-    _add(Rule((gold,), (theirs,), transpose=transpose))
+def rename(gold: str, theirs: str, *, transpose: bool = False, axes: Sequence[int] = ()) -> None:
+    """Gold's weights called `gold` are called `theirs` in a submission, `transpose`d if it keeps them that way.
+
+    The same numbers may lie in another shape: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` is the
+    order in which the axes of the one with more of them are read: (0, 2, 3, 1) for a matrix whose columns go pixel by
+    pixel, all channels of each, instead of channel by channel.
+    """
+    if axes and (transpose or sorted(axes) != list(range(len(axes)))):
+        raise BadRule(f"axes must be each of 0 to {len(axes) - 1} once, and not with transpose")
+    _add(Rule((Matrix(gold),), (Matrix(theirs),), transpose, axes=tuple(axes)))
 
 
 def rows(
-    gold: str | Sequence[str],
-    theirs: str | Sequence[str],
+    gold: str | Matrix | Sequence[str | Matrix],
+    theirs: str | Matrix | Sequence[str | Matrix],
     *,
     gold_order: str = BLOCKS,
     theirs_order: str = BLOCKS,
@@ -98,16 +135,76 @@ def rows(
 
     An order says how the rows of a fused matrix lie: `part head row` has all rows of the first part, then all of the
     second; `head part row` has, for each head, its rows of every part; `head row part` interleaves row by row. `heads`
-    is their number, or the name of the model's setting that has it.
+    is their number, or the name of the model's setting that has it. A matrix that holds some of the parts and stands
+    beside others is said with `fused`.
     """
-    mine = (gold,) if isinstance(gold, str) else tuple(gold)
-    other = (theirs,) if isinstance(theirs, str) else tuple(theirs)
-    count = parts or max(len(mine), len(other))
-    if any(order not in ORDERS for order in (gold_order, theirs_order)):
+    sides = [[item] if isinstance(item, str | Matrix) else list(item) for item in (gold, theirs)]
+    count = parts or max(sum(1 if isinstance(item, str) else item.parts for item in side) for side in sides)
+    made = []
+    for side, order in zip(sides, (gold_order, theirs_order), strict=True):
+        lone = len(side) == 1
+        made.append(tuple(_matrix(item, count if lone else 1, order if lone else BLOCKS, heads) for item in side))
+    mine, other = made
+    if any(item.order not in ORDERS for item in (*mine, *other)) or {gold_order, theirs_order} - set(ORDERS):
         raise BadRule(f"an order of rows is one of: {', '.join(ORDERS)}")
-    if any(len(names) not in (1, count) for names in (mine, other)):
+    if any(sum(item.parts for item in side) != count for side in made):
         raise BadRule(f"{len(mine)} of gold's and {len(other)} of theirs do not make {count} parts")
-    _add(Rule(mine, other, gold_order, theirs_order, heads, count, transpose))
+    for item in (item for side in made if len(side) > 1 for item in side):
+        if item.parts == 1 and len(parts_named(item.name)) > 1:
+            raise BadRule(f"{_several(item.name)}: {_how_to_say(item.name, len(parts_named(item.name)))}")
+    _add(Rule(mine, other, transpose, counted=parts is not None))
+
+
+def fused(name: str, parts: int, order: str = BLOCKS, *, heads: int | str = 0) -> Matrix:
+    """A matrix among others in `rows` that holds several parts, such as k and v beside a q of its own."""
+    return Matrix(name, parts, order, heads)
+
+
+def _matrix(item: str | Matrix, parts: int, order: str, heads: int | str) -> Matrix:
+    if isinstance(item, str):
+        return Matrix(item, parts, order, heads)
+    return Matrix(item.name, item.parts, item.order, item.heads or heads)
+
+
+def _several(name: str) -> str:
+    return f"{name} holds {' and '.join(parts_named(name))} by its name, and nothing says how their rows lie"
+
+
+def _how_to_say(name: str, parts: int) -> str:
+    return (
+        f'say fused("{name}", {parts}) where all of one comes before the next, '
+        f'or fused("{name}", {parts}, "head part row", heads=…) where they alternate head by head'
+    )
+
+
+def unclear(rule: Rule, sizes: Mapping[str, int]) -> str:
+    """What a rule leaves open once the sizes are known: unequal matrices may be unequal parts, or hold several."""
+    for side in (rule.gold, rule.theirs):
+        nameless = [item for item in side if item.parts == 1 and not parts_named(item.name)]
+        if len(side) > 1 and nameless and not rule.counted and len({sizes[item.name] for item in side}) > 1:
+            largest = max(nameless, key=lambda item: sizes[item.name]).name
+            listed = ", ".join(f"{item.name} {sizes[item.name]}" for item in side)
+            return (
+                f"the adapter's rule {rule.words} leaves open how rows lie (of {listed}): {_how_to_say(largest, 2)}, "
+                f"or parts={rule.parts} where each is one part"
+            )
+    return ""
+
+
+@functools.lru_cache(maxsize=4096)
+def parts_named(name: str) -> str:
+    """Which of q, k and v a weight holds by its name: the last component that speaks of them decides."""
+    for component in reversed(name.split(".")):
+        words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", component).lower())
+        found = "".join(letter for word in words for letter in _held_by(word))
+        if found:
+            return "".join(dict.fromkeys(found))
+    return ""
+
+
+def _held_by(word: str) -> str:
+    short = _LETTERS.fullmatch(word)
+    return short[1] if short else _WORDS.get(word, "")
 
 
 def no_counterpart(*, gold: str = "", theirs: str = "", reason: str) -> None:
@@ -152,7 +249,7 @@ def call(class_name: str) -> Callable[[F], F]:
 
 
 def _add(rule: Rule) -> None:
-    stars = [_stars(pattern) for pattern in (*rule.gold, *rule.theirs)]
+    stars = [_stars(item.name) for item in (*rule.gold, *rule.theirs)]
     if any(item != stars[0] for item in stars):
         raise BadRule(f"{rule.words}: every pattern needs the same stars in the same order")
     (_current.rules if _layout is None else _current.layouts[_layout]).append(rule)

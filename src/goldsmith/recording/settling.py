@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold import WeightFacts, is_array
+from goldsmith.recording.matching import UNBUILT, Shape
 from goldsmith.recording.models import weights_of
 from goldsmith.recording.rules import Adapter
-from goldsmith.recording.transplant import UNBUILT, CannotPlace, Placed, Shape, Transplant, plan
+from goldsmith.recording.transplant import CannotPlace, Placed, Transplant, plan
 
 if TYPE_CHECKING:
     import torch
@@ -197,7 +198,7 @@ class SettledObject:
         if missing:
             raise CannotPlace(missing, theirs)
         free = {name: shape for name, shape in theirs.items() if name not in nested}
-        found = plan(lone, free, simple, "", settings)
+        found = plan(lone, free, simple, "", settings, plain=True)
         self.notes, self.placed, self.extra = found.notes(), found.placed, found.extra
         places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
         self._names = {name: places[name] for name in kept if name in places}

@@ -7,65 +7,82 @@ reported. Planning looks at names and shapes only.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from goldsmith.recording.rules import BLOCKS, Adapter, Rule, fill, match
+from goldsmith.recording.fused import BY_HEAD, Held, common_sizes, put_together, take_apart
+from goldsmith.recording.matching import UNBUILT, Match, Shape, can_reshape, next_matches
+from goldsmith.recording.rules import (
+    ALTERNATING,
+    BLOCKS,
+    BUILT_IN,
+    BY_PIXEL,
+    Adapter,
+    Matrix,
+    Rule,
+    fill,
+    match,
+    unclear,
+)
 
-Shape = tuple[int, ...]
 BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
-UNBUILT: Shape = (-1,)
-"""The shape of a weight that takes on whatever shape comes first."""
 
 
 class CannotPlace(Exception):
-    """Weights of gold's that have no place in a submission's model, by name on both sides."""
+    """Weights of gold's that have no place in a submission's model, by name on both sides; `reasons` tell of rules."""
 
-    def __init__(self, unplaced: Mapping[str, Shape], free: Mapping[str, Shape]) -> None:
+    def __init__(self, unplaced: Mapping[str, Shape], free: Mapping[str, Shape], reasons: Sequence[str] = ()) -> None:
         self.unplaced, self.free = dict(unplaced), dict(free)
-        super().__init__(self._sentence())
+        super().__init__(". ".join([self._sentence(), *reasons]))
 
     def _sentence(self) -> str:
-        listed = [f"{name} {_size(shape)}{self._closest(name, shape)}" for name, shape in self.unplaced.items()]
+        """In the words of whoever wrote the model."""
+        listed = [f"{name} ({_size(shape)}){self._closest(name, shape)}" for name, shape in self.unplaced.items()]
         more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
-        left = ", ".join(f"{name} {_size(shape)}" for name, shape in list(self.free.items())[:8]) or "none"
+        left = ", ".join(f"{name} ({_size(shape)})" for name, shape in list(self.free.items())[:8]) or "nothing"
         rest = f" and {len(self.free) - 8} more" if len(self.free) > 8 else ""
-        return f"no place for gold's {'; '.join(listed[:6])}{more}. Weights of theirs that are left: {left}{rest}"
+        in_doubt = all(shape in self.free.values() for shape in self.unplaced.values())
+        has = "more than one layer that could match" if in_doubt else "no layer that matches"
+        return f"your model has {has} {'; '.join(listed[:6])}{more}. Left over in your model: {left}{rest}"
 
     def _closest(self, name: str, shape: Shape) -> str:
         """Theirs that might be meant: of the same shape where there are any, the most similar names first."""
         same = [other for other, its in self.free.items() if its == shape]
         near = difflib.get_close_matches(name, same or list(self.free), n=2, cutoff=0.0 if same else 0.5)
-        return f" (closest: {', '.join(near)})" if near else ""
+        return f", closest: {', '.join(near)}" if near else ""
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Weights that belong together, and why: the same name, a rule, or shape and order."""
+class Placed(Match):
+    """Weights that belong together, and why: the same name, a rule, or shape and order. `shapes` are gold's and theirs
+    where the same numbers lie in another shape."""
 
-    gold: tuple[str, ...]
-    theirs: tuple[str, ...]
-    how: str
+    how: str = BY_NAME
     rule: Rule = field(default_factory=lambda: Rule((), ()))
-    heads: int = 1
-    sizes: tuple[int, ...] = ()
+    shapes: tuple[Shape, Shape] | None = None
 
     def carry(self, gold: Sequence[Any]) -> list[Any]:
         """Gold's tensors as theirs."""
-        if self.rule.parts == 1:
-            return [_transposed(item) if self.rule.transpose else item for item in gold]
-        parts = _to_parts(gold, self.rule.gold_order, self.rule.parts, self.heads, self.sizes)
-        found = _from_parts(parts, self.theirs, self.rule.theirs_order, self.heads)
+        found = list(gold)
+        if self.sizes:
+            found = put_together(take_apart(gold, self.mine, self.sizes), self.other)
+        elif self.shapes is not None:
+            found = [_reshaped(item, *self.shapes, self.rule.axes) for item in gold]
         return [_transposed(item) if self.rule.transpose else item for item in found]
 
     def bring_back(self, theirs: Sequence[Any]) -> list[Any]:
         """Theirs as gold's, for gradients and trained weights."""
         flat = [_transposed(item) if self.rule.transpose else item for item in theirs]
-        if self.rule.parts == 1:
-            return flat
-        parts = _to_parts(flat, self.rule.theirs_order, self.rule.parts, self.heads, self.sizes)
-        return _from_parts(parts, self.gold, self.rule.gold_order, self.heads)
+        if self.sizes:
+            return put_together(take_apart(flat, self.other, self.sizes), self.mine)
+        return flat if self.shapes is None else [_reshaped(item, *self.shapes[::-1], self.rule.axes) for item in flat]
+
+    @property
+    def words(self) -> str:
+        other_shape = f" ({_size(self.shapes[0])} as {_size(self.shapes[1])})" if self.shapes else ""
+        return f"{' + '.join(self.theirs)} for {' + '.join(self.gold)}{other_shape}"
 
 
 @dataclass(frozen=True)
@@ -81,15 +98,28 @@ class Transplant:
         if renamed:
             used = dict.fromkeys(item.rule.words for item in renamed)
             found.append(f"weights placed by the adapter: {'; '.join(used)}")
-        guessed = [item for item in self.placed if item.how == BY_SHAPE]
-        if guessed:
-            pairs = [f"{item.theirs[0]} for {item.gold[0]}" for item in guessed]
-            more = f" and {len(pairs) - 4} more" if len(pairs) > 4 else ""
-            found.append(f"weights matched by shape and order: {', '.join(pairs[:4])}{more}")
+        for said, items in self._assumed().items():
+            if items:
+                shown = 4 if len(items[0].gold) == len(items[0].theirs) == 1 else 2
+                more = f" and {len(items) - shown} more" if len(items) > shown else ""
+                found.append(f"{said}: {', '.join(item.words for item in items[:shown])}{more}")
         if self.extra:
             names = ", ".join(self.extra[:4]) + (f" and {len(self.extra) - 4} more" if len(self.extra) > 4 else "")
             found.append(f"gold has no values for its {names}; left as they were built")
         return found
+
+    def _assumed(self) -> dict[str, list[Placed]]:
+        guessed = [item for item in self.placed if item.how == BY_SHAPE]
+        whole, flat = [item for item in guessed if item.sizes], [item for item in guessed if item.shapes]
+        return {
+            "weights matched by shape and order": [item for item in guessed if not item.sizes and not item.shapes],
+            "weights put together, all rows of one before the next": [
+                item for item in whole if not _is_otherwise(item)
+            ],
+            "weights put together, rows alternating head by head": [item for item in whole if _is_otherwise(item)],
+            "weights of another shape, numbers in the same order": [item for item in flat if not _is_otherwise(item)],
+            "weights of another shape, pixel by pixel": [item for item in flat if _is_otherwise(item)],
+        }
 
     def to_gold(self, theirs: Mapping[str, Any]) -> dict[str, Any]:
         """Values by their names as values by gold's: a gradient that is None stays None."""
@@ -108,11 +138,21 @@ class Transplant:
 
 
 def plan(
-    gold: Mapping[str, Shape], theirs: Mapping[str, Shape], adapter: Adapter, layout: str, settings: Mapping[str, Any]
+    gold: Mapping[str, Shape],
+    theirs: Mapping[str, Shape],
+    adapter: Adapter,
+    layout: str,
+    settings: Mapping[str, Any],
+    *,
+    plain: bool = False,
 ) -> Transplant:
-    """Where every weight in `gold` goes. Raises `CannotPlace` where one has no place."""
+    """Where every weight in `gold` goes, without change of shape if it is to be `plain`.
+
+    Raises `CannotPlace` where one has no place.
+    """
     rest, free = dict(gold), dict(theirs)
     placed: list[Placed] = []
+    reasons: dict[str, str] = {}
 
     def place(item: Placed) -> None:
         placed.append(item)
@@ -121,36 +161,77 @@ def plan(
         for name in item.theirs:
             del free[name]
 
-    declared = adapter.layouts.get(layout, ())
-    for rule in declared:
-        _apply(rule, rest, free, settings, place)
+    def apply(rules: Iterable[Rule]) -> None:
+        for rule in rules:
+            for mine, other in _named(rule, rest, free):
+                item = _fitting(rule, mine, other, rest, free, settings)
+                if isinstance(item, Placed):
+                    place(item)
+                elif item:
+                    reasons[mine[0]] = item
+
+    apply(adapter.layouts.get(layout, ()))
     for name in [name for name, shape in rest.items() if free.get(name) in (shape, UNBUILT)]:
-        place(Placed((name,), (name,), BY_NAME))
-    for rule in adapter.rules:
-        _apply(rule, rest, free, settings, place)
+        place(Placed((name,), (name,)))
+    apply(adapter.rules)
     for name in [name for name in rest if adapter.excuses(name)]:
         del rest[name]
     for name in [name for name in free if any(match(item, name) is not None for item in adapter.without_theirs)]:
         del free[name]
-    for name, other in _by_shape(rest, free):
-        place(Placed((name,), (other,), BY_SHAPE))
+    doubts = list(dict.fromkeys(reason for name, reason in reasons.items() if name in rest))
+    while not doubts and (found := next_matches(rest, free, placed, plain=plain)):
+        for one in found:
+            place(_guessed(one, rest, free, layout, settings))
+    if layout in BUILT_IN and not any(_is_otherwise(item) for item in placed):
+        raise CannotPlace(gold, theirs, ["nothing is taken for granted that could be otherwise"])
     if rest:
-        raise CannotPlace(rest, free)
+        raise CannotPlace(rest, free, doubts)
     return Transplant(tuple(placed), tuple(free))
 
 
-def _apply(rule: Rule, rest: dict[str, Shape], free: dict[str, Shape], settings: Mapping[str, Any], place: Any) -> None:
+def _guessed(
+    found: Match, rest: Mapping[str, Shape], free: Mapping[str, Shape], layout: str, settings: Mapping[str, Any]
+) -> Placed:
+    """A match with what it takes for granted, or the other way round where that is the layout to be tried."""
+    gold, theirs = rest[found.gold[0]], free[found.theirs[0]]
+    mine, other, rule = found.mine, found.other, Rule((), ())
+    shapes = (gold, theirs) if gold != theirs and not found.sizes else None
+    heads = {value for key, value in settings.items() if re.fullmatch(r"n?(um)?_?heads?", key) and type(value) is int}
+    if layout == ALTERNATING and found.sizes and len(heads) == 1:
+        fused = [replace(held, order=BY_HEAD, heads=max(heads)) if held.parts > 1 else held for held in other]
+        if tuple(fused) != other:
+            other = tuple(fused)
+        else:
+            mine = tuple(replace(held, order=BY_HEAD, heads=max(heads)) if held.parts > 1 else held for held in mine)
+        if common_sizes(mine, _rows(found.gold, rest), other, _rows(found.theirs, free)) != found.sizes:
+            mine, other = found.mine, found.other
+    if layout == BY_PIXEL and shapes and sorted(map(len, shapes)) == [2, 4]:
+        rule = Rule((), (), axes=(0, 2, 3, 1))
+    return Placed(found.gold, found.theirs, mine, other, found.sizes, BY_SHAPE, rule, shapes)
+
+
+def _rows(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
+    return [shapes[name][0] for name in names]
+
+
+def _is_otherwise(item: Placed) -> bool:
+    """Whether a guess took on what a layout to be tried says."""
+    alternating = any(held.order != BLOCKS for held in (*item.mine, *item.other))
+    return item.how == BY_SHAPE and (alternating or bool(item.rule.axes))
+
+
+def _named(
+    rule: Rule, rest: dict[str, Shape], free: dict[str, Shape]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Weights that go by the names of a rule and have no place yet."""
     for name in list(rest):
-        stars = match(rule.gold[0], name)
+        stars = match(rule.gold[0].name, name)
         if stars is None:
             continue
-        mine = tuple(fill(pattern, stars) for pattern in rule.gold)
-        other = tuple(fill(pattern, stars) for pattern in rule.theirs)
-        if not all(item in rest for item in mine) or not all(item in free for item in other):
-            continue
-        item = _fitting(rule, mine, other, rest, free, settings)
-        if item is not None:
-            place(item)
+        mine = tuple(fill(item.name, stars) for item in rule.gold)
+        other = tuple(fill(item.name, stars) for item in rule.theirs)
+        if all(item in rest for item in mine) and all(item in free for item in other):
+            yield mine, other
 
 
 def _fitting(
@@ -160,64 +241,56 @@ def _fitting(
     rest: Mapping[str, Shape],
     free: Mapping[str, Shape],
     settings: Mapping[str, Any],
-) -> Placed | None:
-    """The rule applied to these names, if the sizes allow it."""
+) -> Placed | str:
+    """The rule applied to these names; why it is in doubt; or no word where the sizes do not allow it."""
     wanted = [rest[name] for name in mine]
     found = [_turned(free[name]) if rule.transpose else free[name] for name in other]
     if rule.parts == 1:
-        return Placed(mine, other, BY_RULE, rule) if wanted == found else None
+        return _renamed(rule, mine, other, wanted[0], found[0]) or ""
     if any(not shape for shape in (*wanted, *found)) or len({shape[1:] for shape in (*wanted, *found)}) != 1:
-        return None
-    total = sum(shape[0] for shape in wanted)
-    if total != sum(shape[0] for shape in found):
-        return None
-    heads = settings.get(rule.heads, 1) if isinstance(rule.heads, str) else rule.heads
-    apart = wanted if len(wanted) == rule.parts else found
-    sizes = [shape[0] for shape in apart] if len(apart) == rule.parts else [total // rule.parts] * rule.parts
-    ordered = rule.gold_order != BLOCKS or rule.theirs_order != BLOCKS
-    if sum(sizes) != total or (ordered and (len(set(sizes)) != 1 or sizes[0] % int(heads))):
-        return None
-    return Placed(mine, other, BY_RULE, rule, int(heads), tuple(sizes))
+        return ""
+    my_rows, other_rows = [shape[0] for shape in wanted], [shape[0] for shape in found]
+    if sum(my_rows) != sum(other_rows):
+        return ""
+    matrices = (*rule.gold, *rule.theirs)
+    doubt = unclear(rule, dict(zip((item.name for item in matrices), (*my_rows, *other_rows), strict=True)))
+    if doubt:
+        return doubt
+    unknown = [item.heads for item in matrices if isinstance(item.heads, str) and item.heads not in settings]
+    if unknown and any(item.order != BLOCKS for item in matrices):
+        return f"the adapter's rule {rule.words} asks for {unknown[0]}, which is no setting of the model"
+    sides = [tuple(_held(item, settings) for item in side) for side in (rule.gold, rule.theirs)]
+    sizes = common_sizes(sides[0], my_rows, sides[1], other_rows)
+    return Placed(mine, other, sides[0], sides[1], sizes, BY_RULE, rule) if sizes else ""
 
 
-def _by_shape(rest: Mapping[str, Shape], free: Mapping[str, Shape]) -> list[tuple[str, str]]:
-    """All in order where both sides have the same shapes in the same order; else only what is one of a kind."""
-    if list(rest.values()) == list(free.values()):
-        return list(zip(rest, free, strict=True))
-    found = []
-    for name, shape in rest.items():
-        same = [other for other, its in free.items() if its == shape]
-        if len(same) == 1 and sum(its == shape for its in rest.values()) == 1:
-            found.append((name, same[0]))
-    return found
+def _renamed(rule: Rule, mine: tuple[str, ...], other: tuple[str, ...], gold: Shape, theirs: Shape) -> Placed | None:
+    if rule.axes:
+        long, short = (gold, theirs) if len(gold) >= len(theirs) else (theirs, gold)
+        fits = len(long) == len(rule.axes) and can_reshape(tuple(long[axis] for axis in rule.axes), short)
+    else:
+        fits = gold == theirs or (not rule.transpose and can_reshape(gold, theirs))
+    shapes = (gold, theirs) if rule.axes or gold != theirs else None
+    return Placed(mine, other, how=BY_RULE, rule=rule, shapes=shapes) if fits else None
 
 
-def _to_parts(fused: Sequence[Any], order: str, count: int, heads: int, sizes: Sequence[int]) -> list[Any]:
-    if len(fused) == count:
-        return list(fused)
-    (whole,) = fused
-    if order == BLOCKS:
-        return list(whole.split(list(sizes)))
-    rows = whole.shape[0] // count // heads
-    axis = 1 if order == "head part row" else 2
-    shape = (heads, count, rows) if axis == 1 else (heads, rows, count)
-    return [item.reshape(-1, *whole.shape[1:]) for item in whole.reshape(*shape, *whole.shape[1:]).unbind(axis)]
-
-
-def _from_parts(parts: Sequence[Any], names: Sequence[str], order: str, heads: int) -> list[Any]:
-    import torch
-
-    if len(names) == len(parts):
-        return list(parts)
-    if order == BLOCKS:
-        return [torch.cat(list(parts))]
-    split = [item.reshape(heads, -1, *item.shape[1:]) for item in parts]
-    whole = torch.stack(split, dim=1 if order == "head part row" else 2)
-    return [whole.reshape(-1, *parts[0].shape[1:])]
+def _held(matrix: Matrix, settings: Mapping[str, Any]) -> Held:
+    heads = settings.get(matrix.heads, 1) if isinstance(matrix.heads, str) else matrix.heads
+    return Held(matrix.parts, matrix.order, int(heads))
 
 
 def _transposed(tensor: Any) -> Any:
     return tensor.mT if tensor.dim() >= 2 else tensor
+
+
+def _reshaped(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
+    """The same numbers in another shape; `axes` are those of the shape that has more of them."""
+    if not axes:
+        return tensor.reshape(after)
+    if len(before) == len(axes):
+        return tensor.permute(*axes).reshape(after)
+    whole = tensor.reshape([after[axis] for axis in axes])
+    return whole.permute(*(axes.index(axis) for axis in range(len(axes))))
 
 
 def _turned(shape: Shape) -> Shape:

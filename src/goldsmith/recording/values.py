@@ -24,6 +24,8 @@ def snapshot(value: Any, path: str) -> Any:
         return value
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
     if is_array(value):
         return _copy_array(value, path)
     if isinstance(value, dict):

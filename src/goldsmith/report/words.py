@@ -18,7 +18,7 @@ from goldsmith.checking import (
     Verdict,
     shown_path,
 )
-from goldsmith.comparison import LeafComparison
+from goldsmith.comparison import TEXTS, LeafComparison
 
 OUTCOMES = {AGREES: "agrees", DIFFERS: "differs", COULD_NOT_RUN: "could not run", PROVIDED_CHANGED: "provided changed"}
 _PREFIX = {
@@ -121,6 +121,8 @@ def how_far(leaf: LeafComparison) -> str:
             return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
         case "nan" | "inf":
             return f"holds {leaf.nan_actual} NaN and {leaf.inf_actual} infinite values"
+    if leaf.gold_dtype in TEXTS and leaf.where:
+        return f"first differs at {leaf.where}, where it has {leaf.actual}"
     if leaf.elements <= 1 or not math.isfinite(leaf.relative):
         return "is another value"
     if leaf.gold_dtype.startswith(("int", "uint", "bool")):
@@ -134,6 +136,8 @@ def size_words(relative: float) -> str:
 
 def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
     """What is known about a leaf that differs, a line each."""
+    if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
+        return [f"gold has {leaf.gold} there"] if reveal else []
     lines = []
     if leaf.problem == "values" and leaf.elements > 1:
         if leaf.mismatched:
