@@ -85,9 +85,10 @@ def attention_again(case):
 
 @gs.case
 def attention_large(case):
-    """Scores so large that the exponential of one is infinite."""
+    """Scores that grow from one position to the next, until the exponential of one is infinite."""
     layer = case.model(CausalSelfAttention, dim=24, num_heads=3, max_seq_len=16, weights="stress")
-    case.record("y", case.first(layer(case.input("x", lambda: torch.randn(2, 11, 24) * 60))))
+    x = case.input("x", lambda: torch.randn(2, 11, 24) * torch.logspace(0, 2, 11).view(-1, 1))
+    case.record("y", case.first(layer(x)))
 
 
 @gs.case
