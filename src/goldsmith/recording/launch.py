@@ -140,6 +140,8 @@ def settled_environment(threads: int) -> dict[str, str]:
 
     Threads that wait for work sleep: several children share the cores, and one that spins takes another's. Two threads
     of Scratch-3's training took 11 s of processor time on two cores spinning, and take 0.6 s so.
+
+    `torch.compile` leaves code as it is: a sandbox has no compiler, and what is right in `check` is right in `grade`.
     """
     return (
         {"OMP_WAIT_POLICY": "passive"}
@@ -153,6 +155,7 @@ def settled_environment(threads: int) -> dict[str, str]:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
             "PYTHONIOENCODING": "utf-8",
+            "TORCHDYNAMO_DISABLE": "1",
         }
     )
 
