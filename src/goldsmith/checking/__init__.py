@@ -6,6 +6,7 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.precision import is_excused
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
 from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
@@ -41,6 +42,7 @@ __all__ = [
     "Verdict",
     "check",
     "given_file",
+    "is_excused",
     "is_settled",
     "open_adapter",
     "open_gold",

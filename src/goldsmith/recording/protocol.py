@@ -78,10 +78,11 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 ALONE = "alone"
 Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-RunName = Literal["once", "traced", "again", "float64", "watched", "taps", "lines", Condition]
+RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
-float64, there with every operation watched for rounding, with every tensor kept that it produces, with every line noted
-that runs, and under conditions that its recipe does not have."""
+float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,
+with every tensor kept that it produces, with every line noted that runs, and under conditions that its recipe does not
+have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,7 +234,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of;
     `places` are those that ran and those that did not, by file, where that was asked for and could be seen; `acted`
-    says whether the condition it ran under has changed anything.
+    says whether the condition it ran under has changed anything; `rounded_to` are the floating dtypes that results were
+    rounded to, where they were noted.
     """
 
     failure: Failure | None = None
@@ -247,4 +249,5 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None
     acted: bool = True
     pure: bool = True
+    rounded_to: tuple[str, ...] = ()
     seconds: float = 0.0

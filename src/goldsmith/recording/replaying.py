@@ -31,7 +31,7 @@ from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.payloads import payloads
-from goldsmith.recording.precision import Purity, in_float64, widened
+from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
 from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
@@ -112,6 +112,7 @@ class ReplaySession(Session):
             places=self._places.by_file() if run == "lines" and not self._places.forked else None,
             acted=case.changes is None or case.changes.acted,
             pure=purity.pure,
+            rounded_to=purity.rounded_to,
             seconds=time.monotonic() - started,
         )
         return _written(output, ask, attempt, arrays, trace)
@@ -226,6 +227,9 @@ def _circumstances(run: RunName) -> Iterator[Purity]:
         yield Purity()
     elif run in _WIDE:
         with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
+            yield purity
+    elif run == "dtypes":
+        with _torch_memory(torch, marked=False), noting_dtypes(torch) as purity:
             yield purity
     else:
         with _torch_memory(torch, marked=False):
