@@ -144,7 +144,13 @@ def _judge(
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    natural = compare_case(actual, expected, gold, guessing=guessing) if known is None else known
+    made = replayed.once.made
+    natural = compare_case(actual, expected, gold, guessing=guessing, made=made) if known is None else known
+    notes += [
+        f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
+        for leaf in natural.leaves
+        if leaf.agrees and {leaf.actual_dtype, leaf.gold_dtype} == {"float32", "float64"}
+    ]
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )

@@ -232,10 +232,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
     `paths` is the order in which it all was recorded.
 
-    `placed` pairs gold's weights with theirs, by model; `uses` are the assignment's functions that the case speaks of;
-    `places` are those that ran and those that did not, by file, where that was asked for and could be seen; `acted`
-    says whether the condition it ran under has changed anything; `rounded_to` are the floating dtypes that results were
-    rounded to, where they were noted.
+    `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
+    model; `uses` are the assignment's functions that the case speaks of; `places` are those that ran and those that did
+    not, by file, where that was asked for and could be seen; `acted` says whether the condition it ran under has changed
+    anything; `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
     """
 
     failure: Failure | None = None
@@ -244,6 +244,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     complex: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     overwrote: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
     uses: tuple[str, ...] = ()
     places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None

@@ -29,6 +29,7 @@ from goldsmith.recording.conversation import asked
 from goldsmith.recording.given import Given
 from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
+from goldsmith.recording.made import noting_made
 from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
@@ -92,7 +93,7 @@ class ReplaySession(Session):
                 with tapped(sys.modules["torch"]) as arrays:
                     definition.function(case)
                 return _written(output, ask, Attempt(), arrays)
-            with _circumstances(run) as purity:
+            with _circumstances(run) as purity, noting_made(vars(sys.modules["__main__"])) as case.made:
                 definition.function(case)
             payload, tracer = case.finish()
             leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
@@ -168,6 +169,8 @@ class ReplayCase(Case):
         self._tracing = tracing
         self._handed: dict[str, Any] = {}
         self._aliased: list[str] = []
+        self.made: list[Any] = []
+        self._recorded_made: list[str] = []
 
     @property
     def returned_none(self) -> str | None:
@@ -192,6 +195,8 @@ class ReplayCase(Case):
         given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
         shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
+        made = {id(leaf) for leaf in self.made}
+        self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
         self._keep(name, value)
         if self.changes is not None:
             self.changes.record(name, value)
@@ -203,6 +208,11 @@ class ReplayCase(Case):
                 raise settled.unplaced
         return super().finish()
 
+    def _path(self, recorded: str) -> str:
+        """Where it stands in the payload: of a lone output without its name."""
+        _, dot, rest = recorded.partition(".")
+        return f"output{dot}{rest}" if len(self._outputs) == 1 else f"output.{recorded}"
+
     def observations(self) -> dict[str, Any]:
         """What is worth knowing about this run besides its outputs."""
         changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
@@ -210,6 +220,7 @@ class ReplayCase(Case):
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": tuple(changed),
+            "made": tuple(self._path(path) for path in self._recorded_made),
             "placed": {
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
                 for name, settled in self._settled.items()
