@@ -38,12 +38,14 @@ NO_RESULT, NOT_CONFINED = 74, 75
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One replay of the solution on its own gold, with something that must not matter made different.
 
-    `noise` seeds disturbed rounding; `precision` is another floating dtype for everything that goes in; `columns`
-    hands NumPy arrays over in column order; `seed` is one other than the gold was drawn with.
+    `noise` seeds disturbed rounding, where what is float64 inside a float32 case may be `narrowed`: disturbed as if it
+    were float32; `precision` is another floating dtype for everything that goes in; `columns` hands NumPy arrays over
+    in column order; `seed` is one other than the gold was drawn with.
     """
 
     name: str
     noise: int | None = None
+    narrowed: bool = False
     precision: Literal["float32", "float64"] | None = None
     columns: bool = False
     threads: int | None = None
@@ -234,8 +236,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
     model; `uses` are the assignment's functions that the case speaks of; `places` are those that ran and those that did
-    not, by file, where that was asked for and could be seen; `acted` says whether the condition it ran under has changed
-    anything; `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
+    not, by file, where that was asked for and could be seen; `acted` says whether the condition it ran under has
+    changed anything; `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
     """
 
     failure: Failure | None = None
