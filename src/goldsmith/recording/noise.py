@@ -68,9 +68,12 @@ def disturb(array: Any, generator: Any) -> Any:
         moved = (array * (1 + drawn * np.finfo(array.dtype).eps)).astype(array.dtype)
         return np.where(array == np.round(array), array, moved)
     torch = sys.modules["torch"]
-    factor = (1 + torch.from_numpy(np.asarray(drawn)) * torch.finfo(array.dtype).eps).to(array.device)
-    moved = (array * factor).to(array.dtype)
-    return moved if array.is_complex() else torch.where(array == array.round(), array, moved)
+    wide = torch.complex128 if array.is_complex() else torch.float64
+    values = array.detach().to("cpu", wide).numpy()  # by NumPy: no operation of torch's that would be disturbed in turn
+    moved = values * (1 + drawn * torch.finfo(array.dtype).eps)
+    if not array.is_complex():
+        moved = np.where(values == np.round(values), values, moved)
+    return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
 
 
 @functools.lru_cache(maxsize=1)
