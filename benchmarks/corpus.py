@@ -203,7 +203,8 @@ COMPILED = Implementation(
             "        self.apply(self._init_weights)\n",
             "        self.apply(self._init_weights)\n        self.compile()\n",
         ),
-    )
+    ),
+    environment={"TORCHDYNAMO_DISABLE": "0"},
 )
 
 

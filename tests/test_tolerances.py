@@ -106,6 +106,7 @@ def test_random_numbers_that_are_not_stored_are_found(course: CourseOnDisk) -> N
 def test_a_case_of_pure_chaos_is_called_noisy(course: CourseOnDisk) -> None:
     solution = "def scale(x):\n    for _ in range(60):\n        x = 3.9 * x * (1 - x)\n    return x\n"
     body = MEAN.replace("np.random.randn(40, 30)", "np.random.rand(40, 30)")
+    body = body.replace("scale(x))", 'scale(x), allow={"float64": "chaos"})')
     gold = calibrated(course, body, solution=solution)
     assert "noisy:gold_output" in advice_of(gold)
     assert tolerance_of(gold).noisy > 600
@@ -195,7 +196,7 @@ def test_a_trial_that_ends_in_nan_and_a_noisy_scalar_are_survived(course: Course
             y = x[3:]
             for _ in range(60):
                 y = 3.9 * y * (1 - y)
-            case.record("chaos", y.sum())
+            case.record("chaos", y.sum(), allow={"float64": "chaos"})
     """
     gold = calibrated(course, body)
     assert tolerance_of(gold, "output.chaos").noisy == 1

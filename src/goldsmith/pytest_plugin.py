@@ -20,7 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gold-course", metavar="DIR", help="The course; else the one around each test file.")
     group.addoption("--gold-submission", metavar="PATH|REV", help="What is replayed; else the tree as it stands.")
     group.addoption("--gold-allow-stale", action="store_true", help="Accept gold whose sources have changed since.")
-    group.addoption("--gold-timeout", type=float, metavar="SECONDS", help="Stop a case of a replay after this long.")
+    group.addoption(
+        "--gold-timeout", type=float, metavar="SECONDS", help="Stop a case of a replay after this much processor time."
+    )
     group.addoption(
         "--gold-record",
         action="store_const",

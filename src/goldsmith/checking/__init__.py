@@ -7,6 +7,7 @@ from goldsmith.checking.attribution import Shown
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.precision import is_excused
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
 from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
@@ -43,6 +44,7 @@ __all__ = [
     "Verdict",
     "check",
     "given_file",
+    "is_excused",
     "is_settled",
     "open_adapter",
     "open_gold",

@@ -16,6 +16,7 @@ from goldsmith.checking.hearing import Hearing
 from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.part_verdicts import judge_parts
+from goldsmith.checking.precision import needs_dtypes
 from goldsmith.checking.provided import Provided
 from goldsmith.checking.running import Confined, Stage, recipe_placements
 from goldsmith.checking.submissions import Submission
@@ -236,7 +237,7 @@ class Checking:
     ) -> dict[str, CaseVerdict]:
         """Every case judged. Where float64 alone speaks against one, or fails, that is heard again: in a process that
         has done nothing else yet, and that watches whether anything is rounded. What was found `before` there was a
-        second run need not be found again."""
+        second run need not be found again. Where a case is close, it is seen which dtypes it computes in."""
         before = before or {}
         found = {name: self.verdict(name, replay, before=before.get(name)) for name, replay in replays.items()}
         doubtful = [name for name, item in found.items() if is_doubtful(item, replays[name])]
@@ -246,6 +247,12 @@ class Checking:
             if replay.attempts["watched"].failure is None:
                 replays[name] = replays[name].in_float64(replay)
                 found[name] = self.verdict(name, replays[name])
+        close = [name for name, item in found.items() if needs_dtypes(item, self.golds[name], replays[name])]
+        with stage.company() as company:
+            noted = company.replay(dict.fromkeys(close, ("dtypes",)), layouts)
+        for name, replay in noted.items():
+            replays[name] = replays[name].joined(replay)
+            found[name] = self.verdict(name, replays[name])
         return found
 
     def verdict(

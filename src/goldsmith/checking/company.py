@@ -107,7 +107,7 @@ class Company:
         if ending is None:
             return None
         self._heard(ending)
-        failure = _failure(ending, stage.each) or _nothing()
+        failure = _failure(ending) or _nothing()
         if failure.kind == "device" and ending.last_case is None:
             raise DeviceMissing(stage.options.device, failure.message.split(", "))
         return msgspec.structs.replace(in_their_words(failure, stage.workspace), case=ending.last_case)
@@ -156,10 +156,10 @@ def _nothing() -> Failure:
     return Failure(kind="exit", message="its process ended without a word")
 
 
-def _failure(ending: Ending, each: float) -> Failure | None:
+def _failure(ending: Ending) -> Failure | None:
     """Why the child did not come to its end, None when it did."""
-    if ending.timed_out:
-        return Failure(kind="timeout", message=f"took longer than {each:g} s")
+    if ending.late:
+        return Failure(kind="timeout", message=f"took longer than {ending.late}")
     if ending.signal:
         return Failure(kind="killed", message=f"was killed by {ending.signal}")
     if ending.result is None and ending.code == NOT_CONFINED:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.precision import coarser_dtype, explains, is_unseen
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict
 from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
@@ -17,7 +18,8 @@ SHARPER, FINEST = 0.1, 1e-6
 """In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which
 right answers differ (an epsilon in clipping) stay. The weakest bug that was ever measured is three times as large."""
 ROUNDING = 30.0
-"""How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug."""
+"""How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug. That
+excuses nothing that computes in float16 there, of which float64 knows nothing."""
 
 
 _AGAIN = ("traced", "again")
@@ -40,7 +42,7 @@ def judge_case(
     """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not. One
     that was found `before` it had run a second time says what its first run was like."""
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
-    failed = next((item.failure for item in replayed.attempts.values() if item.failure), None)
+    failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
     first = replayed.once
     late = failed is not None and first.failure is None
     if failed is not None and not (late and _only_raised_in_float64(replayed)):
@@ -115,7 +117,7 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
 
 def _only_raised_in_float64(replayed: Replayed) -> bool:
     """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
-    fine = all(item.failure is None for run, item in replayed.attempts.items() if run != "float64")
+    fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
     failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
     return fine and failure is not None and failure.kind not in CUT_OFF
 
@@ -142,30 +144,44 @@ def _judge(
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    natural = compare_case(actual, expected, gold, guessing=guessing) if known is None else known
+    made = replayed.once.made
+    natural = compare_case(actual, expected, gold, guessing=guessing, made=made) if known is None else known
+    notes += [
+        f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
+        for leaf in natural.leaves
+        if leaf.agrees and {leaf.actual_dtype, leaf.gold_dtype} == {"float32", "float64"}
+    ]
     verdict = msgspec.structs.replace(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
+    inside = coarser_dtype(gold, replayed)
     wide, why_not = _in_float64(gold, replayed, expected, guessing)
     if wide is None:
         verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
-        return _decided(verdict, natural.agrees, natural)
-    if wide.agrees and not natural.agrees and _is_rounding(natural.leaves):
+        return _decided(verdict, natural.agrees, natural, inside)
+    rounds = wide.agrees and not natural.agrees and _is_rounding(natural.leaves)
+    if rounds and not inside and not is_unseen(replayed):
         note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
         return msgspec.structs.replace(
             verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
         )
     if natural.agrees:
         verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
-        return _decided(verdict, wide.agrees, wide)
-    return _decided(verdict, False, natural)
+        return _decided(verdict, wide.agrees, wide, inside if wide.agrees else "")
+    return _decided(verdict, False, natural, inside)
 
 
-def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison) -> CaseVerdict:
+def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
+    """`inside` is the dtype, coarser than the case's own, that was computed in."""
     if agrees:
-        return verdict
+        note = f"computed in {inside} inside, and within its tolerance all the same"
+        return msgspec.structs.replace(verdict, notes=(*verdict.notes, note)) if inside else verdict
     worst = comparison.worst
     reason = f"{shown_path(worst.path)} differs" if worst else "nothing was recorded"
+    if inside and explains(inside, verdict.natural):
+        return msgspec.structs.replace(
+            verdict, outcome=DIFFERS, reason=f"{reason}: computed in {inside} inside", kind="precision"
+        )
     return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
 
 

@@ -41,7 +41,7 @@ def check(
         Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this long.")
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
     ] = None,
     device: Annotated[str, typer.Option("--device", metavar="D", help="Where models run.")] = "cpu",
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Check against gold that is stale.")] = False,

@@ -70,7 +70,9 @@ def generate(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this long.", show_default="600"),
+        typer.Option(
+            metavar="SECONDS", min=0.1, help="Stop a recipe after this much processor time.", show_default="600"
+        ),
     ] = None,
     allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
     calibrate: Annotated[

@@ -59,7 +59,7 @@ def grade(
         int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this long.")
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
     ] = None,
     memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For each process of a submission.")] = 6.0,
     verbose: Annotated[bool, typer.Option("--verbose", help="Feedback on every case and every part.")] = False,

@@ -33,7 +33,11 @@ def try_tests(
     timeout: Annotated[
         float | None,
         typer.Option(
-            "--timeout", metavar="SECONDS", min=0.1, help="Stop the tests of one after this long.", show_default="600"
+            "--timeout",
+            metavar="SECONDS",
+            min=0.1,
+            help="Stop the tests of one after this much processor time.",
+            show_default="600",
         ),
     ] = None,
     course: CourseOption = Path("."),

@@ -29,7 +29,7 @@ def compare(
     tolerances: Mapping[str, Tolerance] | None = None,
     noisy: Mapping[str, Any] | None = None,
     equal_nan: bool | Collection[str] = False,
-    check_dtype: bool = True,
+    check_dtype: bool | Collection[str] = True,
     guessing: bool = True,
 ) -> Comparison:
     """`actual` beside `gold`: nested dicts, lists, tuples and dataclasses of tensors, arrays, numbers and text, or
@@ -38,8 +38,9 @@ def compare(
     A leaf's tolerance is that of `tolerances` at its dotted path; else `rtol` and `atol` (the one not given is 0):
     |actual - gold| <= atol + rtol * |gold|, as if in float64; else what torch.testing documents for its dtype, for the
     less precise of both sides, and exact for integers, booleans and text. NaN agrees with NaN only with `equal_nan`
-    (True, or the paths it holds for); an infinity only with the same one. Nothing is ever broadcast. Without
-    `guessing`, nobody looks for what could have gone wrong.
+    (True, or the paths it holds for); an infinity only with the same one. Nothing is ever broadcast. Another dtype
+    never agrees, unless `check_dtype` is False, or holds the paths at which float32 and float64 may stand for each
+    other. Without `guessing`, nobody looks for what could have gone wrong.
     """
     for name, given in (("rtol", rtol), ("atol", atol)):
         if given is not None and not 0 <= given < math.inf:
@@ -57,7 +58,7 @@ class _Engine:
         tolerances: Mapping[str, Tolerance],
         noisy: Mapping[str, Any],
         equal_nan: bool | Collection[str],
-        check_dtype: bool,
+        check_dtype: bool | Collection[str],
         buffers: Buffers,
         guessing: bool,
     ) -> None:
@@ -90,7 +91,7 @@ class _Engine:
             said = guess(ours, gold, math.inf, self._buffers) if self._guessing else ""
             return apart(path, "shape", ours.dtype, gold.dtype, one.shape, two.shape, said, notes)
         limit = self._limit(path, ours, gold)
-        same_dtype = not self._check_dtype or _same_dtype(ours, gold)
+        same_dtype = self._same_dtype(path, ours, gold)
         if not one.size:
             return empty(path, ours, gold, limit, same_dtype, notes)
         noisy = self._noisy.get(path) if self._noisy else None
@@ -106,6 +107,12 @@ class _Engine:
         mask = _mask(path, noisy, gold.array.shape, by_parts, order) if noisy is not None else None
         found = self._run(path, ours, gold, (one, two), mask, limit, by_parts)
         return told(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
+
+    def _same_dtype(self, path: str, ours: Leaf, gold: Leaf) -> bool:
+        if isinstance(self._check_dtype, bool):
+            return not self._check_dtype or _same_dtype(ours, gold)
+        alike = path in self._check_dtype and {ours.form.name, gold.form.name} == {"float32", "float64"}
+        return alike or _same_dtype(ours, gold)
 
     def _run(
         self,

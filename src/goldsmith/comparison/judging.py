@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold import GoldCase, Tolerance, judged_part, with_room
+
+ROUNDED = 2.0**-20
+"""The room that a float64 number needs which was rounded to float32: a few units in the last place."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,32 @@ def compare_case(
     *,
     equal_nan: bool = False,
     guessing: bool = True,
+    made: Collection[str] = (),
 ) -> Comparison:
     """Leaves by path beside those that are expected, within the tolerances of `gold`'s manifest. NaN agrees with NaN
-    where the recipe allows it, or everywhere."""
+    where the recipe allows it, or everywhere.
+
+    A single number has no dtype of its own, nor has a tensor that the recipe has `made` of single numbers: `np.mean` of
+    some floats is a float64, their mean in torch a float32. There the two may stand for each other.
+    """
     from goldsmith.comparison.engine import compare
 
+    alike = {path for path, value in expected.items() if path in made or getattr(value, "shape", ()) == ()}
+    tolerances = tolerances_of(gold)
+    for path in alike & tolerances.keys():
+        if _name(actual.get(path)) == "float32" != _name(expected[path]):
+            tolerances[path] = with_room(tolerances[path], "float64", ROUNDED)
     return compare(
         actual,
         expected,
-        tolerances=tolerances_of(gold),
+        tolerances=tolerances,
         noisy=gold.noisy,
         equal_nan=equal_nan or [path for path in expected if gold.allows_nan(path)],
+        check_dtype=alike,
         guessing=guessing,
     )
+
+
+def _name(value: Any) -> str:
+    """A dtype without its library."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.")

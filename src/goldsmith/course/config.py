@@ -105,9 +105,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     threads: int = 1
     """How many threads a recipe's process has."""
     timeout: float = 600.0
-    """Seconds that a recipe, or the internal tests of one assignment, may run."""
+    """Seconds of processor time that a recipe, or the internal tests of one assignment, may take."""
     case_timeout: float = 60.0
-    """Seconds that one case of a submission may take in `goldsmith check` and `grade`."""
+    """Seconds of processor time that one case of a submission may take in `goldsmith check` and `grade`."""
     calibrate: bool = True
     """Whether tolerances are measured."""
     stand_ins: tuple[str, ...] = ()

@@ -138,13 +138,12 @@ class RecipeOutOfMemory(GoldsmithError):
 class RecipeTimedOut(GoldsmithError):
     recipe: Path
     case: str | None
-    seconds: float
+    time: str
 
     def sentence(self) -> str:
         where = f" in case {self.case}" if self.case else ""
         return (
-            f"{self.recipe} was still running{where} after {self.seconds:g} s and was stopped; "
-            "allow more with --timeout SECONDS."
+            f"{self.recipe} took longer than {self.time}{where}, so it was stopped; allow more with --timeout SECONDS."
         )
 
 

@@ -26,8 +26,8 @@ from goldsmith.workspace import Workspace
 def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, options: Options) -> GoldsmithError | None:
     """Why the child did not finish, or None when it did."""
     recipe = assignment.course.relative(assignment.recipe)
-    if ending.timed_out:
-        return RecipeTimedOut(recipe, ending.last_case, options.timeout)
+    if ending.late:
+        return RecipeTimedOut(recipe, ending.last_case, ending.late)
     if ending.signal and (ending.result is None or ending.result.failure is None):
         return RecipeKilled(recipe, ending.last_case, ending.signal)
     if ending.result is None and ending.code == NO_RESULT:

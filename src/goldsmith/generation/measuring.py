@@ -20,6 +20,7 @@ from goldsmith.gold import (
     CONTROLS,
     FLOAT32,
     FLOAT64,
+    NARROWED,
     NOISE,
     OTHER_SEED,
     REFERENCE_SUFFIX,
@@ -47,9 +48,9 @@ from goldsmith.recording import (
 )
 from goldsmith.workspace import make_workspaces
 
-METHOD = 3
+METHOD = 4
 """Counted up whenever trials or arithmetic change. What an older one has measured stands until a case moves."""
-SAMPLES = 12
+SAMPLES, NARROWED_SAMPLES = 12, 3
 _PATIENCE = 20
 _PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
 
@@ -63,6 +64,8 @@ class Measured:
     calibration: Calibration | None = None
     why_not: str = "not measured"
     notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why this is not to be gold."""
 
 
 def measure(
@@ -89,6 +92,7 @@ def measure(
             advice += calibrated.advice
             own = [item for item in outcomes.failures if item.case == case.definition]
             found.notes += _notes(case, calibrated, own)
+            found.problems += _problems(case, calibrated)
             if calibrated.reference:
                 found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
                 write_arrays(calibrated.reference, found.references[case.name])
@@ -180,7 +184,12 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
     if platform.machine() in ("x86_64", "AMD64"):
         plain["OPENBLAS_CORETYPE"] = "Nehalem"
     half = SAMPLES // 2
-    yield _Plan((*twins, *noise[:half]))
+    narrowed = [
+        Trial(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
+        for number in range(1, NARROWED_SAMPLES + 1)
+        if with_torch
+    ]
+    yield _Plan((*twins, *noise[:half], *narrowed))
     yield _Plan((Trial(name="instructions"), *noise[half:]), plain)
 
 
@@ -204,6 +213,12 @@ def _trials(case: str, folders: Sequence[Path]) -> Trials:
             else:
                 differences[name] = arrays
     return Trials(gold, differences, reference)
+
+
+def _problems(case: CaseFacts, calibrated: Calibrated) -> Iterator[str]:
+    for path, far in calibrated.far.items():
+        where = f"case {case.name}: {case.label(path)}"
+        yield f"{where} is {far:.0%} of its size away from what the solution itself computes in float64"
 
 
 def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFailure]) -> Iterator[str]:

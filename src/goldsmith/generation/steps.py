@@ -282,6 +282,8 @@ def _contents(
     ]
     measured = _calibrate(run, [item for item in again if item.cases], result.mode, watcher, progress)
     run.notes += measured.notes
+    if measured.problems:
+        raise GoldRefused(assignment.name, measured.problems, hint='allow={"float64": …} in the recipe, with a reason')
     run.environment = previous.environment_differences(result.environment)
     run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:

@@ -125,6 +125,11 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the recipe's function, whichever variant it ran on."""
         return self.name.removesuffix(f".{self.variant}") if self.variant else self.name
 
+    def allows(self, path: str, check: str) -> bool:
+        """Whether a check is waived for the whole case, or for something recorded, which covers all nested in it."""
+        covering = (name for name in self.allowed if name == "*" or path == name or path.startswith(f"{name}."))
+        return any(check in self.allowed[name] for name in covering)
+
     def label(self, path: str) -> str:
         """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""
         section, dot, rest = path.partition(".")

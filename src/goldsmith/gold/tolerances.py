@@ -145,15 +145,15 @@ def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
     )
 
 
-def with_room(tolerance: Tolerance, dtype: str) -> Tolerance:
+def with_room(tolerance: Tolerance, dtype: str, room: float = ROOM) -> Tolerance:
     """What is float64 by nature has noise so small that a tolerance measured from it would reject another formula."""
     if tolerance.kind != "measured" or dtype not in _WIDE:
         return tolerance
     return msgspec.structs.replace(
         tolerance,
-        l2=max(tolerance.l2 or 0.0, ROOM),
-        max=max(tolerance.max or 0.0, ROOM),
-        noisy_limit=max(tolerance.noisy_limit, ROOM * tolerance.scale),
+        l2=max(tolerance.l2 or 0.0, room),
+        max=max(tolerance.max or 0.0, room),
+        noisy_limit=max(tolerance.noisy_limit, room * tolerance.scale),
     )
 
 

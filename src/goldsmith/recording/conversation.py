@@ -74,7 +74,7 @@ class Conversation:
             except BaseException:
                 self.end(at_once=True)
                 raise
-            if self._child.answered >= self._asked and not self._child.timed_out:
+            if self._child.answered >= self._asked and not self._child.late:
                 return None
             return self.end(at_once=True)
 

@@ -18,6 +18,7 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
+from goldsmith.recording.clocks import Clock
 from goldsmith.recording.groups import Leader, Process, end_group
 from goldsmith.recording.leavings import open_leaving, read_leaving
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
@@ -33,12 +34,13 @@ _MOST_AT_ONCE = {EVENTS: 2**16, LOG: 2**20}
 
 @dataclass(frozen=True)
 class Ending:
-    """How one child came to its end."""
+    """How one child came to its end. One that was stopped because it was `late` says how long it had, and by
+    which clock."""
 
     result: Result | None
     signal: str | None
     code: int | None
-    timed_out: bool
+    late: str
     last_case: str | None
     log_tail: str
     seconds: float
@@ -66,9 +68,10 @@ def run_side_by_side(
 ) -> list[Ending]:
     """Run all jobs at once, each in a process of its own. The first failure ends the others.
 
-    They have `timeout` seconds in all, and `each` from one case to the next. Jobs that run `beside` them decide
-    nothing: they are waited for a little longer, then stopped. From a `warm` process they start at once, but for
-    `fresh` ones, each of which has an interpreter of its own; so do all if the warm process cannot be had.
+    They have `timeout` seconds in all, and `each` from one case to the next, as a `Clock` counts them. Jobs that
+    run `beside` them decide nothing: they are waited for a little longer, then stopped. From a `warm` process they
+    start at once, but for `fresh` ones, each of which has an interpreter of its own; so do all if the warm process
+    cannot be had.
     """
     children = [Child(job, None if job in fresh else warm) for job in jobs]
     others = [Child(job, warm) for job in beside]
@@ -113,17 +116,19 @@ def watch(
 ) -> None:
     """Until all have ended, one has failed, their time is up, or it need not be any longer."""
     started = time.monotonic()
+    in_all = [Clock(child.number) for child in children]
     while any(child.running() for child in children) and not until():
         children[0].report(watcher)
         watcher.on_tick()
-        now = time.monotonic()
-        if now - started > timeout or any(now - child.last_sign > each for child in children):
+        late = next(filter(None, (clock.over(timeout) for clock in in_all)), "")
+        late = late or next(filter(None, (child.clock.over(each) for child in children)), "")
+        if late:
             for child in children:
-                child.timed_out = child.running()
+                child.late = late if child.running() else ""
             break
         if any(not child.running() and child.read_result_failed() for child in children):
             break
-        pause(POLL if now - started > _SHORT else POLL / 4)
+        pause(POLL if time.monotonic() - started > _SHORT else POLL / 4)
     children[0].report(watcher)
 
 
@@ -140,6 +145,8 @@ def settled_environment(threads: int) -> dict[str, str]:
 
     Threads that wait for work sleep: several children share the cores, and one that spins takes another's. Two threads
     of Scratch-3's training took 11 s of processor time on two cores spinning, and take 0.6 s so.
+
+    `torch.compile` leaves code as it is: a sandbox has no compiler, and what is right in `check` is right in `grade`.
     """
     return (
         {"OMP_WAIT_POLICY": "passive"}
@@ -153,6 +160,7 @@ def settled_environment(threads: int) -> dict[str, str]:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
             "PYTHONIOENCODING": "utf-8",
+            "TORCHDYNAMO_DISABLE": "1",
         }
     )
 
@@ -163,12 +171,13 @@ class Child:
 
     job: Job
     warm: Warm | None = None
-    timed_out: bool = False
+    late: str = ""
     answered: int = 0
     _process: Process | None = None
     _started: float = 0.0
     _ended: float | None = None
-    last_sign: float = math.inf
+    clock: Clock = field(default_factory=lambda: Clock(0))
+    """Since its last sign of life."""
     _begun: set[str] = field(default_factory=set)
     _asked: int = 0
     _unfinished: str = ""
@@ -184,7 +193,7 @@ class Child:
         try:
             job_file.write_bytes(msgspec.json.encode(self.job))
             self._launch(job_file)
-            self.last_sign = time.monotonic()  # a warm process may have had to be started first
+            self.clock = Clock(self.number)  # a warm process may have had to be started first
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
 
@@ -204,6 +213,11 @@ class Child:
                 start_new_session=True,
             )
             self._process = Leader(process)
+
+    @property
+    def number(self) -> int:
+        """That of its process; 0 before there is one."""
+        return self._process.pid if self._process else 0
 
     def running(self) -> bool:
         if self._process is None:
@@ -227,7 +241,7 @@ class Child:
                 self.answered += self.answered < self._asked and event.number == self.answered + 1
                 continue
             if self._is_sign_of_life(event):
-                self.last_sign = time.monotonic()
+                self.clock.begin()
             watcher.on_case(event)
         text = self._new_text(LOG)
         if text:
@@ -244,7 +258,7 @@ class Child:
 
     def expect(self) -> None:
         """It has been asked for something: from now on it has time for that."""
-        self.last_sign = time.monotonic()
+        self.clock.begin()
         self._asked += 1
         self._begun.clear()
 
@@ -262,14 +276,14 @@ class Child:
         code = self._process.returncode if self._process else None
         log = self._tail(LOG, _LOG_TAIL)
         return Ending(
-            result=self._result() if not self.timed_out else None,
+            result=None if self.late else self._result(),
             signal=_signal_name(-code) if code is not None and code < 0 else None,
             code=code,
-            timed_out=self.timed_out,
+            late=self.late,
             last_case=self._last_event(),
             log_tail=log,
             seconds=(self._ended or time.monotonic()) - self._started,
-            process=self._process.pid if self._process else 0,
+            process=self.number,
         )
 
     def _tail(self, name: str, size: int) -> str:

@@ -34,15 +34,19 @@ _WHOLE = frozenset({"sum", "cumsum", "add", "sub", "rsub", "mul"})
 
 
 @contextlib.contextmanager
-def rounding_noise(torch_module: Any, seed: int) -> Iterator[Counter]:
-    """While this lasts, torch's operations are disturbed; the counter says how many there were."""
+def rounding_noise(torch_module: Any, seed: int, *, narrowed: bool = False) -> Iterator[Counter]:
+    """While this lasts, torch's operations are disturbed; the counter says how many there were. What is computed in
+    float64 is then disturbed as if it were float32, if that is to be `narrowed`."""
     counter = Counter()
-    with _mode(torch_module, seed, counter):
+    with _mode(torch_module, _pool(seed, narrowed), counter):
         yield counter
 
 
 class Counter:
+    """How many operations there were, and how many that rounded to float64."""
+
     operations = 0
+    wide = 0
 
 
 def is_compiling() -> bool:
@@ -64,15 +68,18 @@ def disturb(array: Any, generator: Any) -> Any:
         moved = (array * (1 + drawn * np.finfo(array.dtype).eps)).astype(array.dtype)
         return np.where(array == np.round(array), array, moved)
     torch = sys.modules["torch"]
-    factor = (1 + torch.from_numpy(np.asarray(drawn)) * torch.finfo(array.dtype).eps).to(array.device)
-    moved = (array * factor).to(array.dtype)
-    return moved if array.is_complex() else torch.where(array == array.round(), array, moved)
+    wide = torch.complex128 if array.is_complex() else torch.float64
+    values = array.detach().to("cpu", wide).numpy()  # by NumPy: no operation of torch's that would be disturbed in turn
+    moved = values * (1 + drawn * torch.finfo(array.dtype).eps)
+    if not array.is_complex():
+        moved = np.where(values == np.round(values), values, moved)
+    return torch.from_numpy(np.asarray(moved)).to(array.device, array.dtype)
 
 
 @functools.lru_cache(maxsize=1)
-def _pool(seed: int) -> _Pool:
+def _pool(seed: int, narrowed: bool) -> _Pool:
     """Drawn once for all cases of a trial: that takes 20 ms, longer than most cases do."""
-    return _Pool(seed)
+    return _Pool(seed, narrowed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,9 +95,10 @@ class _Stretch:
 class _Pool(dict[Any, _Stretch]):
     """Noise by dtype and device of what it is put on, all from the same numbers."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, narrowed: bool) -> None:
         import torch
 
+        self._least = torch.finfo(torch.float32).eps if narrowed else 0.0
         drawn = torch.rand(_BUFFER, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         self._drawn = drawn * 2 - 1
 
@@ -99,7 +107,7 @@ class _Pool(dict[Any, _Stretch]):
 
         kind, device = key
         wide = torch.float64 if kind in (torch.float64, torch.complex128) else torch.float32
-        factors = (1 + self._drawn * torch.finfo(kind).eps).to(device, wide)
+        factors = (1 + self._drawn * max(torch.finfo(kind).eps, self._least)).to(device, wide)
         found = self[key] = _Stretch(wide, factors, factors - 1, torch.ones((), dtype=wide, device=device))
         return found
 
@@ -112,11 +120,11 @@ def _strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(found)) if shape else ()
 
 
-def _mode(torch: Any, seed: int, counter: Counter) -> Any:
+def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     strided, tensor = torch.strided, torch.Tensor
-    stretches = _pool(seed)
+    doubles = (torch.float64, torch.complex128)
 
     class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __init__(self) -> None:
@@ -146,6 +154,7 @@ def _mode(torch: Any, seed: int, counter: Counter) -> Any:
                 kind = value.dtype
                 inexact = kind.is_floating_point or kind.is_complex
                 if inexact and value.layout == strided and not value._is_zerotensor():
+                    counter.wide += kind in doubles
                     value.mul_(self._factor(value, whole and not kind.is_complex))
             elif isinstance(value, (list, tuple)):
                 for item in value:

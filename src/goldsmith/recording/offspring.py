@@ -8,12 +8,13 @@ import errno
 import math
 import os
 import signal
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from goldsmith.recording.clocks import processes
 from goldsmith.recording.protocol import Job
 
 CROWD = 64
@@ -33,7 +34,7 @@ def adopt_orphans() -> None:
 def end_strays(children: Collection[int]) -> None:
     """Kill daemons, which have left their session, and whole sessions that have grown into a crowd."""
     sessions: dict[int, int] = {}
-    for number, parent, session in _processes():
+    for number, parent, session, *_ in processes():
         sessions[session] = sessions.get(session, 0) + 1
         if parent == os.getpid() and number not in children:
             _kill(number)
@@ -79,9 +80,9 @@ def end_what_takes_too_much(rooms: Mapping[int, Room]) -> None:
     if not rooms:
         return
     members: dict[int, list[int]] = {number: [] for number in rooms}
-    for number, _, session in _processes():
-        if session in members:
-            members[session].append(number)
+    for item in processes():
+        if item.session in members:
+            members[item.session].append(item.number)
     for number, room in rooms.items():
         if _takes_too_much(members[number], room):
             with contextlib.suppress(ProcessLookupError):
@@ -143,14 +144,6 @@ def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.i
             if error.errno == errno.ENAMETOOLONG:
                 return math.inf, math.inf
     return size, count
-
-
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """Number, parent and session of every process."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            yield int(entry.name), int(fields[1]), int(fields[3])
 
 
 def _kill(number: int) -> None:

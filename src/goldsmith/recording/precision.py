@@ -1,4 +1,5 @@
-"""A run in float64, all the way through: what asks for float32 by name gets float64, too.
+"""A run in float64, all the way through: what asks for float32 by name gets float64, too. And a run in its own dtype
+that notes which dtypes it rounds to.
 
 Many norms and rotary tables are written with `.float()`. Left alone they would round in the middle of a float64 run,
 and right and wrong would no longer be nine orders of magnitude apart.
@@ -15,9 +16,10 @@ from goldsmith.recording.noise import EXACT, is_compiling
 
 
 class Purity:
-    """Whether everything that was computed stayed in float64."""
+    """Whether everything that was computed stayed in float64; by name, the dtypes that results were seen rounded to."""
 
     pure = True
+    rounded_to: tuple[str, ...] = ()
 
 
 class RoundedInside(Exception):
@@ -141,3 +143,51 @@ def _watching(torch: Any, purity: Purity) -> Any:
             return found
 
     return Watching()  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def noting_dtypes(torch: Any) -> Iterator[Purity]:
+    """While this lasts, every floating dtype is noted that a result is rounded to: by autocast, by `.half()`, or
+    because it is computed so."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    purity = Purity()
+    seen: set[Any] = set()
+
+    def eps(tensor: Any) -> float:
+        return float(torch.finfo(tensor.dtype).eps)
+
+    def inexact(values: Any) -> list[Any]:
+        tensors = (item for item in values if isinstance(item, torch.Tensor))
+        return [item for item in tensors if (item.is_floating_point() or item.is_complex()) and item.numel()]
+
+    class Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return is_compiling()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **kwargs) if kwargs else func(*args)
+            for item in inexact(found if isinstance(found, tuple | list) else (found,)):
+                if item.dtype in seen:
+                    continue
+                moves = func.overloadpacket.__name__ in EXACT  # what only moves numbers rounds when it narrows
+                if not moves or any(eps(other) < eps(item) for other in inexact(args)):
+                    seen.add(item.dtype)
+            return found
+
+    try:
+        with Noting():  # type: ignore[no-untyped-call]
+            yield purity
+    finally:
+        names = {str(dtype).removeprefix("torch.") for dtype in seen}
+        purity.rounded_to = tuple(sorted(names | _in_products(torch)))
+
+
+def _in_products(torch: Any) -> set[str]:
+    """What matrix products of float32 are rounded to, if somebody has allowed that since torch was seeded."""
+    try:
+        allowed = torch.get_float32_matmul_precision()
+    except RuntimeError:  # two ways of saying so were mixed
+        allowed = "medium"
+    return {"highest": set(), "high": {"tf32"}}.get(allowed, {"bfloat16"})

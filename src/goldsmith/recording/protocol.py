@@ -39,12 +39,14 @@ NO_RESULT, NOT_CONFINED = 74, 75
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One replay of the solution on its own gold, with something that must not matter made different.
 
-    `noise` seeds disturbed rounding; `precision` is another floating dtype for everything that goes in; `columns`
-    hands NumPy arrays over in column order; `seed` is one other than the gold was drawn with.
+    `noise` seeds disturbed rounding, where what is float64 inside a float32 case may be `narrowed`: disturbed as if it
+    were float32; `precision` is another floating dtype for everything that goes in; `columns` hands NumPy arrays over
+    in column order; `seed` is one other than the gold was drawn with.
     """
 
     name: str
     noise: int | None = None
+    narrowed: bool = False
     precision: Literal["float32", "float64"] | None = None
     columns: bool = False
     threads: int | None = None
@@ -79,10 +81,11 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 ALONE = "alone"
 Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-RunName = Literal["once", "traced", "again", "float64", "watched", "taps", "lines", Condition]
+RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
-float64, there with every operation watched for rounding, with every tensor kept that it produces, with every line noted
-that runs, and under conditions that its recipe does not have."""
+float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,
+with every tensor kept that it produces, with every line noted that runs, and under conditions that its recipe does not
+have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,10 +240,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
     `paths` is the order in which it all was recorded.
 
-    `placed` pairs gold's weights with theirs, by model; `modules` are the names of their modules, `extra` of
-    the weights that gold does not have, by model;
-    `places` are those that ran and those that did not, by file, where that was asked for and could be seen; `acted`
-    says whether the condition it ran under has changed anything.
+    `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
+    model; `modules` are the names of their modules, `extra` of the weights that gold does not have, by model; `places`
+    are those that ran and those that did not, by file, where that was asked for and could be seen; `acted` says whether
+    the condition it ran under has changed anything; `rounded_to` are the floating dtypes that results were rounded to,
+    where they were noted.
     """
 
     failure: Failure | None = None
@@ -249,12 +253,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     complex: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     overwrote: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
     modules: dict[str, tuple[str, ...]] = {}
     extra: dict[str, tuple[str, ...]] = {}
     places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None
     acted: bool = True
     pure: bool = True
+    rounded_to: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

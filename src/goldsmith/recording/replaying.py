@@ -28,10 +28,11 @@ from goldsmith.recording.conversation import asked
 from goldsmith.recording.given import Given
 from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
+from goldsmith.recording.made import noting_made
 from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.payloads import payloads
-from goldsmith.recording.precision import Purity, in_float64, widened
+from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
 from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
@@ -94,7 +95,11 @@ class ReplaySession(Session):
                 with tapped(sys.modules["torch"]) as arrays:
                     definition.function(case)
                 return _written(output, ask, Attempt(), arrays)
-            with _circumstances(run) as purity, case.watched():
+            with (
+                _circumstances(run) as purity,
+                noting_made(vars(sys.modules["__main__"])) as case.made,
+                case.watched(),
+            ):
                 definition.function(case)
             payload, _ = case.finish()
             leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
@@ -113,6 +118,7 @@ class ReplaySession(Session):
             places=self._places.by_file() if run == "lines" and not self._places.forked else None,
             acted=case.changes is None or case.changes.acted,
             pure=purity.pure,
+            rounded_to=purity.rounded_to,
             seconds=time.monotonic() - started,
         )
         return _written(output, ask, attempt, arrays, trace)
@@ -169,6 +175,8 @@ class ReplayCase(Case):
         self._tracing = own_code is not None
         self._handed: dict[str, Any] = {}
         self._aliased: list[str] = []
+        self.made: list[Any] = []
+        self._recorded_made: list[str] = []
 
     def trace_so_far(self) -> bytes:
         """What has been traced, of a run that is traced."""
@@ -203,6 +211,8 @@ class ReplayCase(Case):
         given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
         shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
+        made = {id(leaf) for leaf in self.made}
+        self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
         self._keep(name, value)
         if self.changes is not None:
             self.changes.record(name, value)
@@ -214,6 +224,11 @@ class ReplayCase(Case):
                 raise settled.unplaced
         return super().finish()
 
+    def _path(self, recorded: str) -> str:
+        """Where it stands in the payload: of a lone output without its name."""
+        _, dot, rest = recorded.partition(".")
+        return f"output{dot}{rest}" if len(self._outputs) == 1 else f"output.{recorded}"
+
     def observations(self) -> dict[str, Any]:
         """What is worth knowing about this run besides its outputs."""
         changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
@@ -221,6 +236,7 @@ class ReplayCase(Case):
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": tuple(changed),
+            "made": tuple(self._path(path) for path in self._recorded_made),
             "placed": {
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
                 for name, settled in self._settled.items()
@@ -240,6 +256,9 @@ def _circumstances(run: RunName) -> Iterator[Purity]:
         yield Purity()
     elif run in _WIDE:
         with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
+            yield purity
+    elif run == "dtypes":
+        with _torch_memory(torch, marked=False), noting_dtypes(torch) as purity:
             yield purity
     else:
         with _torch_memory(torch, marked=False):

@@ -42,6 +42,7 @@ def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
     torch.backends.mha.set_fastpath_enabled(False)  # tracing would switch it off anyway, and so change bits
     if threads is not None:
         torch.set_num_threads(threads)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import difference_of, judged_leaves, numbers_of, read_payload, write_arrays
+from goldsmith.gold import difference_of, is_array, judged_leaves, numbers_of, read_payload, walk, write_arrays
 from goldsmith.recording.cases import Case
 from goldsmith.recording.given import Change, Given
 from goldsmith.recording.noise import disturb, rounding_noise
@@ -44,6 +44,7 @@ class TrialSession(Session):
         self.failures: list[TrialFailure] = []
         self._trials = trials
         self._busy: dict[str, int] = {}
+        self._wide: dict[str, int] = {}
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         count = len(definitions)
@@ -54,12 +55,14 @@ class TrialSession(Session):
             write_arrays({path: numbers_of(leaf) for path, leaf in leaves.items()}, self._file(name, GOLD))
         drawn = 0
         for number, trial in enumerate(self._trials, start=1):
-            if trial.noise is not None and drawn >= self._affordable():
-                continue
-            drawn += trial.noise is not None
+            if trial.noise is not None and not trial.narrowed:
+                if drawn >= self._affordable():
+                    continue
+                drawn += 1
             self._on_case(trial.name, number, len(self._trials))
             for definition in definitions:
-                self._try(trial, definition, payloads[definition.name], outputs[definition.name])
+                if not trial.narrowed or self._is_finer_inside(definition.name, payloads[definition.name]):
+                    self._try(trial, definition, payloads[definition.name], outputs[definition.name])
         self.ran = count
 
     def _affordable(self) -> float:
@@ -69,6 +72,13 @@ class TrialSession(Session):
             return float("inf")
         plain = _START + _PLAIN * operations
         return max(_FEWEST, (_BUDGET * plain - _OTHERS * _PLAIN * operations) / (_NOISY * operations))
+
+    def _is_finer_inside(self, name: str, payload: Mapping[str, Any]) -> bool:
+        """Whether float64 was computed with, as noise has shown, in a case that has nothing of it itself: others will
+        do with float32 there."""
+        arrays: list[Any] = [leaf for _, leaf in walk(payload, "") if is_array(leaf)]
+        own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
+        return bool(self._wide.get(name)) and not own & _WIDE
 
     def _try(
         self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], gold: Mapping[str, Any]
@@ -103,9 +113,9 @@ class TrialSession(Session):
         if torch is None:
             yield
         elif trial.noise is not None:
-            with rounding_noise(torch, trial.noise) as counter:
+            with rounding_noise(torch, trial.noise, narrowed=trial.narrowed) as counter:
                 yield
-            self._busy[name] = counter.operations
+            self._busy[name], self._wide[name] = counter.operations, counter.wide
         elif trial.precision == "float64":
             with in_float64(torch, watch=True) as purity:
                 yield
@@ -125,6 +135,7 @@ class TrialSession(Session):
         return self.output / case / f"{trial}.safetensors"
 
 
+_WIDE = {"float64", "complex128"}
 _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 

@@ -79,7 +79,7 @@ class InternalTests:
             ending = Ending(
                 process=ended.process,
                 code=ended.code,
-                limit=timeout if ended.timed_out else None,
+                late=ended.late,
                 seconds=ended.seconds,
                 log=ended.log_tail,
             )

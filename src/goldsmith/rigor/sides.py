@@ -16,6 +16,7 @@ from goldsmith.course import Assignment, placements
 from goldsmith.errors import CannotWrite, PytestMissing
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording import Job
+from goldsmith.recording.clocks import Clock
 from goldsmith.recording.groups import Leader, end_group
 from goldsmith.recording.launch import environment_for
 from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
@@ -75,7 +76,8 @@ class _Run:
     _process: Leader | None = None
     _begun: float = 0.0
     _ended: float | None = None
-    _stopped: bool = False
+    _clock: Clock | None = None
+    _late: str = ""
 
     @property
     def _counts(self) -> Path:
@@ -111,6 +113,7 @@ class _Run:
                     start_new_session=True,
                 )
                 self._process = Leader(process)
+                self._clock = Clock(process.pid)
         except OSError as error:
             raise CannotWrite(self.workspace.scratch, error.strerror or str(error)) from None
 
@@ -135,10 +138,9 @@ class _Run:
         if self._process is None or self._process.poll() is not None:
             self._ended = self._ended or time.monotonic()
             return False
-        if time.monotonic() - self._begun > self.timeout:
-            self._stopped = True
-            return False
-        return True
+        if self._clock is not None:
+            self._late = self._late or self._clock.over(self.timeout)
+        return not self._late
 
     def stop(self) -> None:
         """End pytest and everything it started, whatever state it is in."""
@@ -153,7 +155,7 @@ class _Run:
         ending = Ending(
             process=self._process.pid,
             code=self._process.returncode,
-            limit=self.timeout if self._stopped else None,
+            late=self._late,
             seconds=(self._ended or time.monotonic()) - self._begun,
             log=log,
         )

@@ -118,8 +118,8 @@ class Ending(msgspec.Struct, frozen=True):
 
     process: int
     code: int | None
-    limit: float | None = None
-    """Seconds after which it was stopped, None when it ended by itself."""
+    late: str = ""
+    """How long it had when it was stopped, by which clock; empty when it ended by itself."""
     seconds: float = 0.0
     log: str = ""
     """The end of what it printed."""
@@ -227,8 +227,8 @@ class _Written(msgspec.Struct, frozen=True):
 def read_suite(counts: Path, ending: Ending) -> SuiteReport:
     """What `counting` wrote. What is not whole, or not of that process, or at odds with how it ended, is a problem."""
     written = _read(counts, ending.process)
-    if ending.limit is not None:
-        problem = f"pytest did not end within {ending.limit:g} s{_at(counts)}"
+    if ending.late:
+        problem = f"pytest took longer than {ending.late}{_at(counts)}"
     elif ending.code is not None and ending.code < 0:
         problem = f"pytest was killed by {_signal_name(-ending.code)}{_at(counts)}"
     elif written is None:

@@ -13,7 +13,17 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Replayed, Stage, is_settled, shown_path
+from goldsmith.checking import (
+    AGREES,
+    COULD_NOT_RUN,
+    CaseVerdict,
+    Checking,
+    Replayed,
+    Stage,
+    is_excused,
+    is_settled,
+    shown_path,
+)
 from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
@@ -111,10 +121,10 @@ class Trial:
 
         def sees(name: str, replay: Replayed) -> bool:
             seen[name] = self.checking.verdict(name, replay, guessing=False)
-            return seen[name].outcome != AGREES
+            return seen[name].outcome != AGREES or is_excused(seen[name])
 
         replays = stage.replay(cases, _RUNS, until=sees)
-        name = next((name for name, item in seen.items() if item.outcome != AGREES), None)
+        name = next((name for name, item in seen.items() if item.outcome != AGREES or is_excused(item)), None)
         if name is None:
             again = stage.replay(self.rehearsal.quick(cases), ("once", "again"))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}

@@ -1,0 +1,65 @@
+"""Tensors that a recipe itself makes of single numbers, as in `torch.tensor(losses)`: their dtype is nobody's work.
+
+Of Python's floats torch makes float32, of NumPy's float64; NumPy makes float64 of Python's, and float32 of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+_MAKERS = {"torch": ("tensor", "as_tensor"), "numpy": ("array", "asarray")}
+_DEEPEST = 4
+
+
+class _Library(ModuleType):
+    """A library as the recipe sees it: some functions are others. Nobody else's is touched."""
+
+    def __init__(self, own: ModuleType, makers: Mapping[str, Any]) -> None:
+        super().__init__(own.__name__)
+        self.__dict__.update(makers)
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+@contextlib.contextmanager
+def noting_made(namespace: dict[str, Any]) -> Iterator[list[Any]]:
+    """While this lasts, the list grows by every tensor that code in a recipe's `namespace` makes of numbers, without a
+    word on its dtype."""
+    made: list[Any] = []
+    instead: dict[int, Any] = {}
+    for library, names in _MAKERS.items():
+        module = sys.modules.get(library)
+        if module is not None:
+            makers = {name: _noting(getattr(module, name), made) for name in names}
+            instead[id(module)] = _Library(module, makers)
+            instead |= {id(getattr(module, name)): maker for name, maker in makers.items()}
+    before = {name: value for name, value in namespace.items() if id(value) in instead}
+    namespace.update({name: instead[id(value)] for name, value in before.items()})
+    try:
+        yield made
+    finally:
+        namespace.update(before)
+
+
+def _noting(own: Any, made: list[Any]) -> Any:
+    @functools.wraps(own)
+    def make(*args: Any, **options: Any) -> Any:
+        found = own(*args, **options)
+        if len(args) == 1 and "dtype" not in options and _is_of_numbers(args[0]):
+            made.append(found)
+        return found
+
+    return make
+
+
+def _is_of_numbers(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, list | tuple):
+        return depth < _DEEPEST and all(_is_of_numbers(item, depth + 1) for item in value)
+    return isinstance(value, int | float) or getattr(value, "shape", None) == ()

@@ -1,0 +1,124 @@
+"""A right answer is not cut off because the machine is busy; what computes for ever, sleeps or waits is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+from goldsmith.recording import clocks
+from goldsmith.recording.clocks import Clock, ProcessFacts, processes
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processor time is read from /proc")
+SPINS = "while True: pass"
+Scene = tuple[float, list[ProcessFacts]]
+"""What time it is, and which processes there are."""
+Scenes = list[Scene]
+
+
+@contextlib.contextmanager
+def child(code: str, **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, **options)  # type: ignore[call-overload]
+    try:
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def how_late(number: int, limit: float, patience: float = 20.0) -> str:
+    clock, ends = Clock(number), time.monotonic() + patience
+    while time.monotonic() < ends:
+        late = clock.over(limit)
+        if late:
+            return late
+        time.sleep(0.01)
+    return "not late"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Scenes:
+    """What a test says by the first of a list."""
+    scene: Scenes = [(0.0, [])]
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: scene[0][0]))
+    monkeypatch.setattr(clocks, "processes", lambda: iter(scene[0][1]))
+    return scene
+
+
+def one(seconds: float, state: str = "S") -> list[ProcessFacts]:
+    return [ProcessFacts(7, 1, 7, state, seconds), ProcessFacts(8, 1, 8, "R", 1e6)]
+
+
+def played(told: Scenes, limit: float, *scenes: Scene) -> str:
+    told[0] = (0.0, [])
+    clock, late = Clock(7), ""
+    for told[0] in scenes:
+        late = late or clock.over(limit)
+    return late
+
+
+def test_who_computes_for_ever_is_late_by_processor_time() -> None:
+    with child(SPINS) as process:
+        assert how_late(process.pid, 0.5) == "0.5 s of processor time"
+
+
+def test_what_was_started_counts_even_in_a_session_of_its_own() -> None:
+    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPINS!r}], start_new_session=True)"
+    with child(starts) as process:
+        assert how_late(process.pid, 0.5) == "0.5 s of processor time"
+        below = [item.number for item in processes() if item.parent == process.pid]
+        for number in below:
+            os.kill(number, signal.SIGKILL)
+
+
+def test_who_sleeps_is_late_and_idle() -> None:
+    with child("import time; time.sleep(600)") as process:
+        assert how_late(process.pid, 0.5) == "0.5 s and was idle"
+
+
+def test_who_gets_a_tenth_of_a_processor_has_ten_times_as_long(told: Scenes) -> None:
+    crowded = [(float(wall), one(wall / 10)) for wall in range(1, 50)]
+    assert played(told, 5.0, *crowded) == ""
+    assert played(told, 4.0, *crowded, (51.0, one(5.2))) == "4 s of processor time"
+
+
+def test_who_waits_for_a_processor_or_a_disk_is_not_idle(told: Scenes) -> None:
+    for state in "RD":
+        assert played(told, 5.0, *[(float(wall), one(1.0, state)) for wall in range(1, 50)]) == ""
+    assert played(told, 5.0, *[(float(wall), one(1.0)) for wall in range(1, 50)]) == "5 s and was idle"
+
+
+def test_several_threads_have_as_long_as_one(told: Scenes) -> None:
+    assert played(told, 5.0, *[(wall / 2, one(8 * wall)) for wall in range(1, 10)]) == ""
+
+
+def test_nobody_has_for_ever(told: Scenes) -> None:
+    dawdling = [(float(wall), one(wall / 40)) for wall in range(1, 66)]
+    assert played(told, 5.0, *dawdling) == ""
+    assert played(told, 5.0, *dawdling, (66.0, one(1.65))) == "65 s on the wall clock"
+
+
+def test_the_wall_clock_counts_where_there_is_no_other(told: Scenes) -> None:
+    assert played(told, 5.0, (1.0, []), (4.9, [])) == ""
+    assert played(told, 5.0, (1.0, []), (5.1, [])) == "5 s"
+
+
+def test_a_new_case_has_all_its_time(told: Scenes) -> None:
+    clock = Clock(7)
+    told[0] = (2.0, one(2.0))
+    assert clock.over(5.0) == ""
+    told[0] = (5.0, one(5.0))
+    clock.begin()
+    told[0] = (6.1, one(6.1))
+    assert clock.over(5.0) == ""
+    told[0] = (10.1, one(10.1))
+    assert clock.over(5.0) == ""
+    told[0] = (11.5, one(11.5))
+    assert clock.over(5.0) == "5 s of processor time"
