@@ -7,6 +7,7 @@ from goldsmith.checking.check import Checking, Opened, Request, check, open_adap
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
+from goldsmith.checking.solution import check_copy
 from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
     AGREES,
@@ -40,6 +41,7 @@ __all__ = [
     "Submission",
     "Verdict",
     "check",
+    "check_copy",
     "given_file",
     "is_settled",
     "open_adapter",

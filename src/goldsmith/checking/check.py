@@ -105,7 +105,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
-            verdicts = localise(stage, assignment.gold, verdicts, replays, layouts)
+            verdicts = localise(stage, gold.folder, verdicts, replays, layouts)
     found = list(verdicts.values())
     parts = tuple(judge_parts(found, {name: replay.once.uses for name, replay in replays.items()}))
     first = next((item for item in found if item.outcome == DIFFERS and item.first_divergence), None)

@@ -36,6 +36,7 @@ from goldsmith.errors.course import (
 from goldsmith.errors.gold import (
     Busy,
     CannotWrite,
+    CopyDisagrees,
     Failed,
     GoldIsStale,
     GoldKept,
@@ -115,6 +116,7 @@ __all__ = [
     "CannotWrite",
     "ChangedMeanwhile",
     "CheckOrForce",
+    "CopyDisagrees",
     "DaskMissing",
     "DeviceMissing",
     "EditedMeanwhile",

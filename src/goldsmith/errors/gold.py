@@ -23,6 +23,24 @@ class GoldRefused(GoldsmithError):
 
 
 @dataclass(eq=False)
+class CopyDisagrees(GoldsmithError):
+    """`report` is what `goldsmith check` says of a copy of the solution."""
+
+    outcome: ClassVar[str] = "refused"
+    assignment: str
+    cases: Sequence[str]
+    reason: str
+    report: str
+
+    def sentence(self) -> str:
+        names = f"{', '.join(self.cases[:3])}{' …' if len(self.cases) > 3 else ''}"
+        return (
+            f"gold refused: a copy of the solution, handed in like a student's, does not agree with it in {names} "
+            f"({self.reason}); change the recipe or the solution so that it does, then run again."
+        )
+
+
+@dataclass(eq=False)
 class NotCalibrated(GoldsmithError):
     assignment: str
     problem: str

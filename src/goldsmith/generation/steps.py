@@ -26,7 +26,7 @@ from goldsmith.generation.evidence import file_entry, gather
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.interface import INTERFACE, check_interface, check_models, known_from
-from goldsmith.generation.ledger import Run, outcome_of
+from goldsmith.generation.ledger import CheckSolution, Run, outcome_of
 from goldsmith.generation.measuring import Measured, measure
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import UNCHANGED, Outcome
@@ -57,15 +57,19 @@ def generate(
     assignment: Assignment,
     options: Options,
     progress: Progress,
+    check_solution: CheckSolution,
     agree: Agree = lambda changes, others: True,
 ) -> Outcome:
     """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
+
+    Nothing is published that `check_solution` finds a copy of the solution not to agree with.
 
     Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, or
     files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
     run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None))
+    run.check_solution = check_solution
     if not _must_run(options) and _is_fresh(run):
         return outcome_of(run, None, time.monotonic() - started)
     staging = Staging(assignment.gold)
@@ -211,6 +215,10 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         for path in contents.paths:
             staging.take(path)
         document(run, contents, staging)
+        if run.check_solution is not None and not staging.equals_target():
+            progress.step(7, "a copy of the solution is checked against it")
+            telling = Watcher(on_tick=progress.tick)
+            run.check_solution(assignment, options, staging.folder, placed, warm=run.warm, watcher=telling)
 
     progress.step(8)
     changes = run.untouched.changes()
