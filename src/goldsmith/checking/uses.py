@@ -17,6 +17,7 @@ import msgspec
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.verdicts import CUT_OFF
 from goldsmith.course import Assignment
+from goldsmith.syntax import syntax_tree
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -75,7 +76,7 @@ def _content(path: Path) -> bytes:
 
 def _parsed(content: bytes) -> ast.Module:
     try:
-        return ast.parse(content)
+        return syntax_tree(content)
     except (SyntaxError, ValueError):
         return ast.Module([], [])
 

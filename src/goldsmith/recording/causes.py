@@ -12,6 +12,7 @@ from goldsmith.recording.absent import PartMissing
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import Failure, FailureKind, Frame, Job
 from goldsmith.recording.transplant import CannotPlace
+from goldsmith.syntax import syntax_tree
 
 _DEVICES = re.compile(
     r"not compiled with CUDA|NVIDIA driver|CUDA error|no CUDA|CUDA is not available|No CUDA GPUs|"
@@ -80,7 +81,7 @@ def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
 def _raises(frame: Frame) -> bool:
     """Whether that line is a `raise` of its own: torch raises NotImplementedError, too, for what a device lacks."""
     try:
-        (statement,) = ast.parse(linecache.getline(frame.file, frame.line).strip()).body
+        (statement,) = syntax_tree(linecache.getline(frame.file, frame.line).strip()).body
     except (SyntaxError, ValueError):
         return frame.text.strip().startswith("raise")
     return isinstance(statement, ast.Raise)
