@@ -1,7 +1,7 @@
 """The one door through which Python source becomes a syntax tree.
 
-CPython 3.11 counts how deep it is in a tree for all threads together: two that parse at the same time, one of which runs
-a finaliser meanwhile, give "SystemError: AST constructor recursion depth mismatch", whatever they parse.
+CPython 3.11 counts how deep it is in a tree for all threads together: two that parse at the same time, one of them
+interrupted by a finaliser, give "SystemError: AST constructor recursion depth mismatch", whatever they parse.
 """
 
 from __future__ import annotations
