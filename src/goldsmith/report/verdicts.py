@@ -10,10 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict, shown_path
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict, shown_path
 from goldsmith.report import words
 
-_COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
+_COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
 _MOST = 3
 _FRAMES = 4

@@ -13,7 +13,17 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Checking, Replayed, Stage, is_settled, shown_path
+from goldsmith.checking import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    CaseVerdict,
+    Checking,
+    Replayed,
+    Stage,
+    is_settled,
+    shown_path,
+)
 from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
@@ -220,6 +230,8 @@ def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:
 
 
 def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
+    if verdict.outcome == ERROR:
+        raise RuntimeError(verdict.reason)  # ours, and no verdict on the mutant
     if verdict.outcome == COULD_NOT_RUN:
         cut_off = verdict.kind in ("timeout", "killed")
         return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)
