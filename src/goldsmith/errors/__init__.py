@@ -48,6 +48,7 @@ from goldsmith.errors.gold import (
     NotCalibrated,
     NotReplayable,
     TreeChanged,
+    TrialsFailed,
     Unexpected,
     UnknownRevision,
 )
@@ -184,6 +185,7 @@ __all__ = [
     "StaleGold",
     "SubmissionLeaves",
     "TreeChanged",
+    "TrialsFailed",
     "Unexpected",
     "UnknownAssignment",
     "UnknownRevision",

@@ -51,6 +51,22 @@ class NotCalibrated(GoldsmithError):
 
 
 @dataclass(eq=False)
+class TrialsFailed(GoldsmithError):
+    outcome: ClassVar[str] = "refused"
+    assignment: str
+    case: str
+    trials: int
+    problem: str
+
+    def sentence(self) -> str:
+        return (
+            f"gold refused: all {self.trials} trials that measure the tolerances of case {self.case} failed, the first "
+            f"with {self.problem.rstrip('.')}; make the case run again on its own inputs and weights, or use "
+            "--no-calibrate for customary tolerances."
+        )
+
+
+@dataclass(eq=False)
 class NotReplayable(GoldsmithError):
     case: str
 
