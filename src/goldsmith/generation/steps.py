@@ -37,13 +37,18 @@ from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources
 from goldsmith.generation.variants import Recording, idle_variants, record_variants
 from goldsmith.gold import (
     MANIFEST,
+    Advice,
     Check,
+    GoldCase,
     Staging,
     TensorChange,
     advise,
     check_tolerances,
+    find_hollow,
     gold_changes,
     heed,
+    hollow_advice,
+    hollow_problems,
     read_manifest,
     verify,
 )
@@ -209,11 +214,12 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         contents = _contents(run, result, recordings, sources, reads, watcher, progress)
         run.checks.append(check_tolerances(contents.cases, run.unmeasured))
         noise = contents.calibration.advice if contents.calibration else ()
-        run.advice = heed([*advise(result.cases), *noise], assignment.config.silence)
 
         progress.step(7)
         for path in contents.paths:
             staging.take(path)
+        hollow = _try_hollow_answers(run, contents, staging) if result.mode == "cases" else []
+        run.advice = heed([*advise(result.cases), *noise, *hollow], assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, "a copy of the solution is checked against it")
@@ -224,6 +230,15 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
     changes = run.untouched.changes()
     if changes:
         raise TreeChanged(changes)
+
+
+def _try_hollow_answers(run: Run, contents: Contents, staging: Staging) -> list[Advice]:
+    """Advice on records that would pass without work; a case in which all would is refused."""
+    found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
+    problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
+    if problems:
+        raise GoldRefused(run.assignment.name, problems, hint='allow={"hollow": "why"} in the recipe')
+    return hollow_advice(found)
 
 
 def _record(
