@@ -9,12 +9,14 @@ from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.precision import is_excused
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
+from goldsmith.checking.solution import check_copy
 from goldsmith.checking.submissions import Submission, open_submission, places_of
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     CUT_OFF,
     DIFFERS,
+    ERROR,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
@@ -27,6 +29,7 @@ __all__ = [
     "COULD_NOT_RUN",
     "CUT_OFF",
     "DIFFERS",
+    "ERROR",
     "GIVEN",
     "PROVIDED_CHANGED",
     "RUNS",
@@ -43,6 +46,7 @@ __all__ = [
     "Submission",
     "Verdict",
     "check",
+    "check_copy",
     "given_file",
     "is_excused",
     "is_settled",

@@ -23,6 +23,7 @@ from goldsmith.checking.submissions import Submission
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
+    ERROR,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
@@ -30,6 +31,7 @@ from goldsmith.checking.verdicts import (
     Verdict,
     gravest,
 )
+from goldsmith.comparison import NotComparable
 from goldsmith.course import Assignment, Placement
 from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generation import Options, stale_reasons
@@ -259,18 +261,23 @@ class Checking:
         self, name: str, replay: Replayed, *, guessing: bool = True, before: CaseVerdict | None = None
     ) -> CaseVerdict:
         gold = self.golds[name]
-        try:
-            return judge_case(
-                gold,
-                replay,
-                excused=self._excused(name),
-                overwriting_differs=self.assignment.config.overwriting == "differs",
-                guessing=guessing,
-                before=before,
-            )
-        except Exception as error:  # whatever it was that a submission returned, the other cases are not lost over it
-            why = f"what it returned cannot be judged: {error!r}"
-            return CaseVerdict(name=name, title=gold.entry.title, outcome=COULD_NOT_RUN, reason=why, kind="raised")
+        verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
+        for _ in range(2):  # what fails by chance, such as for want of memory, may not fail again
+            try:
+                return judge_case(
+                    gold,
+                    replay,
+                    excused=self._excused(name),
+                    overwriting_differs=self.assignment.config.overwriting == "differs",
+                    guessing=guessing,
+                    before=before,
+                )
+            except NotComparable as error:
+                why = f"what it returned cannot be compared: {error}"
+                return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=why, kind="raised")
+            except Exception as error:  # ours; the other cases are not lost over it
+                verdict = msgspec.structs.replace(verdict, reason=f"goldsmith could not judge this: {error!r}")
+        return verdict
 
     def _excused(self, case: str) -> Excused:
         """Weights that another implementation need not have: what is computed and still as it was built, what is tied
@@ -292,7 +299,7 @@ class Checking:
     ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
         """Cases that agree once the starter's own provided parts are back: all that was written there is right. With
         them, the fewest parts that must be put back, which is tried."""
-        bad = [name for name, item in verdicts.items() if item.outcome != AGREES]
+        bad = [name for name, item in verdicts.items() if item.outcome not in (AGREES, ERROR)]
         mended = self._mended(submission, provided, provided.parts, bad)
         needed = provided.parts
         for part in provided.parts if mended and len(needed) > 1 else ():

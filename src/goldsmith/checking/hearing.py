@@ -13,7 +13,7 @@ from goldsmith.checking.company import Company
 from goldsmith.checking.judging import is_close, is_nearer, is_shown_twice, still_to_run
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.running import Stage
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.recording import RunName
 
 if TYPE_CHECKING:
@@ -129,6 +129,6 @@ class Hearing:
 
     def _tell_layout(self, name: str) -> None:
         verdict = self.verdicts[name]
-        if name in self.layouts and verdict.outcome != COULD_NOT_RUN:
+        if name in self.layouts and verdict.outcome not in (COULD_NOT_RUN, ERROR):
             note = f"its weights lie as the adapter's layout {self.layouts[name]!r} says"
             self.verdicts[name] = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))

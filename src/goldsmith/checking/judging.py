@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.precision import coarser_dtype, explains, is_unseen
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
 from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
 from goldsmith.recording import Failure, RunName
@@ -60,7 +60,7 @@ def judge_case(
 def is_settled(verdict: CaseVerdict) -> bool:
     """Whether a run in float64 could change nothing any more: it could not run, gave gold's very bits, or is off by
     more than rounding ever is."""
-    if verdict.outcome == COULD_NOT_RUN or verdict.kind in ("second-run", "uninitialised", "overwrites"):
+    if verdict.outcome in (COULD_NOT_RUN, ERROR) or verdict.kind in ("second-run", "uninitialised", "overwrites"):
         return True
     if verdict.outcome == AGREES:
         return bool(verdict.natural) and all(leaf.identical for leaf in verdict.natural)
@@ -79,6 +79,8 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
     not live by chance; where something was recorded that float64 says nothing about, both. What is wrong in any case is
     traced, and that is its second run.
     """
+    if verdict.outcome == ERROR:
+        return ()
     if verdict.outcome == COULD_NOT_RUN:
         return ("traced",) if verdict.kind in _RAISED else ()
     if not is_settled(verdict) and gold.reference:
@@ -110,7 +112,7 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
 
     def far(item: CaseVerdict) -> tuple[int, float]:
         off = max((leaf.excess for leaf in item.natural), default=0.0)
-        return (AGREES, DIFFERS, COULD_NOT_RUN).index(item.outcome), off
+        return (AGREES, DIFFERS, COULD_NOT_RUN, ERROR).index(item.outcome), off
 
     return far(verdict) < far(other)
 

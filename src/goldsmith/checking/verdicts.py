@@ -10,14 +10,16 @@ import msgspec
 from goldsmith.comparison import LeafComparison
 from goldsmith.recording import Failure
 
-Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed"]
+Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
 AGREES: Outcome = "agrees"
 DIFFERS: Outcome = "differs"
 COULD_NOT_RUN: Outcome = "could-not-run"
 PROVIDED_CHANGED: Outcome = "provided-changed"
+ERROR: Outcome = "error"
+"""Goldsmith itself failed: it says nothing about the work, for or against."""
 CUT_OFF = ("timeout", "killed", "memory", "exit")
 """Kinds of failure after which nobody knows what a case had come to."""
-_GRAVITY: tuple[Outcome, ...] = (DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
+_GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
 
 
 def gravest(outcomes: Iterable[str]) -> Outcome:
@@ -189,7 +191,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        return {AGREES: 0, DIFFERS: 1, PROVIDED_CHANGED: 1, COULD_NOT_RUN: 3}[self.outcome]
+        return {AGREES: 0, DIFFERS: 1, PROVIDED_CHANGED: 1, COULD_NOT_RUN: 3, ERROR: 3}[self.outcome]
 
     def case(self, name: str) -> CaseVerdict:
         return next(item for item in self.cases if item.name == name)

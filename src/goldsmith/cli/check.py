@@ -62,7 +62,8 @@ def check(
         goldsmith check scratch-1 submissions/ada            what somebody handed in
         goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
 
-    Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run.
+    Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or
+    goldsmith itself failed.
     """
     verdicts: list[dict[str, object]] = []
     with shown_errors("check", as_json=json, debug=debug, subjects="submissions"):

@@ -197,6 +197,7 @@ def _run(
 ) -> None:
     """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
     from goldsmith.generation import generate as run_steps
+    from goldsmith.report import refuse_disagreeing
     from goldsmith.workspace import course_lock
 
     progress = progress_on(show.no_color, verbose=show.verbose)
@@ -208,7 +209,7 @@ def _run(
             def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = assignment.name) -> bool:
                 return yes or _agrees(name, changes, others, show, interactive)
 
-            outcome = run_steps(assignment, own, progress, agree)
+            outcome = run_steps(assignment, own, progress, refuse_disagreeing, agree)
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
     _report_all(outcomes, show)

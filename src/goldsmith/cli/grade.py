@@ -18,7 +18,7 @@ from goldsmith.cli.common import (
     open_course,
     shown_errors,
 )
-from goldsmith.errors import BadOption
+from goldsmith.errors import COULD_NOT_RUN, BadOption
 from goldsmith.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def grade(
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
 
-    Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade.
+    Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade,
+    or goldsmith itself failed on somebody's work, which then has no verdict.
     """
     finished: list[Grade] = []
     with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
@@ -142,7 +143,8 @@ def grade(
             show_grades(Console(no_color=no_color or None), result.grades, result.overview)
             print(closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
-    raise typer.Exit(1 if could_not else 0)
+    failed = any(item.outcome == "error" for item in result.grades)
+    raise typer.Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
 
 
 def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:

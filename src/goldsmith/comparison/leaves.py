@@ -14,6 +14,7 @@ from goldsmith.errors import MissingPackage
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.mapped import Bfloat16, mapped
+from goldsmith.syntax import parsing
 
 Array = npt.NDArray[Any]
 
@@ -181,7 +182,8 @@ def opened(path: Path) -> Any:
         case ".safetensors":
             return dict(mapped(path))
         case ".npy":
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            with parsing:
+                return np.load(path, mmap_mode="r", allow_pickle=False)
         case ".npz":
             return read_payload(path)
         case ".pt" | ".pth":

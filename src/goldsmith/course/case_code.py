@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from goldsmith.course.points import goldsmith_names, is_case_decorator, literal, without_points
+from goldsmith.syntax import syntax_tree
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -31,7 +32,7 @@ class CaseCode:
 def case_code(source: bytes) -> CaseCode:
     """Hash the code that each case of a recipe depends on. Of what cannot be parsed, the bytes count."""
     try:
-        tree = ast.parse(without_points(source))
+        tree = syntax_tree(without_points(source))
     except (SyntaxError, ValueError):
         return CaseCode(hashlib.sha256(source).hexdigest(), {})
     _drop_docstrings(tree)

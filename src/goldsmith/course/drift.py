@@ -15,6 +15,7 @@ from pathlib import Path
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.syntax import syntax_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Assignment = ast.Assign | ast.AnnAssign
@@ -117,7 +118,7 @@ def parse(content: bytes) -> ParsedFile | None:
     """None for what does not parse: running it will say so better."""
     try:
         source = content.decode("utf-8")
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return None
     parts: dict[str, ast.stmt] = {}
@@ -243,6 +244,6 @@ def _unknown_names(recipe: Path, starters: Mapping[str, ParsedFile], told: set[s
 
 def _tree(path: Path) -> ast.Module | None:
     try:
-        return ast.parse(path.read_bytes())
+        return syntax_tree(path.read_bytes())
     except (SyntaxError, ValueError):
         return None

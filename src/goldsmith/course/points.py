@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from goldsmith.errors import BadPoints
+from goldsmith.syntax import syntax_tree
 
 MOST_POINTS = 1_000_000
 _SETTING = "points"
@@ -122,7 +123,7 @@ def _end(node: ast.expr | ast.keyword) -> tuple[int, int]:
 def _given(source: bytes) -> list[_Given]:
     try:
         source.decode("utf-8")
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return []
     found = []

@@ -36,6 +36,7 @@ from goldsmith.errors.course import (
 from goldsmith.errors.gold import (
     Busy,
     CannotWrite,
+    CopyDisagrees,
     Failed,
     GoldIsStale,
     GoldKept,
@@ -47,6 +48,7 @@ from goldsmith.errors.gold import (
     NotCalibrated,
     NotReplayable,
     TreeChanged,
+    TrialsFailed,
     Unexpected,
     UnknownRevision,
 )
@@ -115,6 +117,7 @@ __all__ = [
     "CannotWrite",
     "ChangedMeanwhile",
     "CheckOrForce",
+    "CopyDisagrees",
     "DaskMissing",
     "DeviceMissing",
     "EditedMeanwhile",
@@ -182,6 +185,7 @@ __all__ = [
     "StaleGold",
     "SubmissionLeaves",
     "TreeChanged",
+    "TrialsFailed",
     "Unexpected",
     "UnknownAssignment",
     "UnknownRevision",

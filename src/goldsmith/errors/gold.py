@@ -23,6 +23,24 @@ class GoldRefused(GoldsmithError):
 
 
 @dataclass(eq=False)
+class CopyDisagrees(GoldsmithError):
+    """`report` is what `goldsmith check` says of a copy of the solution."""
+
+    outcome: ClassVar[str] = "refused"
+    assignment: str
+    cases: Sequence[str]
+    reason: str
+    report: str
+
+    def sentence(self) -> str:
+        names = f"{', '.join(self.cases[:3])}{' …' if len(self.cases) > 3 else ''}"
+        return (
+            f"gold refused: a copy of the solution, handed in like a student's, does not agree with it in {names} "
+            f"({self.reason}); change the recipe or the solution so that it does, then run again."
+        )
+
+
+@dataclass(eq=False)
 class NotCalibrated(GoldsmithError):
     assignment: str
     problem: str
@@ -30,6 +48,22 @@ class NotCalibrated(GoldsmithError):
     def sentence(self) -> str:
         problem = self.problem.rstrip(".")
         return f"tolerances could not be measured: {problem}; with --no-calibrate the gold gets customary ones."
+
+
+@dataclass(eq=False)
+class TrialsFailed(GoldsmithError):
+    outcome: ClassVar[str] = "refused"
+    assignment: str
+    case: str
+    trials: int
+    problem: str
+
+    def sentence(self) -> str:
+        return (
+            f"gold refused: all {self.trials} trials that measure the tolerances of case {self.case} failed, the first "
+            f"with {self.problem.rstrip('.')}; make the case run again on its own inputs and weights, or use "
+            "--no-calibrate for customary tolerances."
+        )
 
 
 @dataclass(eq=False)

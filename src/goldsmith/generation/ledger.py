@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
-from goldsmith.course import Assignment, CaseCode
-from goldsmith.errors import GoldRefused, GoldsmithError, RecipeRaised
+from goldsmith.course import Assignment, CaseCode, Placement
+from goldsmith.errors import CopyDisagrees, GoldRefused, GoldsmithError, RecipeRaised
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generation.previous import MachineNoise, Previous
 from goldsmith.generation.sources import Untouched
 from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
-from goldsmith.recording import Warm
+from goldsmith.recording import Warm, Watcher
+
+
+class CheckSolution(Protocol):
+    """Replays a copy of the solution against gold that is not published yet; raises where it does not agree. What can
+    do that lies above this package."""
+
+    def __call__(
+        self,
+        assignment: Assignment,
+        options: Options,
+        folder: Path,
+        placed: Sequence[Placement],
+        *,
+        warm: Warm | None,
+        watcher: Watcher,
+    ) -> None: ...
 
 
 @dataclass
@@ -39,6 +58,7 @@ class Run:
     log: str = ""
     seconds: float = 0.0
     warm: Warm | None = None
+    check_solution: CheckSolution | None = None
 
 
 def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
@@ -82,6 +102,7 @@ def _trouble(run: Run, error: GoldsmithError) -> Trouble:
         message=str(error),
         problems=tuple(error.problems) if isinstance(error, GoldRefused) else (),
         trace=tuple(error.trace) if isinstance(error, RecipeRaised) else (),
+        report=error.report if isinstance(error, CopyDisagrees) else "",
         prints=run.log,
     )
 

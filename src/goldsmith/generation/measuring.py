@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.course import Assignment
-from goldsmith.errors import NotCalibrated
+from goldsmith.errors import NotCalibrated, TrialsFailed
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
@@ -87,10 +87,13 @@ def measure(
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
-            calibrated = calibrate(case, outcomes.trials[case.definition])
+            ran = outcomes.trials[case.definition]
+            own = [item for item in outcomes.failures if item.case == case.definition]
+            if own and not ran.differences and not ran.float64:
+                raise TrialsFailed(assignment.name, case.name, len(own), own[0].message)
+            calibrated = calibrate(case, ran)
             found.tolerances[case.name] = calibrated.tolerances
             advice += calibrated.advice
-            own = [item for item in outcomes.failures if item.case == case.definition]
             found.notes += _notes(case, calibrated, own)
             found.problems += _problems(case, calibrated)
             if calibrated.reference:

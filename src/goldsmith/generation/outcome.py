@@ -38,6 +38,8 @@ class Trouble(msgspec.Struct, frozen=True):
     """The recipe's own traceback, trimmed to the course's code."""
     prints: str = ""
     """The end of what the recipe printed."""
+    report: str = ""
+    """What `goldsmith check` says of a copy of the solution that does not agree with the new gold."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

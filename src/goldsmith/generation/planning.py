@@ -15,6 +15,7 @@ from goldsmith.errors import CannotWrite, NoModelFound, NoRecipe, RecipeSyntax
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
 from goldsmith.recording import Job, Warm, Watcher, run_side_by_side, warm_process
+from goldsmith.syntax import syntax_tree
 from goldsmith.workspace import Workspace, make_workspaces
 
 KINDS = {
@@ -87,7 +88,7 @@ def warm_for(assignment: Assignment, options: Options) -> Iterator[Warm | None]:
 def _imports_torch(recipe: Path) -> bool:
     """Whether it does so wherever it leads: only statements of the module itself count."""
     names: list[str] = []
-    for statement in ast.parse(recipe.read_bytes()).body:
+    for statement in syntax_tree(recipe.read_bytes()).body:
         if isinstance(statement, ast.Import):
             names += [item.name for item in statement.names]
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:

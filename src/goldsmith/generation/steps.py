@@ -26,7 +26,7 @@ from goldsmith.generation.evidence import file_entry, gather
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.freshness import FRESH, freshness
 from goldsmith.generation.interface import INTERFACE, check_interface, check_models, known_from
-from goldsmith.generation.ledger import Run, outcome_of
+from goldsmith.generation.ledger import CheckSolution, Run, outcome_of
 from goldsmith.generation.measuring import Measured, measure
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import UNCHANGED, Outcome
@@ -37,13 +37,18 @@ from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources
 from goldsmith.generation.variants import Recording, idle_variants, record_variants
 from goldsmith.gold import (
     MANIFEST,
+    Advice,
     Check,
+    GoldCase,
     Staging,
     TensorChange,
     advise,
     check_tolerances,
+    find_hollow,
     gold_changes,
     heed,
+    hollow_advice,
+    hollow_problems,
     read_manifest,
     verify,
 )
@@ -57,15 +62,19 @@ def generate(
     assignment: Assignment,
     options: Options,
     progress: Progress,
+    check_solution: CheckSolution,
     agree: Agree = lambda changes, others: True,
 ) -> Outcome:
     """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
+
+    Nothing is published that `check_solution` finds a copy of the solution not to agree with.
 
     Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, or
     files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
     run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None))
+    run.check_solution = check_solution
     if not _must_run(options) and _is_fresh(run):
         return outcome_of(run, None, time.monotonic() - started)
     staging = Staging(assignment.gold)
@@ -205,17 +214,31 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         contents = _contents(run, result, recordings, sources, reads, watcher, progress)
         run.checks.append(check_tolerances(contents.cases, run.unmeasured))
         noise = contents.calibration.advice if contents.calibration else ()
-        run.advice = heed([*advise(result.cases), *noise], assignment.config.silence)
 
         progress.step(7)
         for path in contents.paths:
             staging.take(path)
+        hollow = _try_hollow_answers(run, contents, staging) if result.mode == "cases" else []
+        run.advice = heed([*advise(result.cases), *noise, *hollow], assignment.config.silence)
         document(run, contents, staging)
+        if run.check_solution is not None and not staging.equals_target():
+            progress.step(7, "a copy of the solution is checked against it")
+            telling = Watcher(on_tick=progress.tick)
+            run.check_solution(assignment, options, staging.folder, placed, warm=run.warm, watcher=telling)
 
     progress.step(8)
     changes = run.untouched.changes()
     if changes:
         raise TreeChanged(changes)
+
+
+def _try_hollow_answers(run: Run, contents: Contents, staging: Staging) -> list[Advice]:
+    """Advice on records that would pass without work; a case in which all would is refused."""
+    found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
+    problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
+    if problems:
+        raise GoldRefused(run.assignment.name, problems, hint='allow={"hollow": "why"} in the recipe')
+    return hollow_advice(found)
 
 
 def _record(

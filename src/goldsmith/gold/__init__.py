@@ -58,6 +58,7 @@ from goldsmith.gold.files import (
     write_payload,
     write_trace,
 )
+from goldsmith.gold.hollow import Hollow, find_hollow, hollow_advice, hollow_problems
 from goldsmith.gold.inspection import inspect_gold
 from goldsmith.gold.loading import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import (
@@ -110,6 +111,7 @@ __all__ = [
     "FileFacts",
     "Gold",
     "GoldCase",
+    "Hollow",
     "LeafFacts",
     "Manifest",
     "Mapped",
@@ -136,9 +138,12 @@ __all__ = [
     "encode",
     "environment_differences",
     "excess",
+    "find_hollow",
     "find_movement",
     "gold_changes",
     "heed",
+    "hollow_advice",
+    "hollow_problems",
     "inspect_gold",
     "is_array",
     "is_tensor",

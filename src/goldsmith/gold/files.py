@@ -19,6 +19,7 @@ from goldsmith.durable import write_durably
 from goldsmith.errors import MissingPackage
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.facts import FileFacts
+from goldsmith.syntax import parsing
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
 CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config")
@@ -154,7 +155,7 @@ def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
 def _read_numpy(path: Path) -> dict[str, Any]:
     import numpy as np
 
-    with np.load(path, allow_pickle=False) as archive:
+    with parsing, np.load(path, allow_pickle=False) as archive:  # whose headers are parsed as Python
         if _STRUCTURE not in archive.files:
             return {name: archive[name] for name in archive.files}
         structure = json.loads(str(archive[_STRUCTURE]))

@@ -6,7 +6,7 @@ or raised can become markup.
 
 from __future__ import annotations
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, Verdict
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE
 from goldsmith.grading.scoring import NOT_JUDGED, ItemResult
@@ -17,6 +17,8 @@ from goldsmith.report.markdown import everything, what_to_look_at
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
 _NEXT = {
     "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
+    "package": "If that is a package, it is not installed where this was graded: no fault of yours; staff are told. "
+    "If it is a file of your own, hand it in, too.",
     "device": "Let whoever runs it choose the device: code that asks for `cuda` cannot run where there is none.",
     "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
     "none": "Check that every function ends in a `return`.",
@@ -88,6 +90,8 @@ def next_step(grade: Grade) -> str:
     if grade.outcome == PROVIDED_CHANGED:
         parts = escaped(", ".join(grade.provided)) or "the provided code"
         return f"What you wrote is right. Put {parts} back as it was given to you, and the whole is right, too."
+    if grade.outcome == ERROR:
+        return "None of yours: goldsmith, which grades, failed here itself. Points are withheld until that is mended."
     if grade.not_started:
         return f"Not started yet: begin with {escaped(grade.first_part or (first.name if first else 'any part'))}."
     if grade.outcome == COULD_NOT_RUN or first is None:
@@ -128,7 +132,7 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
     item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
     case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
     lines = [case.title] if case and case.title else []
-    says_so = item.outcome in (COULD_NOT_RUN, NOT_JUDGED)
+    says_so = item.outcome in (COULD_NOT_RUN, NOT_JUDGED, ERROR)
     said = "" if says_so else f"{OUTCOMES[item.outcome]}: "
     return "\n".join([*lines, f"{said}{item.why}"])
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from goldsmith.course import Assignment, Course
 from goldsmith.errors import NoFreshGold
 from goldsmith.generation import Options, Progress, generate
+from goldsmith.report import refuse_disagreeing
 from goldsmith.workspace import make_workspaces
 
 
@@ -25,7 +26,7 @@ def fresh_assignment(assignment: Assignment, tell: Callable[[str], None]) -> Ite
         options = Options(
             seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True, redraw=True
         )
-        outcome = generate(copy, options, _Silent())
+        outcome = generate(copy, options, _Silent(), refuse_disagreeing)
         if outcome.error is not None:
             raise NoFreshGold(assignment.name, outcome.error.message)
         yield copy

@@ -21,13 +21,24 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import Confined, Opened, Request, Submission, Verdict, check, given_file, open_gold
+from goldsmith.checking import (
+    CUT_OFF,
+    ERROR,
+    Confined,
+    Opened,
+    Request,
+    Submission,
+    Verdict,
+    check,
+    given_file,
+    open_gold,
+)
 from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
-from goldsmith.errors import GoldsmithError, Interrupted, NoSandbox
+from goldsmith.errors import CannotWrite, GoldsmithError, Interrupted, NoSandbox
 from goldsmith.generation import Options, key_of, recipe_hash, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
-from goldsmith.grading.grades import UNSANDBOXED, unopened
+from goldsmith.grading.grades import UNSANDBOXED, failed, unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
@@ -43,8 +54,10 @@ from goldsmith.sandbox import (
 from goldsmith.workspace import make_room
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
-METHOD = 4
+METHOD = 5
 """Counted up whenever a submission may be judged otherwise than before."""
+_PASSING = (*CUT_OFF, "device", "package")
+"""Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
 _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
 _MANY_OBJECTS = 50_000
@@ -67,6 +80,10 @@ class Stopped(Exception):
     """The run was interrupted: nothing is to be judged any more."""
 
 
+_PASSED_ON = (NoSandbox, Interrupted, OSError, Stopped)
+"""What ends the whole run: it would meet everybody."""
+
+
 @dataclass(frozen=True)
 class Grader:
     """How submissions to one assignment are judged. Without a sandbox only where that was asked for. `without` is where
@@ -85,31 +102,38 @@ class Grader:
     hidden: tuple[str, ...] = ()
 
     def __call__(self, item: HandedIn) -> Judged:
-        """Whatever is handed in gets a verdict; what is wrong with this machine is raised."""
+        """Whatever is handed in gets a verdict, or an error of ours that is none; what is wrong with this machine is
+        raised."""
         if self.sandboxed:
             probe().require()
-        try:
-            with opened(self.assignment, item) as submission:
-                digest = digest_of(submission)
-                found = self._known(digest)
-                if found is not None:
-                    verdict = msgspec.structs.replace(found.verdict, name=item.name)
-                    return self._told(verdict, submission, digest, found.sandbox, True)
-                judged = self._judged(submission)
-                if not any(case.kind == "killed" for case in judged.verdict.cases):  # which this machine may have done
-                    self._remember(digest, judged)
-                return self._told(judged.verdict, submission, digest, judged.sandbox, False)
-        except (NoSandbox, Interrupted):
-            raise
-        except GoldsmithError as problem:
-            return self._unopened(item, str(problem))
-        except (OSError, Stopped):
-            raise
-        except Exception as error:  # whatever it is that somebody has handed in, the others are not lost over it
-            return self._unopened(item, f"it cannot be judged: {error!r}")
+        verdict = None
+        for _ in range(2):  # what fails by chance may not fail again
+            try:
+                return self._graded(item)
+            except _PASSED_ON:
+                raise
+            except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+                verdict = failed(item.name, self.assignment.name, self.rubric, error)
+        assert verdict is not None
+        return Judged(verdict=verdict)
 
-    def _unopened(self, item: HandedIn, why: str) -> Judged:
-        return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, why))
+    def _graded(self, item: HandedIn) -> Judged:
+        with contextlib.ExitStack() as stack:
+            try:
+                submission = stack.enter_context(opened(self.assignment, item))
+                digest = digest_of(submission)
+            except (*_PASSED_ON, CannotWrite):
+                raise
+            except GoldsmithError as problem:
+                return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
+            found = self._known(digest)
+            if found is not None:
+                verdict = msgspec.structs.replace(found.verdict, name=item.name)
+                return self._told(verdict, submission, digest, found.sandbox, True)
+            judged = self._judged(submission)
+            if _follows_from_content(judged.verdict):
+                self._remember(digest, judged)
+            return self._told(judged.verdict, submission, digest, judged.sandbox, False)
 
     def _told(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
         """The verdict with what staff may want to know besides."""
@@ -186,6 +210,12 @@ class Grader:
             path.parent.mkdir(parents=True, exist_ok=True)
             nameless = msgspec.structs.replace(judged.verdict, name="")
             write_durably(path, msgspec.msgpack.encode(msgspec.structs.replace(judged, verdict=nameless)))
+
+
+def _follows_from_content(verdict: Verdict) -> bool:
+    """Whether it would come out the same on another day and another machine: no error of ours is in it, nothing that a
+    process was ended for, and no package or device that was not here."""
+    return verdict.outcome != ERROR and not any(case.kind in _PASSING for case in verdict.cases)
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:

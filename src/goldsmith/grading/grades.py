@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
 from goldsmith.checking.verdicts import Outcome
 from goldsmith.grading.rubric import PART, Rubric
 from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
 from goldsmith.grading.texts import Veil, clean, veiled
 from goldsmith.report import words
 
+_LONGEST_NAME = 80
 UNSANDBOXED = "none"
 """What is recorded as a submission's sandbox where nothing kept it in."""
 
@@ -97,6 +98,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Harmless differences."""
     stand_ins: tuple[str, ...] = ()
     """Packages that inert modules took the place of."""
+    packages: tuple[str, ...] = ()
+    """Packages that it imports and that are not installed here."""
     similarity: dict[str, float] | None = None
     """How alike parts are to the solution, for staff; null where it was not measured."""
     sandbox: str = ""
@@ -159,6 +162,7 @@ def grade(
         provided=shown.provided,
         notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(clean(item) for item in stand_ins),
+        packages=_missing_packages(shown),
         similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
         sandbox=clean(sandbox),
         seconds=round(verdict.seconds, 3),
@@ -172,6 +176,13 @@ def unopened(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
         CaseVerdict(name=case, title="", outcome=COULD_NOT_RUN, reason=why, kind="unopened") for case in rubric.cases
     )
     return Verdict(name=name, assignment=assignment, outcome=COULD_NOT_RUN, cases=cases)
+
+
+def failed(name: str, assignment: str, rubric: Rubric, error: Exception) -> Verdict:
+    """No verdict on what goldsmith itself could not judge: an error of ours, in every case."""
+    why = f"goldsmith could not judge this: {str(error) or repr(error)}"
+    cases = tuple(CaseVerdict(name=case, title="", outcome=ERROR, reason=why, kind="error") for case in rubric.cases)
+    return Verdict(name=name, assignment=assignment, outcome=ERROR, cases=cases)
 
 
 def _cleaned(item: ItemResult) -> ItemResult:
@@ -193,6 +204,11 @@ def _case_result(case: CaseVerdict) -> CaseResult:
 def _part_result(name: str, scene: Scene) -> PartResult:
     seen = scene.seen(PART, name)
     return PartResult(name=name, outcome=seen.outcome, why=clean(seen.why))
+
+
+def _missing_packages(verdict: Verdict) -> tuple[str, ...]:
+    found = [case.failure.package for case in verdict.cases if case.failure is not None and case.kind == "package"]
+    return tuple(dict.fromkeys(clean(name[:_LONGEST_NAME]) for name in found if name))
 
 
 def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:

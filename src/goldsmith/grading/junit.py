@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, PROVIDED_CHANGED
+from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE, PART, Kind
 from goldsmith.grading.scoring import NOT_JUDGED
@@ -51,7 +51,7 @@ def _fault(kind: Kind, outcome: str, withheld: bool) -> str:
     """A part that is right once provided code is put back is right; a case, as it was handed in, is not."""
     if withheld or outcome == NOT_JUDGED:
         return "skipped"
-    if outcome == COULD_NOT_RUN:
+    if outcome in (COULD_NOT_RUN, ERROR):
         return "error"
     return "" if outcome == AGREES or (outcome == PROVIDED_CHANGED and kind == PART) else "failure"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE, PART, Kind
@@ -16,7 +16,7 @@ from goldsmith.grading.scoring import NOT_JUDGED, total
 from goldsmith.grading.texts import clean, escaped
 from goldsmith.report.words import size_words
 
-ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, NOT_JUDGED)
+ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, ERROR, NOT_JUDGED)
 _SAME_SIZE = 1.02
 """How far two distances may be apart, as a ratio, for two submissions to have made the same mistake."""
 _NAMED = 6
@@ -112,7 +112,14 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Items that nobody could earn, which is rather the rubric's fault."""
+    """Items that nobody could earn, which is rather the rubric's fault; packages that are not here, which is ours."""
+    missing = Counter(package for grade in grades for package in grade.packages)
+    if missing:
+        names = ", ".join(f"{name} ({count})" for name, count in missing.most_common())
+        yield (
+            f"not installed here, so that submissions could not run: {names}; install them, or name those that grading "
+            "does not need as stand-ins in goldsmith.toml"
+        )
     for kind, name in dict.fromkeys((item.kind, item.name) for grade in grades for item in grade.items):
         outcomes = {item.outcome for grade in grades for item in grade.items if (item.kind, item.name) == (kind, name)}
         if outcomes == {NOT_JUDGED}:
@@ -134,7 +141,7 @@ def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
 
 def _place(grade: Grade) -> tuple[str, ...]:
     """Where it goes wrong, and what kind of thing happens there."""
-    if grade.outcome == COULD_NOT_RUN:
+    if grade.outcome in (COULD_NOT_RUN, ERROR):
         return grade.outcome, grade.cause, _why(grade)
     if grade.outcome == PROVIDED_CHANGED:
         return grade.outcome, *sorted(grade.provided)
@@ -176,6 +183,8 @@ def _cluster(grades: list[Grade]) -> Cluster:
 
 
 def _described(grade: Grade) -> str:
+    if grade.outcome == ERROR:
+        return _why(grade)
     if grade.outcome == COULD_NOT_RUN:
         return f"could not run: {_why(grade)}"
     if grade.outcome == PROVIDED_CHANGED:

@@ -75,7 +75,7 @@ def _column(grade: Grade, name: str) -> str:
         case "review":
             return _listed(grade.review)
         case "not_judged":
-            return _listed(item.name for item in grade.items if item.outcome in (NOT_JUDGED, "could-not-run"))
+            return _listed(item.name for item in grade.items if item.outcome in _UNJUDGED)
         case "withheld":
             return _listed(item.name for item in grade.items if item.withheld)
         case "provided_changed":
@@ -137,7 +137,7 @@ def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visib
     )
 
 
-_UNJUDGED = (NOT_JUDGED, "could-not-run")
+_UNJUDGED = (NOT_JUDGED, "could-not-run", "error")
 
 
 def _json(body: dict[str, Any]) -> bytes:

@@ -12,6 +12,7 @@ from goldsmith.checking import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
+    ERROR,
     PROVIDED_CHANGED,
     CaseVerdict,
     PartVerdict,
@@ -20,7 +21,7 @@ from goldsmith.checking import (
 from goldsmith.grading.rubric import CASE, Kind, Rubric, RubricItem
 from goldsmith.report import words
 
-ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "not-judged"]
+ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
 NOT_JUDGED: ItemOutcome = "not-judged"
 """Of a part, or of a case that was not asked for: nothing is known about it, for or against."""
 RIGHT = (AGREES, PROVIDED_CHANGED)
@@ -140,6 +141,8 @@ class Scene:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
             why = f"not judged: {ran}{words.case_sentence(case)}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        if case.outcome == ERROR:
+            return _withheld(case)
         return Seen(DIFFERS, words.case_sentence(case) or "differs", share=_agreeing(case))
 
     def _put_back(self) -> str:
@@ -160,6 +163,8 @@ class Scene:
             return Seen(AGREES, f"right{f' {where}' if where else ''}")
         if part.outcome == PROVIDED_CHANGED:
             return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
+        if part.outcome == ERROR:
+            return Seen(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
         if part.outcome == DIFFERS:
             return Seen(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
         case = next((item for item in self.verdict.cases if item.name == part.case), None)
@@ -172,6 +177,9 @@ class Scene:
     def _unseen(self, showing: list[CaseVerdict]) -> Seen:
         """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
         cases = showing or list(self.verdict.cases)
+        failed = next((case for case in cases if case.outcome == ERROR), None)
+        if failed is not None:
+            return _withheld(failed)
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
             case = min(cases, key=self.width)
             why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
@@ -185,6 +193,10 @@ class Scene:
     def width(self, case: CaseVerdict) -> int:
         """How many parts it goes through."""
         return len(self.rubric.shown.get(case.name, ()))
+
+
+def _withheld(case: CaseVerdict) -> Seen:
+    return Seen(ERROR, f"points withheld: {words.case_sentence(case)}", doubtful=True)
 
 
 def _agreeing(case: CaseVerdict) -> float:

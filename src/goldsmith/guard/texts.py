@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import PurePosixPath
 
+from goldsmith.syntax import syntax_tree
+
 LARGEST = 2 * 2**20
 _DATA = (".csv", ".tsv", ".json", ".lock", ".svg", ".log", ".jsonl", ".parquet")
 _MARKUP = (".html", ".htm", ".xml")
@@ -173,7 +175,7 @@ def _tried(source: str) -> tuple[ast.Module | None, int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(source), 0
+            return syntax_tree(source), 0
         except SyntaxError as error:
             return None, error.lineno or 1
         except (ValueError, RecursionError, MemoryError):

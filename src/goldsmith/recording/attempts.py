@@ -78,7 +78,7 @@ def _as_bytes(arrays: Mapping[str, Any]) -> bytes:
     from safetensors.torch import save as save_tensors
 
     tensors = {name: item if is_tensor(item) else torch.from_numpy(item) for name, item in arrays.items()}
-    return save_tensors({name: item.contiguous().clone() for name, item in tensors.items()})
+    return save_tensors({name: item.detach().cpu().contiguous().clone() for name, item in tensors.items()})
 
 
 def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

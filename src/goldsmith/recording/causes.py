@@ -6,16 +6,21 @@ import ast
 import linecache
 import re
 import traceback
+from pathlib import Path
 from types import FrameType, TracebackType
+
+import msgspec
 
 from goldsmith.recording.absent import PartMissing
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import Failure, FailureKind, Frame, Job
 from goldsmith.recording.transplant import CannotPlace
+from goldsmith.syntax import syntax_tree
 
 _DEVICES = re.compile(
-    r"not compiled with CUDA|NVIDIA driver|CUDA error|no CUDA|CUDA is not available|No CUDA GPUs|"
-    r"on a CUDA device|PyTorch is not linked with support for \w+ devices|MPS backend|not compiled with MPS",
+    r"not compiled with (CUDA|MPS|XPU)|NVIDIA driver|CUDA error|no CUDA|CUDA is not available|No CUDA GPUs|"
+    r"on a CUDA device|requires CUDA|CUDA generator|PyTorch is not linked with support for \w+ devices|MPS backend|"
+    r"from the '(CUDA|MPS|XPU|HPU|PrivateUse\d)' backend|accelerator device when none|No module named 'torch\.[hn]pu'",
     re.I,
 )
 _CALLS = re.compile(
@@ -32,15 +37,16 @@ def cause_of(error: BaseException, job: Job, case: str | None, returned_none: st
     if job.adapter and frames and frames[-1].file == job.adapter:
         message = f"in the course's adapter: {message}"
     text = message.encode("utf-8", "replace").decode()
-    return Failure(kind=kind, message=text[:2000], case=case, frames=frames)
+    package = _missing_package(error, job) if kind == "package" else ""
+    return Failure(kind=kind, message=text[:2000], case=case, frames=frames, package=package)
 
 
 def _missing_part(error: PartMissing, job: Job, case: str | None) -> Failure:
     if error.cause is None:
         return Failure(kind="import", message=f"{error.part} is not in the submission", case=case)
     why = cause_of(error.cause, job, case)
-    kind: FailureKind = why.kind if why.kind in ("exit", "device") else "import"
-    return Failure(kind=kind, message=why.message, case=case, frames=why.frames)
+    kind: FailureKind = why.kind if why.kind in ("exit", "device", "package") else "import"
+    return msgspec.structs.replace(why, kind=kind)
 
 
 def _kind_of(
@@ -59,6 +65,8 @@ def _kind_of(
         return "stub", f"{_qualified(error)} is not written yet"
     if _DEVICES.search(str(error)) or _in_torch_cuda(error):
         return "device", words
+    if _missing_package(error, job):
+        return "package", words
     if isinstance(error, TypeError | AttributeError) and "NoneType" in str(error):
         name = returned_none or _nothing_at(error, job)
         if name:
@@ -66,6 +74,15 @@ def _kind_of(
     if isinstance(error, TypeError) and _CALLS.search(str(error)) and frames and frames[-1].file == job.recipe:
         return "call", words
     return "raised", words
+
+
+def _missing_package(error: BaseException, job: Job) -> str:
+    """The package that an import did not find, unless it goes by the name of a file or folder of the assignment."""
+    if not isinstance(error, ModuleNotFoundError) or not isinstance(error.name, str):
+        return ""
+    name = error.name.partition(".")[0]
+    own = any(Path(place, other).exists() for place in (job.folder, job.root) for other in (name, f"{name}.py"))
+    return "" if own else name
 
 
 def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
@@ -80,7 +97,7 @@ def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
 def _raises(frame: Frame) -> bool:
     """Whether that line is a `raise` of its own: torch raises NotImplementedError, too, for what a device lacks."""
     try:
-        (statement,) = ast.parse(linecache.getline(frame.file, frame.line).strip()).body
+        (statement,) = syntax_tree(linecache.getline(frame.file, frame.line).strip()).body
     except (SyntaxError, ValueError):
         return frame.text.strip().startswith("raise")
     return isinstance(statement, ast.Raise)
@@ -94,7 +111,7 @@ def _qualified(error: BaseException) -> str:
 
 def _in_torch_cuda(error: BaseException) -> bool:
     last = [frame.filename for frame in traceback.extract_tb(error.__traceback__)][-1:]
-    return bool(last) and "/torch/cuda/" in last[0]
+    return bool(last) and any(f"/torch/{kind}/" in last[0] for kind in ("cuda", "mps", "xpu"))
 
 
 def _nothing_at(error: BaseException, job: Job) -> str | None:

@@ -197,8 +197,10 @@ def _check_device(device: str) -> None:
     available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if torch.backends.mps.is_available():
         available.append("mps")
-    if device not in available and not (device == "cuda" and len(available) > 1):
-        raise _NoSuchDevice(", ".join(available))
+    try:
+        torch.empty(1, device=device)
+    except Exception:  # each backend has its own
+        raise _NoSuchDevice(", ".join(available)) from None
 
 
 def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session) -> Failure:

@@ -105,7 +105,9 @@ class Changes:
         for leaf in self._recorded:
             if not leaf.requires_grad:
                 continue
-            direction = torch.linspace(-1.0, 1.0, leaf.numel(), dtype=leaf.dtype).cos().reshape(leaf.shape)
+            direction = (
+                torch.linspace(-1.0, 1.0, leaf.numel(), dtype=leaf.dtype, device=leaf.device).cos().reshape(leaf.shape)
+            )
             with contextlib.suppress(RuntimeError):  # the case has called backward() itself
                 gradients = torch.autograd.grad(
                     leaf, list(self._sources.values()), direction, retain_graph=True, allow_unused=True
@@ -159,14 +161,14 @@ def _moved(leaf: Any) -> Any:
     steps = np.arange(math.prod(leaf.shape)).reshape(tuple(leaf.shape))
     if "bool" in kind:
         turned: Any = steps % 3 == 0
-        return leaf ^ (sys.modules["torch"].from_numpy(turned) if is_tensor(leaf) else turned)
+        return leaf ^ (sys.modules["torch"].from_numpy(turned).to(leaf.device) if is_tensor(leaf) else turned)
     if "float" not in kind:
         return leaf
     size = float(abs(leaf).max()) or 1.0
     moves: Any = np.cos(steps * 1.7) * 0.3 * (size if math.isfinite(size) else 1.0)
     if not is_tensor(leaf):
         return (leaf + moves).astype(leaf.dtype)
-    moved = leaf.detach() + sys.modules["torch"].from_numpy(moves).to(leaf.dtype)
+    moved = leaf.detach() + sys.modules["torch"].from_numpy(moves).to(leaf)
     return moved.requires_grad_(leaf.requires_grad)
 
 

@@ -153,7 +153,9 @@ class _Forgiving(importlib.abc.Loader):
 
     def _answer(self, module: str, cause: BaseException | None) -> Callable[[str], Any]:
         def answer(name: str) -> Any:
-            if name.startswith("__") or not asked_by(self._recipe):
+            # `from package import module` asks twice: the import system first, which imports the module once it is told
+            # that there is no such attribute, and then the recipe itself
+            if name.startswith("__") or sys._getframe(1).f_code.co_filename != self._recipe:
                 raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
             return Absent(f"{module.rpartition('.')[2]}.{name}", cause)
 

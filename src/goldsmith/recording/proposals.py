@@ -18,6 +18,7 @@ from typing import Any
 from goldsmith.recording.guesses import as_source, guess_inputs, guess_settings
 from goldsmith.recording.protocol import Job, Proposal
 from goldsmith.recording.values import first_of
+from goldsmith.syntax import syntax_tree
 
 _MOST_TRIALS = 3000
 _MOST_SECONDS = 20.0
@@ -75,7 +76,7 @@ def _candidates(job: Job) -> list[_Candidate]:
 
 def _names_used_by_classes(file: Path) -> set[str]:
     used = set()
-    for node in ast.parse(file.read_bytes()).body:
+    for node in syntax_tree(file.read_bytes()).body:
         if isinstance(node, ast.ClassDef):
             names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
             used |= names - {node.name}

@@ -14,7 +14,7 @@ from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.recording.misuse import RecipeMisuse
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
-ALLOWABLE = ("nan", "inf", "constant", "range", "float64")
+ALLOWABLE = ("nan", "inf", "constant", "range", "float64", "hollow")
 _RESERVED = {"manifest", "readme"}
 
 F = TypeVar("F", bound=Callable[..., Any])

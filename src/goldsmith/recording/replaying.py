@@ -209,7 +209,8 @@ class ReplayCase(Case):
     def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
         """Whatever it is: the comparison says what is wrong with it."""
         given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
-        shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given and is_array(leaf)]
+        given.pop(None, None)
+        shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
         made = {id(leaf) for leaf in self.made}
         self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
@@ -297,9 +298,10 @@ def _module_names(model: Any) -> tuple[str, ...]:
 
 
 def _storage(leaf: Any) -> int | None:
-    if is_tensor(leaf) and leaf.numel():
-        return int(leaf.untyped_storage().data_ptr())
-    return int(leaf.__array_interface__["data"][0]) if is_array(leaf) and leaf.size else None
+    """Where an array's memory begins; None for what has no memory that anything could share."""
+    if not is_array(leaf) or not math.prod(leaf.shape):
+        return None
+    return int(leaf.untyped_storage().data_ptr() if is_tensor(leaf) else leaf.__array_interface__["data"][0])
 
 
 def _digest(value: Any) -> list[str]:

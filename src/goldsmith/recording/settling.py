@@ -148,7 +148,8 @@ class Settled:
     def _buffers_of_another(self) -> dict[str, torch.Tensor]:
         import torch
 
-        with torch.random.fork_rng(devices=[]):
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
+        with torch.random.fork_rng(devices=list(devices)):
             torch.manual_seed(torch.initial_seed() + 1)
             return dict(self._rebuild().named_buffers())
 
@@ -249,4 +250,5 @@ def _close(one: torch.Tensor, two: torch.Tensor) -> bool:
     if one.is_floating_point() != two.is_floating_point() or one.is_complex() != two.is_complex():
         return False
     wide = torch.complex128 if one.is_complex() else torch.float64
+    two = two.to(one.device)
     return bool(torch.allclose(one.to(wide), two.to(wide), rtol=1e-6, atol=1e-9, equal_nan=True))

@@ -34,7 +34,7 @@ def _drawn(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.
     import torch
 
     if weight.dim() >= 2:
-        fan_in = 1 if is_table else weight.numel() // weight.shape[0]
+        fan_in = 1 if is_table else math.prod(weight.shape[1:]) or 1
         return torch.randn(weight.shape, generator=_generator(name, seed)) / math.sqrt(fan_in)
     centre = weight.detach().cpu()
     return centre + _uniform(name, weight, seed, 0.1, 0.5) * _signs(name, weight, seed)

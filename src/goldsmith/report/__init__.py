@@ -11,6 +11,7 @@ from goldsmith.doors import late
 from goldsmith.report.changes import show_causes, show_changes, verify_line
 from goldsmith.report.edits import show_edits
 from goldsmith.report.machine import report
+from goldsmith.report.refusals import refuse_disagreeing
 from goldsmith.report.summary import Summary
 from goldsmith.report.terminal import PlainProgress, TerminalProgress, replay_progress
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         why,
     )
     from goldsmith.report.skills import show_skills
-    from goldsmith.report.verdicts import show_verdict
+    from goldsmith.report.verdicts import show_verdict, verdict_text
 
 __all__ = [
     "PlainProgress",
@@ -39,6 +40,7 @@ __all__ = [
     "mutants_report",
     "note_text",
     "plan_items",
+    "refuse_disagreeing",
     "replay_progress",
     "report",
     "rigor_progress",
@@ -54,6 +56,7 @@ __all__ = [
     "show_verdict",
     "shown_name",
     "verdict_markdown",
+    "verdict_text",
     "verify_line",
     "why",
 ]
@@ -68,6 +71,7 @@ __getattr__ = late(
         "show_rigor": "goldsmith.report.rigor",
         "show_skills": "goldsmith.report.skills",
         "show_verdict": "goldsmith.report.verdicts",
+        "verdict_text": "goldsmith.report.verdicts",
         "doubt_words": "goldsmith.report.scaffolding",
         "kind_words": "goldsmith.report.scaffolding",
         "note_text": "goldsmith.report.scaffolding",

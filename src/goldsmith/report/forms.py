@@ -319,6 +319,7 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "differs": "at least one is not",
         "could-not-run": "an import, a device, a stub, a crash, a time limit: not wrong, and never a pass",
         "provided-changed": "all that the student wrote is right, but code that was given to them was changed",
+        "error": "goldsmith itself failed: no verdict; points are withheld and marked for review",
     },
     "an item of a rubric, besides": {
         "not-judged": "nothing that ran shows whether it is right",

@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import UNSANDBOXED, Grade
 from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
@@ -24,7 +24,13 @@ from goldsmith.report.machine import report
 if TYPE_CHECKING:
     from goldsmith.grading.run import Class
 
-_COLOURS: dict[str, str] = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
+_COLOURS: dict[str, str] = {
+    AGREES: "green",
+    DIFFERS: "red",
+    COULD_NOT_RUN: "yellow",
+    PROVIDED_CHANGED: "magenta",
+    ERROR: "bold red",
+}
 _HEADINGS = ("submission", "outcome", "score", "what is wrong first", "")
 _WIDEST, _LONGEST = 36, 120
 _CLUSTERS = 8
@@ -77,7 +83,8 @@ def closing_lines(result: Class, where: Path) -> str:
 def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
     """A submission in the table: name, outcome, score, what is wrong first, and what else is to be said."""
     changed = ", ".join(grade.provided)
-    where = grade.first_part or {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed}.get(grade.outcome, "")
+    whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
+    where = whole if grade.outcome == ERROR else grade.first_part or whole
     count = len(grade.review)
     marks = [f"look at {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
     if grade.similarity:

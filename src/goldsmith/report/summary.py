@@ -165,6 +165,10 @@ class Summary:
             self._line("Traceback, trimmed to the course's code:", "bold")
             for line in error.trace:
                 self._line(f"  {line}")
+        if error.report:
+            self._line()
+            for line in error.report.splitlines():
+                self._line(line)
         if error.prints.strip() and not error.problems:
             self._line()
             self._line("The recipe's last lines:", "bold")

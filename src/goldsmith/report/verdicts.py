@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Sequence
 
@@ -9,16 +10,24 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.report import words
 
-_COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta"}
+_COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
 _MOST = 3
 _FRAMES = 4
 
 
-def show_verdict(console: Console, verdict: Verdict) -> None:
+def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
+    """The same as plain text."""
+    text = io.StringIO()
+    plain = Console(file=text, no_color=True, force_terminal=False, width=10_000)
+    show_verdict(plain, verdict, with_next=with_next)
+    return text.getvalue().rstrip()
+
+
+def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) -> None:
     """Everything that is known, gold's values included: whoever runs this has the gold."""
     colour = _COLOURS[verdict.outcome]
     _line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
@@ -36,7 +45,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
         _line(console)
         _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
     _notes(console, verdict)
-    step = words.next_step(verdict)
+    step = words.next_step(verdict) if with_next else ""
     if step:
         _line(console)
         _line(console, Text(f"Next: {step}", "bold"))

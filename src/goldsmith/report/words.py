@@ -11,6 +11,7 @@ from goldsmith.checking import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
+    ERROR,
     PROVIDED_CHANGED,
     CaseVerdict,
     ModuleVerdict,
@@ -20,9 +21,16 @@ from goldsmith.checking import (
 )
 from goldsmith.comparison import TEXTS, LeafComparison
 
-OUTCOMES = {AGREES: "agrees", DIFFERS: "differs", COULD_NOT_RUN: "could not run", PROVIDED_CHANGED: "provided changed"}
+OUTCOMES = {
+    AGREES: "agrees",
+    DIFFERS: "differs",
+    COULD_NOT_RUN: "could not run",
+    PROVIDED_CHANGED: "provided changed",
+    ERROR: "error",
+}
 _PREFIX = {
     "import": "could not be imported: ",
+    "package": "a package is not installed here: ",
     "device": "it asks for a device that is not here: ",
     "call": "it is called differently: ",
     "exit": "it left early: ",
@@ -47,6 +55,9 @@ def headline(verdict: Verdict) -> str:
         first = next(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
         some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
         return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why(first)}"
+    if verdict.outcome == ERROR:
+        first = next(case for case in verdict.cases if case.outcome == ERROR)
+        return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}"
     where = f"{count[DIFFERS]} of {cases}"
     if not verdict.first_divergence:
         return f"differs in {where}"
@@ -246,6 +257,8 @@ def next_step(verdict: Verdict) -> str:
     bad = next((case for case in verdict.cases if case.outcome == verdict.outcome), None)
     if verdict.outcome == AGREES or bad is None:
         return ""
+    if verdict.outcome == ERROR:
+        return "run it again, and report what goldsmith says, which is its own fault"
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
     if len(alike(verdict.cases)) == 1 and (verdict.not_run or len(verdict.cases) > 1):

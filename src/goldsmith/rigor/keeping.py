@@ -23,6 +23,7 @@ from goldsmith.gold import CaseEntry, Gold
 from goldsmith.interruption import uninterrupted
 from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
 from goldsmith.rigor.mutants import Mutant
+from goldsmith.syntax import syntax_tree
 from goldsmith.workspace import file_hash
 
 METHOD = 2
@@ -150,7 +151,7 @@ def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
     """A recipe without the functions of its other cases: what one case follows from."""
     lines = source.decode("utf-8", "replace").splitlines()
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return "\n".join(lines)
     unwanted = set(others) - {case}

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from goldsmith.syntax import syntax_tree
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -29,7 +31,7 @@ class Source:
 
     def __post_init__(self) -> None:
         self.content.decode("utf-8")
-        self.tree = ast.parse(self.content)
+        self.tree = syntax_tree(self.content)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -111,6 +113,6 @@ class Source:
 
 def _dump(content: bytes) -> str | None:
     try:
-        return ast.dump(ast.parse(content))
+        return ast.dump(syntax_tree(content))
     except (SyntaxError, ValueError, RecursionError):
         return None

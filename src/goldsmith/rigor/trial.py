@@ -16,6 +16,7 @@ import msgspec
 from goldsmith.checking import (
     AGREES,
     COULD_NOT_RUN,
+    ERROR,
     CaseVerdict,
     Checking,
     Replayed,
@@ -230,6 +231,8 @@ def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:
 
 
 def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
+    if verdict.outcome == ERROR:
+        raise RuntimeError(verdict.reason)  # ours, and no verdict on the mutant
     if verdict.outcome == COULD_NOT_RUN:
         cut_off = verdict.kind in ("timeout", "killed")
         return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)

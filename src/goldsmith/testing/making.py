@@ -90,10 +90,12 @@ def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) 
     from rich.console import Console
 
     from goldsmith.generation import generate
-    from goldsmith.report import PlainProgress
+    from goldsmith.report import PlainProgress, refuse_disagreeing
 
     silent = PlainProgress(Console(quiet=True), verbose=False)
-    return generate(assignment, _options(assignment, before), silent, lambda changes, others: overwrite)
+    return generate(
+        assignment, _options(assignment, before), silent, refuse_disagreeing, lambda changes, others: overwrite
+    )
 
 
 def _options(assignment: Assignment, before: Manifest | None) -> Options:

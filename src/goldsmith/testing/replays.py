@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,10 +90,6 @@ class JudgedCase:
 
 def rendered(verdict: Verdict) -> str:
     """What `goldsmith check` prints."""
-    from rich.console import Console
+    from goldsmith.report import verdict_text
 
-    from goldsmith.report import show_verdict
-
-    text = io.StringIO()
-    show_verdict(Console(file=text, no_color=True, force_terminal=False, width=10_000), verdict)
-    return text.getvalue().rstrip()
+    return verdict_text(verdict)

@@ -1,0 +1,50 @@
+"""The last question to new gold: does a copy of the solution, handed in like a student's, agree with it?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.checking.check import Opened, Request, check, open_adapter
+from goldsmith.checking.submissions import open_submission
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.course import Assignment, Placement
+from goldsmith.generation import Options
+from goldsmith.gold import load_gold
+from goldsmith.recording import Warm, Watcher
+from goldsmith.workspace import make_room
+
+NAME = "a copy of the solution"
+
+
+def check_copy(
+    assignment: Assignment,
+    options: Options,
+    folder: Path,
+    placed: Sequence[Placement],
+    *,
+    warm: Warm | None,
+    watcher: Watcher,
+) -> Verdict | None:
+    """The verdict on the solution's files `placed` against the gold in `folder`, which need not be published yet. None
+    where there is nothing to replay: a script, or cases whose recipe says that they do not come out the same twice."""
+    gold = load_gold(folder)
+    steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
+    if gold.manifest.provenance.mode != "cases" or not steady:
+        return None
+    with make_room() as room:
+        copy = room / "copy"
+        for item in placed:
+            target = copy / item.target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(item.source, target)
+        request = Request(
+            options=options,
+            each=assignment.course.config.case_timeout,
+            opened=Opened(gold, {name: gold[name] for name in steady}, *open_adapter(assignment)),
+            watcher=watcher,
+            warm=warm,
+        )
+        with open_submission(assignment, str(copy), NAME) as submission:
+            return check(assignment, submission, request)

@@ -1,0 +1,34 @@
+"""New gold that a copy of the solution does not agree with is refused, with the report that `goldsmith check` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.course import Assignment, Placement
+from goldsmith.errors import CopyDisagrees
+from goldsmith.generation import Options
+from goldsmith.recording import Warm, Watcher
+
+
+def refuse_disagreeing(
+    assignment: Assignment,
+    options: Options,
+    folder: Path,
+    placed: Sequence[Placement],
+    *,
+    warm: Warm | None,
+    watcher: Watcher,
+) -> None:
+    """What step 7 of `generate` ends with; gold that is fresh never comes so far, and needs no NumPy."""
+    from goldsmith.checking import AGREES, check_copy
+    from goldsmith.report.verdicts import verdict_text
+    from goldsmith.report.words import one_line
+
+    verdict = check_copy(assignment, options, folder, placed, warm=warm, watcher=watcher)
+    if verdict is None or verdict.outcome == AGREES:
+        return
+    bad = [case for case in verdict.cases if case.outcome != AGREES]
+    reason = one_line(bad[0].reason) if bad else "nothing was compared"
+    report = verdict_text(verdict, with_next=False)
+    raise CopyDisagrees(assignment.name, [case.name for case in bad], reason, report)

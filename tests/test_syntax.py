@@ -1,0 +1,70 @@
+"""Many threads read Python source at the same time, as graders do, and none of them disturbs another."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import goldsmith
+from goldsmith.course import changed_provided
+from goldsmith.guard import similarity
+from goldsmith.syntax import syntax_tree
+
+SOURCE = Path(goldsmith.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def threads_take_turns_inside() -> Iterator[None]:
+    """Converting a tree lets other threads run only where garbage is collected meanwhile, by code that waits."""
+
+    def wait(phase: str, info: object) -> None:
+        time.sleep(0)
+
+    before = gc.get_threshold()
+    gc.callbacks.append(wait)
+    gc.set_threshold(200)
+    yield
+    gc.set_threshold(*before)
+    gc.callbacks.remove(wait)
+
+
+def in_threads(work: Callable[[bytes], object]) -> list[BaseException]:
+    texts = [path.read_bytes() for path in sorted((SOURCE / "rigor").glob("*.py"))]
+
+    def one(text: bytes) -> BaseException | None:
+        try:
+            work(text)
+        except Exception as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        return [error for error in pool.map(one, texts) if error is not None]
+
+
+def test_threads_that_parse_at_the_same_time_all_get_their_trees() -> None:
+    assert in_threads(syntax_tree) == []
+
+
+def test_graders_may_look_for_provided_code_at_the_same_time() -> None:
+    assert in_threads(lambda text: changed_provided(text, text, [])) == []
+    assert in_threads(lambda text: similarity([], {"a.py": text}, 0.9)) == []
+
+
+def test_source_becomes_a_tree_at_one_place_only() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path != SOURCE / "syntax.py":
+            assert not re.search(r"\bast\.parse\(|PyCF_ONLY_AST", path.read_text()), path
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions count the depth for each tree")
+def test_without_the_lock_they_would_not() -> None:
+    assert any(isinstance(error, SystemError) for _ in range(5) for error in in_threads(ast.parse))
