@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
-from goldsmith.checking import CaseVerdict, ModuleVerdict, PartVerdict, Verdict
+from goldsmith.checking import CaseVerdict, ModuleVerdict, PartVerdict, Shown, Verdict
+from goldsmith.checking.part_verdicts import judge_parts
 from goldsmith.checking.verdicts import gravest
 from goldsmith.comparison import LeafComparison
 from goldsmith.course.config import RubricConfig
@@ -62,8 +64,19 @@ def verdict(*cases: CaseVerdict, name: str = "ada", **more: Any) -> Verdict:
     fields: dict[str, Any] = {"outcome": gravest(item.outcome for item in cases), "cases": cases, "seconds": 1.5}
     first = next((item for item in cases if item.first_divergence), None)
     if first is not None:
-        fields |= {"first_divergence": first.first_divergence, "first_case": first.name}
+        part = next(iter(item.kind for item in first.modules if item.source), "")
+        fields |= {"first_divergence": first.first_divergence, "first_part": part, "first_case": first.name}
+    fields["parts"] = tuple(judge_parts(cases, shown()))
     return Verdict(name=name, assignment="hw1", **(fields | more))
+
+
+def shown(by_case: Mapping[str, Sequence[str]] = SHOWN) -> Shown:
+    """What gold says about which parts its cases run: classes by their `forward`, functions themselves."""
+    runs = {
+        name: tuple(f"{item}.forward" if item[0].isupper() else item for item in parts)
+        for name, parts in by_case.items()
+    }
+    return Shown(runs, {})
 
 
 def wrong_at(module: str, kind: str, relative: float = 0.25, name: str = "ada", **more: Any) -> Verdict:

@@ -258,23 +258,27 @@ def _alone(
 
 def judge_calls(pair: TracePair, alone: Mapping[tuple[str, int], Replayed]) -> list[ModuleVerdict]:
     """Every call of gold's that there is evidence about, in the order in which they ended."""
-    found = []
-    wrong: list[Call] = []
-    for call in by_execution(pair.gold):
-        if not call.own:
-            continue
+    judged: dict[int, ModuleVerdict] = {}
+    for call in filter(lambda call: call.own, by_execution(pair.gold)):
         run = alone.get((pair.case.name, call.position))
         verdict = _in_place(pair, call) if run is None else _on_golds_inputs(pair, call, run)
-        if verdict is None:
-            continue
-        if verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and not verdict.alone):
-            if not any(call.holds(inner) for inner in wrong):  # a source, unless what it holds was not all traced
-                verdict = msgspec.structs.replace(verdict, source=True, why=verdict.why or _idle(pair, call))
-                found += [verdict] if (inner := overwriting(pair, call)) is None else [inner]
-            wrong.append(call)
-        if not verdict.source:
-            found.append(verdict)
+        if verdict is not None:
+            judged[call.position] = verdict
+    wrong = {position for position, verdict in judged.items() if _is_wrong(verdict)}
+    names = {pair.gold[position].name for position in wrong}
+    unknown = {call.position for call in pair.gold if call.position not in judged and call.name in names}
+    found = []
+    for position, verdict in judged.items():
+        call = pair.gold[position]
+        if position in wrong and not any(call.holds(pair.gold[inner]) for inner in wrong | unknown):
+            verdict = msgspec.structs.replace(verdict, source=True, why=verdict.why or _idle(pair, call))
+            verdict = overwriting(pair, call) or verdict
+        found.append(verdict)
     return found
+
+
+def _is_wrong(verdict: ModuleVerdict) -> bool:
+    return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and not verdict.alone)
 
 
 def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | None:
@@ -336,7 +340,7 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdic
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
     off = _off(calls[0], call)
     if off > CLOSE:
-        return _verdict(pair, call, DIFFERS, alone=True, relative=off)
+        return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=call.partial)
     again = _off(calls[1], calls[0])
     if again > CLOSE:
         return _verdict(pair, call, DIFFERS, alone=True, relative=again, why="another answer when called again")
