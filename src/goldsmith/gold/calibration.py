@@ -128,7 +128,7 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
             eps = _eps(leaf) if leaf.is_array else coarsest
             scale = _scale(path, trials.gold)
             _inexact(found, leaf, eps, scale, trials.gold[path], differences, trials.float64.get(path))
-            if path in trials.float64:
+            if path in trials.float64 and pin is None:  # a pin was decided by a person
                 _hold_to_float64(found, leaf, eps, scale, trials.gold[path], trials.float64[path], weights)
         if pin is not None:
             standing = found.tolerances.get(path) or Tolerance(kind="exact", reason="", scale=_rms(trials.gold[path]))
