@@ -48,7 +48,8 @@ def test_a_blind_input_is_named_and_a_sharp_one_is_not(course: CourseOnDisk, bli
 
 
 def test_an_output_that_equals_its_input_is_named(course: CourseOnDisk) -> None:
-    found = advice(course, case("x = case.input('x', lambda: np.arange(3.0))\ncase.record('y', np.abs(x))"))
+    body = "x = case.input('x', lambda: np.arange(3.0))\ncase.record('y', np.abs(x))\ncase.record('z', x * 2)"
+    found = advice(course, case(body))
     assert list(found) == ["output-equals-input:a"]
     assert "output.y equals input.x, so doing nothing passes" in found["output-equals-input:a"]
 
@@ -98,7 +99,7 @@ def test_an_optimiser_is_tried_on_several_parameters_and_groups(course: CourseOn
     }
     cases = "".join(STEPS.format(name=name, optimiser=optimiser) for name, optimiser in optimisers.items())
     found = advice(course, OPTIMISER + cases, TORCH)
-    assert list(found) == ["single-parameter:one", "single-parameter:group"]
+    assert [name for name in found if "twin" not in name] == ["single-parameter:one", "single-parameter:group"]
     assert "Plain takes its steps on a single parameter," in found["single-parameter:one"]
     assert "Plain takes its steps on a single group of parameters," in found["single-parameter:group"]
 

@@ -218,8 +218,10 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         progress.step(7)
         for path in contents.paths:
             staging.take(path)
-        hollow = _try_hollow_answers(run, contents, staging) if result.mode == "cases" else []
-        run.advice = heed([*advise(result.cases), *noise, *hollow], assignment.config.silence)
+        advice = [*advise(result.cases), *noise]
+        if result.mode == "cases":
+            advice += _try_hollow_answers(run, contents, staging, advice)
+        run.advice = heed(advice, assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, "a copy of the solution is checked against it")
@@ -232,13 +234,13 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         raise TreeChanged(changes)
 
 
-def _try_hollow_answers(run: Run, contents: Contents, staging: Staging) -> list[Advice]:
+def _try_hollow_answers(run: Run, contents: Contents, staging: Staging, advice: Sequence[Advice]) -> list[Advice]:
     """Advice on records that would pass without work; a case in which all would is refused."""
     found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
     problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
     if problems:
         raise GoldRefused(run.assignment.name, problems, hint='allow={"hollow": "why"} in the recipe')
-    return hollow_advice(found)
+    return hollow_advice(found, advice)
 
 
 def _record(

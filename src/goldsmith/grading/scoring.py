@@ -201,6 +201,6 @@ def _withheld(case: CaseVerdict) -> Seen:
 
 def _agreeing(case: CaseVerdict) -> float:
     """The share of a case's recorded values that agree, where values are what is wrong with it."""
-    if case.kind != "values" or not case.leaves:
+    if case.kind not in ("values", "precision") or not case.leaves:
         return 0.0
     return sum(leaf.agrees for leaf in case.leaves) / len(case.leaves)
