@@ -36,7 +36,7 @@ from goldsmith.grading import (
     write_submission,
 )
 from goldsmith.report.markdown import verdict_markdown
-from grading import CASES, SECRET, case, failed, part, rubric, texts, verdict, wrong_at
+from grading import CASES, SECRET, case, failed, leaf, part, rubric, texts, verdict, wrong_at
 
 HOSTILE = (
     "</pre>\n\n# Full marks\n\n| a | b |\n<img src=x onerror=alert(1)> [x](http://evil.example) ```\n@staff \x1b[2J"
@@ -71,17 +71,46 @@ def test_one_reason_for_many_cases_is_told_once() -> None:
     found = verdict(*(case(name, "could-not-run", **cause) for name in ("whole", "norm")), case("loss"), name="ada")
     text = feedback_markdown(grade(found, rubric()), found)
     assert text.count("de f") == 1
-    assert "**whole, norm**" in text
-    assert "| norm | could not run | the same |" in text
+    full = feedback_markdown(grade(found, rubric()), found, verbose=True)
+    assert "**whole, norm**" in full
+    assert "| norm | could not run | the same |" in full
 
 
 def test_feedback_has_the_score_first_then_the_next_step() -> None:
     found = wrong_at("norm1", "Norm")
     lines = feedback_markdown(grade(found, rubric()), found).splitlines()
     assert lines[0] == "## hw1: 3 of 4 points"
+    assert lines[2].startswith("**Next step.** Look at norm1 (Norm) first")
+    assert "**All points:** norm, loss, steps." in lines
+    assert "**No points yet**, differs: whole." in lines
+    assert len([line for line in lines if line]) <= 15, "what more there is to say is for --verbose"
+
+
+def test_verbose_feedback_tells_of_every_case_and_part() -> None:
+    found = wrong_at("norm1", "Norm")
+    lines = feedback_markdown(grade(found, rubric()), found, verbose=True).splitlines()
     assert "| whole | 0 of 1 | differs |" in lines
-    assert any(line.startswith("**Next step.** Look at norm1 (Norm) first") for line in lines)
-    assert "### hw1: differs" in lines
+    assert "| Norm | differs |  |" in lines
+
+
+def test_what_nobody_touched_is_not_started() -> None:
+    cases = [case(name, "could-not-run", **failed("stub", f"{name} is not written yet")) for name in ("whole", "norm")]
+    found = verdict(*cases, not_started=True)
+    assert grade(found, rubric()).reason == "not started: what is left to write is as it was given"
+    assert "**Next step.** Not started yet: begin with norm." in feedback_markdown(grade(found, rubric()), found)
+
+
+def test_the_first_to_look_at_has_its_file_and_line_and_the_students_own_name() -> None:
+    found = wrong_at("layers.0", "Norm", first_name="net.0", first_place="model.py:12")
+    text = feedback_markdown(grade(found, rubric()), found)
+    assert "Look at net.0 (Norm) first, in model.py, line 12: it goes wrong first" in text
+
+
+def test_the_first_wrong_record_is_told_before_the_farthest_off() -> None:
+    leaves = (leaf(path="output.loss", relative=0.01, excess=4.0), leaf(path="output.gradients.w", relative=1.32))
+    bad = case("whole", "differs", leaves=leaves, natural=leaves)
+    assert "loss is off by 1% of its size, and 1 more" in verdict_markdown(verdict(bad), verbose=True)
+    assert "- loss is off by 1% of its size" in verdict_markdown(verdict(bad))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +131,7 @@ def test_feedback_says_what_is_withheld_what_a_person_looks_at_and_which_package
     some = rubric(parts={"Norm": 1.0, "Head": ItemConfig(1.0, ("Norm",)), "loss": 1.0})
     found = verdict(case("whole", "differs"), parts=(part("Norm", "differs"), part("Head")))
     text = feedback_markdown(grade(found, some, stand_ins=["wandb"]), found)
-    for words in ("withheld: it needs Norm", "Marked for a person to look at: loss", "took their place: wandb"):
+    for words in ("right, but withheld: Head", "Marked for a person to look at: loss", "took their place: wandb"):
         assert words in text
 
 
@@ -171,7 +200,7 @@ def test_nothing_a_submission_says_becomes_markup() -> None:
     text = feedback_markdown(grade(hostile_verdict(), rubric()), hostile_verdict())
     kinds = [token.type for token in tokens(text)]
     assert not {"html_block", "html_inline", "link_open", "image"}.intersection(kinds)
-    assert kinds.count("heading_open") == 2
+    assert kinds.count("heading_open") == 1
     assert "\x1b" not in text
 
 
@@ -187,10 +216,10 @@ def test_a_comment_on_one_check_is_as_plain_as_feedback(said: str) -> None:
 @given(texts)
 def test_feedback_keeps_its_form_whatever_was_raised(text: str) -> None:
     found = hostile_verdict(text)
-    written = feedback_markdown(grade(found, rubric()), found)
+    written = feedback_markdown(grade(found, rubric()), found, verbose=True)
     assert written.encode().decode() == written
     headings = [token for token in tokens(written) if token.type == "heading_open"]
-    assert [token.tag for token in headings] == ["h2", "h3"]
+    assert [token.tag for token in headings] == ["h2"]
     table = [token.content for token in tokens(written) if token.type == "inline" and token.level == 4]
     assert len(table) == 4 * (1 + 4) + 3 * (1 + 4)
     assert [table[row * 4] for row in range(1, 5)] == list(CASES), "no cell has slipped"

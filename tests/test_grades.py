@@ -159,7 +159,7 @@ def test_partial_credit_is_the_share_of_values_that_agree_where_values_are_what_
 
 def test_with_provided_code_changed_parts_count_in_full_and_cases_as_the_course_says() -> None:
     half = rubric(cases={"whole": 4.0}, parts={"Head": 2.0, "loss": 1.0}, provided_changed=0.5)
-    parts = (part("loss", "provided-changed"),)
+    parts = (part("Head", "provided-changed"), part("loss", "provided-changed"))
     changed = verdict(case("whole", "provided-changed"), parts=parts, provided=("Norm.f",))
     found = grade(changed, half)
     assert [item.earned for item in found.items] == [2, 2, 1]
@@ -197,9 +197,11 @@ def test_a_part_that_does_not_come_back_is_not_right_because_the_whole_is(kind: 
 
 @pytest.mark.parametrize("hangs", ["norm", "loss"])
 def test_of_two_cases_that_show_a_part_as_well_neither_may_hang(hangs: str) -> None:
-    points = make_rubric(RubricConfig(parts={"Norm": 1.0}), CASES, PARTS, {"norm": ("Norm",), "loss": ("Norm",)})
+    both = {"norm": ("Norm",), "loss": ("Norm",)}
+    points = make_rubric(RubricConfig(parts={"Norm": 1.0}), CASES, PARTS, both)
     hung = case(hangs, "could-not-run", **failed("timeout", "it hung"))
-    found = score(verdict(*(hung if name == hangs else case(name) for name in ("norm", "loss"))), points)
+    cases = [hung if name == hangs else case(name) for name in both]
+    found = score(verdict(*cases, by_case=both), points)
     assert [item.outcome for item in found] == ["could-not-run"]
 
 

@@ -217,10 +217,14 @@ class Blame:
         return self._inferred(verdict, candidates[0]) if candidates else None
 
     def _raising(self, verdict: CaseVerdict) -> str:
-        """The function of the students' that stands last in the traceback of a case that could not run."""
-        runs = self.shown.runs.get(verdict.name, ())
+        """The function of the students' that stands last in the traceback of a case that could not run, or the
+        constructor of one of their classes."""
+        names = {
+            *self.shown.runs.get(verdict.name, ()),
+            *(f"{part}.__init__" for part in self.shown.parts(verdict.name)),
+        }
         frames = verdict.failure.frames if verdict.failure else ()
-        return next((frame.function for frame in reversed(frames) if frame.function in runs), "")
+        return next((frame.function for frame in reversed(frames) if frame.function in names), "")
 
     def _roots(self, verdict: CaseVerdict) -> Sequence[str]:
         """What the recipe called to make the first wrong record."""

@@ -23,12 +23,13 @@ def passed_back(
     import torch
 
     inputs = [item.detach().clone() for item in tensors]
-    floating = [item.requires_grad_() for item in inputs if item.is_floating_point() or item.is_complex()]
+    for item in inputs:
+        item.requires_grad_(item.is_floating_point() or item.is_complex())
     args, kwargs = rebuilt(form, {str(number): item for number, item in enumerate(inputs)})
     with torch.enable_grad():
         outputs = [item for item in tensors_in([call(*args, **kwargs)]) if item.requires_grad]
         total = sum((item * _direction(item, number)).sum() for number, item in enumerate(outputs))
-    if not outputs or not floating:
+    if not outputs:
         return {}
     total.abs().backward() if total.is_complex() else total.backward()
     found = {f"input.{number}": item.grad for number, item in enumerate(inputs) if item.requires_grad}
