@@ -221,7 +221,7 @@ def test_feedback_keeps_its_form_whatever_was_raised(text: str) -> None:
     headings = [token for token in tokens(written) if token.type == "heading_open"]
     assert [token.tag for token in headings] == ["h2"]
     table = [token.content for token in tokens(written) if token.type == "inline" and token.level == 4]
-    assert len(table) == 4 * (1 + 4) + 3 * (1 + 4)
+    assert len(table) == 4 * (1 + 4) + 3 * (1 + 4) + 3 * (1 + 2)
     assert [table[row * 4] for row in range(1, 5)] == list(CASES), "no cell has slipped"
     assert table[4 * 4 + 3].endswith("was changed)") == bool(clean(text))
     assert all(char.isprintable() or char == "\n" for char in written)

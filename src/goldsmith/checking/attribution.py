@@ -28,10 +28,12 @@ from goldsmith.checking.localisation import (
 )
 from goldsmith.checking.running import Stage
 from goldsmith.checking.traces import Call
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.gold import CaseEntry
 
-ELSEWHERE = ("weights", "import", *CUT_OFF)
+NOWHERE = "what gold's returned is nowhere to be found"
+"""Of a module that has no partner, inside one that has: where in that one it goes wrong."""
+ELSEWHERE = ("weights", "import", "package")
 """Why a case could not run that says nothing about the code of any one part."""
 
 
@@ -47,7 +49,7 @@ def attribute(
     shown = Shown.of(entries, folder)
     pairs: dict[str, TracePair] = {}
     for name in sorted(verdicts, key=shown.width):
-        if _is_against(verdicts[name]):
+        if _is_against(verdicts[name]) and _leaves_a_trace(verdicts[name]):
             pair = pair_traces(stage.golds[name], folder, replays[name])
             if pair is not None:
                 pairs[name] = pair
@@ -82,6 +84,12 @@ def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
     return {name: other for name, other in single.items() if any(path.endswith(f".{name}") for path in wrong)}
 
 
+def _leaves_a_trace(verdict: CaseVerdict) -> bool:
+    """Not one that was cut off; nor one that differs by less than a trace, in the case's own dtype, could show."""
+    in_float64_alone = verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural)
+    return not in_float64_alone and verdict.kind not in ("timeout", "killed", "memory")
+
+
 def _is_against(verdict: CaseVerdict) -> bool:
     could_run = verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE
     return verdict.outcome == DIFFERS or could_run
@@ -99,7 +107,7 @@ def _by_value(
     call = first_miss_by_value(unpaired, list(replayed.arrays.get("taps", {}).values()))
     if call is None:
         return modules
-    return [source_at(pair, call, "what gold's returned is nowhere to be found"), *modules]
+    return [source_at(pair, call, NOWHERE), *modules]
 
 
 @dataclass(frozen=True)
@@ -169,22 +177,22 @@ class Blame:
         modules += [item for item in blamed if item not in modules]
         if source is None:
             return msgspec.structs.replace(verdict, modules=tuple(modules))
+        inside = next((item for item in verdict.modules if item.why == NOWHERE), source)
         return msgspec.structs.replace(
-            verdict, modules=tuple(modules), first_divergence=source.label, first_part=source.kind
+            verdict, modules=tuple(modules), first_divergence=inside.label, first_part=source.kind
         )
 
     def _caught_elsewhere(self, verdict: CaseVerdict) -> ModuleVerdict | None:
         if verdict.outcome != DIFFERS:
             return None
         inside = self._inside(verdict.name, self._roots(verdict))
-        right = {item.callable for item in verdict.modules if item.outcome == AGREES}
         caught = {
             item.callable
             for other in self.verdicts.values()
             for item in sources(other.modules)
             if not item.inferred and other.name != verdict.name
         }
-        name = next((name for name in inside if name in caught and name not in right), None)
+        name = next((name for name in inside if name in caught), None)
         return self._inferred(verdict, name) if name else None
 
     def _clue(self, verdict: CaseVerdict) -> ModuleVerdict | None:
@@ -203,7 +211,9 @@ class Blame:
         """No call was caught in this case: then it is what the recipe called to make the first wrong record, unless
         something in it is less well known."""
         if verdict.outcome == COULD_NOT_RUN:
-            raising = self._raising(verdict)
+            runs = self.shown.runs.get(verdict.name, ())
+            unknown = [name for name in runs if not self._is_cleared(name)]
+            raising = self._raising(verdict) or (unknown[0] if len(unknown) == 1 else "")
             return self._inferred(verdict, raising) if raising else None
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)

@@ -46,10 +46,11 @@ def rmsnorm_small(case):
 
 @gs.case
 def rmsnorm_again(case):
-    """RMSNorm with an eps of its own, called twice: on a batch of one, then on more and longer sequences."""
+    """RMSNorm with an eps of its own, called three times: on a batch of one, on longer sequences, on others."""
     norm = case.model(RMSNorm, 24, eps=0.3, weights="stress")
     case.record("one", norm(case.input("one", lambda: torch.randn(1, 5, 24))))
     case.record("more", norm(case.input("more", lambda: torch.randn(3, 19, 24))))
+    case.record("others", norm(case.input("others", lambda: torch.randn(3, 19, 24))))
 
 
 @gs.case
@@ -61,10 +62,11 @@ def rotary(case):
 
 @gs.case
 def rotary_again(case):
-    """Rotary embedding called twice: on a batch of one that is long, then on more and shorter sequences."""
+    """Rotary embedding called three times: on a batch of one that is long, on more and shorter ones, on others."""
     rope = case.model(RotaryEmbedding, head_dim=8, max_seq_len=40)
     case.record("one", rope(case.input("one", lambda: torch.randn(1, 3, 37, 8))))
     case.record("more", rope(case.input("more", lambda: torch.randn(2, 3, 5, 8))))
+    case.record("others", rope(case.input("others", lambda: torch.randn(2, 3, 5, 8))))
 
 
 @gs.case
@@ -76,11 +78,12 @@ def attention(case):
 
 @gs.case
 def attention_again(case):
-    """Attention called three times: on a single vector, on long sequences, on short ones."""
+    """Attention called four times: on a single vector, on long sequences, on short ones, on others."""
     layer = case.model(CausalSelfAttention, dim=24, num_heads=3, max_seq_len=40, weights="stress")
     case.record("one", case.first(layer(case.input("one", lambda: torch.randn(1, 1, 24)))))
     case.record("long", case.first(layer(case.input("long", lambda: torch.randn(2, 37, 24)))))
     case.record("short", case.first(layer(case.input("short", lambda: torch.randn(4, 5, 24)))))
+    case.record("others", case.first(layer(case.input("others", lambda: torch.randn(4, 5, 24)))))
 
 
 @gs.case
@@ -115,10 +118,11 @@ def feed_forward(case):
 
 @gs.case
 def feed_forward_again(case):
-    """The feed-forward network called three times: on a single vector, on long sequences, on large numbers."""
+    """The feed-forward network called four times: on a single vector, on long ones, on others, on large numbers."""
     layer = case.model(FeedForward, dim=24, hidden_dim=40, weights="stress")
     case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 24))))
     case.record("long", layer(case.input("long", lambda: torch.randn(2, 37, 24))))
+    case.record("others", layer(case.input("others", lambda: torch.randn(2, 37, 24))))
     case.record("large", layer(case.input("large", lambda: torch.randn(2, 5, 24) * 400)))
 
 
@@ -143,11 +147,12 @@ def block(case):
 
 @gs.case
 def block_again(case):
-    """One block called three times: on a single vector, on several, on long sequences."""
+    """One block called four times: on a single vector, on several, on long sequences, on others."""
     layer = case.model(TransformerBlock, dim=24, num_heads=3, ff_hidden_dim=40, max_seq_len=40, weights="stress")
     case.record("one", case.first(layer(case.input("one", lambda: torch.randn(1, 1, 24)))))
     case.record("several", case.first(layer(case.input("several", lambda: torch.randn(4, 1, 24)))))
     case.record("long", case.first(layer(case.input("long", lambda: torch.randn(2, 37, 24)))))
+    case.record("others", case.first(layer(case.input("others", lambda: torch.randn(2, 37, 24)))))
 
 
 @gs.case
@@ -163,10 +168,11 @@ def dropout(case):
 
 @gs.case
 def model_again(case):
-    """The model called three times: on a long sequence alone, on short ones, on a single token."""
+    """The model called four times: on a long sequence alone, on short ones, on others, on a single token."""
     model = case.model(DecoderOnlyTransformer, **LONG, weights="stress")
     case.record("long", case.first(model(case.input("long", lambda: torch.randint(0, 61, (1, 37))))))
     case.record("short", case.first(model(case.input("short", lambda: torch.randint(0, 61, (5, 7))))))
+    case.record("others", case.first(model(case.input("others", lambda: torch.randint(0, 61, (5, 7))))))
     case.record("one", case.first(model(case.input("one", lambda: torch.randint(0, 61, (1, 1))))))
 
 
@@ -210,9 +216,9 @@ def three_steps(case):
 
 @gs.case
 def two_epochs(case):
-    """Two epochs of a tiny model, the last batch smaller and shorter: each batch counts the same in the mean."""
+    """Two epochs of a tiny model, the last batches smaller and shorter: each batch counts the same in the mean."""
     model = case.model(DecoderOnlyTransformer, **TINY, weights="stress", train=True)
-    sizes = ((5, 13), (5, 13), (1, 4))
+    sizes = ((5, 13), (2, 7), (1, 4))
     batches = case.input("batches", lambda: [torch.randint(0, 17, size) for size in sizes])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     losses = [train_epoch(model, batches, optimizer, max_grad_norm=0.7) for _ in range(2)]
@@ -230,12 +236,14 @@ def generation(case):
 
 @gs.case
 def generation_of_one(case):
-    """Greedy decoding of a single prompt that is longer than the model's context, and of others after it."""
+    """Greedy decoding of a single prompt that is longer than the model's context, of others, and of others again."""
     model = case.model(DecoderOnlyTransformer, **SMALL, weights="stress")
     prompt = case.input("prompt", lambda: torch.randint(0, 61, (1, 19)))
     case.record("tokens", generate(model, prompt, max_new_tokens=3))
     others = case.input("others", lambda: torch.randint(0, 61, (5, 2)))
     case.record("others", generate(model, others, max_new_tokens=7))
+    again = case.input("again", lambda: torch.randint(0, 61, (5, 2)))
+    case.record("again", generate(model, again, max_new_tokens=7))
 
 
 @gs.case

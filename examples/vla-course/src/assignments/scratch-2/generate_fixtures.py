@@ -40,11 +40,12 @@ def patches(case):
 
 @gs.case
 def patches_again(case):
-    """Patches of one image that is a single patch, then of several images with one channel."""
+    """Patches of one image that is a single patch, then of several images with one channel, of others, and of one."""
     single = case.model(PatchEmbedding, image_size=4, patch_size=4, channels=3, width=20, weights="stress", name="one")
     case.record("one", single(case.input("one", lambda: torch.randn(1, 3, 4, 4))))
     layer = case.model(PatchEmbedding, image_size=10, patch_size=2, channels=1, width=7, weights="stress", name="more")
     case.record("more", layer(case.input("more", lambda: torch.randn(3, 1, 10, 10))))
+    case.record("others", layer(case.input("others", lambda: torch.randn(3, 1, 10, 10))))
     case.record("last", layer(case.input("last", lambda: torch.randn(1, 1, 10, 10))))
 
 
@@ -62,11 +63,12 @@ def encoder_block(case):
 
 @gs.case
 def encoder_block_again(case):
-    """One block called three times: on a single vector, on several, on long sequences."""
+    """One block called four times: on a single vector, on several, on long sequences, on others."""
     layer = case.model(EncoderBlock, width=40, num_heads=5, hidden_dim=28, weights="stress")
     case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
     case.record("several", layer(case.input("several", lambda: torch.randn(3, 1, 40))))
     case.record("long", layer(case.input("long", lambda: torch.randn(2, 37, 40))))
+    case.record("others", layer(case.input("others", lambda: torch.randn(2, 37, 40))))
 
 
 @gs.case
@@ -89,11 +91,12 @@ def encoder(case):
 
 @gs.case
 def encoder_again(case):
-    """The small encoder on a single image, then on others; what comes out needs no gradients."""
+    """The small encoder on a single image, on more, and on others; what comes out needs no gradients."""
     model = case.model(PatchEncoder, **SMALL_ENCODER, weights="stress")
     one = model(case.input("one", lambda: torch.randn(1, 3, 12, 12)))
     case.record("one", one)
     case.record("more", model(case.input("more", lambda: torch.randn(7, 3, 12, 12))))
+    case.record("others", model(case.input("others", lambda: torch.randn(7, 3, 12, 12))))
     case.record("requires_grad", one.requires_grad)
 
 
@@ -116,10 +119,11 @@ def projector(case):
 
 @gs.case
 def projector_again(case):
-    """The projector called twice: on a single vector, then on long sequences."""
+    """The projector called three times: on a single vector, on long sequences, on others."""
     layer = case.model(Projector, width=40, dim=24, weights="stress")
     case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
     case.record("long", layer(case.input("long", lambda: torch.randn(3, 37, 40))))
+    case.record("others", layer(case.input("others", lambda: torch.randn(3, 37, 40))))
 
 
 @gs.case
@@ -132,31 +136,38 @@ def fusion(case):
 
 @gs.case
 def fusion_again(case):
-    """One image token before one of the text, then more text than images."""
+    """One image token before one of the text, then more text than images, twice."""
     image, word = case.input("image", lambda: torch.randn(1, 1, 6)), case.input("word", lambda: torch.randn(1, 1, 6))
     case.record("one", fuse(image, word), shape=(1, 2, 6))
     images, text = case.input("images", lambda: torch.randn(2, 3, 6)), case.input("text", lambda: torch.randn(2, 19, 6))
     case.record("long", fuse(images, text), shape=(2, 22, 6))
+    other, words = case.input("other", lambda: torch.randn(2, 3, 6)), case.input("words", lambda: torch.randn(2, 19, 6))
+    case.record("others", fuse(other, words), shape=(2, 22, 6))
 
 
 @gs.case
 def model_again(case):
-    """The whole model in a tiny size: one image with one token, then others with longer texts."""
+    """The whole model in a tiny size: one image with one token, more with longer texts, and others."""
     model = case.model(VisionLanguageModel, **TINY, weights="stress")
     image, word = case.input("image", lambda: torch.randn(1, 1, 4, 4)), case.input("word", lambda: torch.tensor([[3]]))
     case.record("one", case.first(model(image, word)), shape=(1, 1, 11))
     images = case.input("images", lambda: torch.randn(3, 1, 4, 4))
     text = case.input("text", lambda: torch.randint(0, 11, (3, 10)))
     case.record("more", case.first(model(images, text)), shape=(3, 10, 11))
+    other = case.input("other", lambda: torch.randn(3, 1, 4, 4))
+    words = case.input("words", lambda: torch.randint(0, 11, (3, 10)))
+    case.record("others", case.first(model(other, words)), shape=(3, 10, 11))
 
 
 @gs.case
 def caption(case):
-    """The loss of a tiny model: of several texts, of a single one, and with logits too large for an exponential."""
+    """The loss of a tiny model: of several texts, of others, of a single one, and with logits that overflow."""
     model = case.model(VisionLanguageModel, **TINY, weights="stress")
     images = case.input("images", lambda: torch.randn(3, 1, 4, 4))
     tokens = case.input("tokens", lambda: torch.randint(0, 11, (3, 7)))
     case.record("loss", caption_loss(model, images, tokens))
+    other = case.input("other", lambda: torch.randn(3, 1, 4, 4))
+    case.record("others", caption_loss(model, other, case.input("words", lambda: torch.randint(0, 11, (3, 7)))))
     pair = case.input("pair", lambda: torch.tensor([[4, 0]]))
     case.record("one", caption_loss(model, images[:1].clone(), pair))
     decoder = next(part for part in model.modules() if isinstance(part, CausalDecoder))

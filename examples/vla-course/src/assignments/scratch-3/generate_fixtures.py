@@ -63,9 +63,10 @@ def times(case):
 
 @gs.case
 def times_again(case):
-    """The embedding of a single time, then of others in another width."""
+    """The embedding of a single time, then of others in another width, twice."""
     case.record("one", time_embedding(case.input("one", lambda: torch.rand(1)), 4), shape=(1, 4))
     case.record("more", time_embedding(case.input("more", lambda: torch.rand(3)), 20), shape=(3, 20))
+    case.record("others", time_embedding(case.input("others", lambda: torch.rand(3)), 20), shape=(3, 20))
 
 
 @gs.case
@@ -112,25 +113,27 @@ def fitting(case):
 
 @gs.case
 def normalizing(case):
-    """`normalize` alone: a batch, then a single chunk, far beyond 1."""
+    """`normalize` alone: a batch far beyond 1, another, then a single chunk."""
     mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
     model = with_scale(case.model(ActionScaler, 3), mean, std)
     case.record("more", model.normalize(case.input("more", lambda: torch.randn(7, 4, 3) * 20)))
+    case.record("others", model.normalize(case.input("others", lambda: torch.randn(7, 4, 3) * 20)))
     case.record("one", model.normalize(case.input("one", lambda: torch.randn(1, 4, 3))))
 
 
 @gs.case
 def denormalizing(case):
-    """`denormalize` alone: a batch, then a single chunk, far beyond 1."""
+    """`denormalize` alone: a batch far beyond 1, another, then a single chunk."""
     mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
     model = with_scale(case.model(ActionScaler, 3), mean, std)
     case.record("more", model.denormalize(case.input("more", lambda: torch.randn(7, 4, 3) * 20)))
+    case.record("others", model.denormalize(case.input("others", lambda: torch.randn(7, 4, 3) * 20)))
     case.record("one", model.denormalize(case.input("one", lambda: torch.randn(1, 4, 3))))
 
 
 @gs.case
 def acting(case):
-    """`act` alone: a single chunk in one step, then several in six; far beyond 1, and without gradients."""
+    """`act` alone: a single chunk in one step, several in six, and others; far beyond 1, and without gradients."""
     mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 9)
     policy = case.model(FlowPolicy, **SMALL, weights="stress")
     with_scale(policy.scaler, mean, std)
@@ -139,16 +142,19 @@ def acting(case):
     case.record("one", policy.act(one, noise_of_one, steps=1), shape=(1, 4, 3))
     actions = policy.act(more, noise_of_more, steps=6)
     case.record("more", actions, shape=(7, 4, 3))
+    others, _, noise_of_others, _ = case.input("others", lambda: draw(7))
+    case.record("others", policy.act(others, noise_of_others, steps=6), shape=(7, 4, 3))
     case.record("requires_grad", actions.requires_grad)
 
 
 @gs.case
 def losses(case):
-    """`loss` alone: of a batch with both ends of time in it, then of a single chunk."""
+    """`loss` alone: of a batch with both ends of time in it, of another, then of a single chunk."""
     mean, std = case.input("mean", lambda: torch.randn(3)), case.input("std", lambda: torch.rand(3) + 0.1)
     policy = case.model(FlowPolicy, **SMALL, weights="stress", train=True)
     with_scale(policy.scaler, mean, std)
     case.record("more", policy.loss(*case.input("more", lambda: (*draw(7)[:3], torch.linspace(0, 1, 7)))))
+    case.record("others", policy.loss(*case.input("others", lambda: draw(7))))
     case.record("one", policy.loss(*case.input("one", lambda: draw(1))))
 
 
@@ -168,13 +174,13 @@ def loss_and_gradients(case):
 
 @gs.case
 def two_epochs(case):
-    """Two epochs of a small policy; the last batch is a single chunk, and counts as much as the others."""
+    """Two epochs of a small policy; the last batch is smaller, and counts as much as the others."""
     policy = case.model(FlowPolicy, **SMALL, weights="stress")
     observations = case.input("observations", lambda: torch.randn(7, 5))
     actions = case.input("actions", lambda: torch.randn(7, 4, 3) * 3 + 1)
     draws = case.input("draws", lambda: [(torch.randperm(7), torch.randn(7, 4, 3), torch.rand(7)) for _ in range(2)])
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
-    losses = train_policy(policy, observations, actions, optimizer, draws, batch_size=3)
+    losses = train_policy(policy, observations, actions, optimizer, draws, batch_size=5)
     case.record("losses", torch.tensor(losses, dtype=torch.float32), shape=(2,))
     case.record_weights(policy)
 
