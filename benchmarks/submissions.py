@@ -1,8 +1,8 @@
 """Every submission under tests/submissions, checked and graded, beside what it is known to be.
 
-`make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is the
-part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work get all
-of its points. Names of submissions, or `scratch-2`, choose some.
+`make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is
+the part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work
+get all of its points. Names of submissions, or `scratch-2`, choose some; `--course=FOLDER` takes other gold.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from known import CORPUS, Known, known
+
 from goldsmith.checking import Request, Verdict, check, open_submission
 from goldsmith.course import Course, copy_example, find_course
 from goldsmith.course.config import RubricConfig
@@ -23,7 +25,6 @@ from goldsmith.generation import Options
 from goldsmith.gold import load_gold
 from goldsmith.grading import Rubric, make_rubric, parts_shown, score
 from goldsmith.recording import Warm, warm_process
-from known import CORPUS, Known, known
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 

@@ -1,0 +1,130 @@
+"""Which part is right and which is not follows from gold's record: what its cases run, and who is to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from goldsmith.checking import CaseVerdict, ModuleVerdict, Shown
+from goldsmith.checking.attribution import part_of
+from goldsmith.checking.part_verdicts import judge_parts
+from goldsmith.course.config import RubricConfig
+from goldsmith.grading import make_rubric, score
+from grading import case, failed, verdict
+
+NAMES = ("Norm.forward", "Scaler.fit", "Scaler.scale", "Model.forward", "loss")
+RUNS = {
+    "norm": ("Norm.forward",),
+    "scaler": ("Scaler.fit", "Scaler.scale"),
+    "fitting": ("Scaler.fit",),
+    "loss": ("loss",),
+    "model": ("Model.forward", "Norm.forward"),
+    "whole": ("Model.forward", "Norm.forward", "Scaler.scale", "loss"),
+}
+SHOWN = Shown(RUNS, {})
+
+
+def seen(name: str, in_case: str, outcome: str = "differs", **more: Any) -> ModuleVerdict:
+    kind, _, function = name.partition(".")
+    function = function.replace("forward", "") if function else kind
+    return ModuleVerdict(case=in_case, model="", name="", kind=kind, function=function, outcome=outcome, **more)
+
+
+def outcomes(*cases: CaseVerdict) -> dict[str, str]:
+    named = {item.name: item for item in (*(case(name) for name in RUNS), *cases)}
+    return {part.name: part.outcome for part in judge_parts(list(named.values()), SHOWN)}
+
+
+def test_everything_that_agrees_is_right() -> None:
+    assert outcomes() == dict.fromkeys(("Norm", "Scaler", "Model", "loss"), "agrees")
+
+
+def test_a_source_is_wrong_and_what_only_shares_its_case_is_not() -> None:
+    blamed = case("model", "differs", modules=(seen("Model.forward", "model", source=True),))
+    assert outcomes(blamed) == {"Norm": "agrees", "Scaler": "agrees", "Model": "differs", "loss": "agrees"}
+
+
+def test_every_method_of_a_class_must_be_right() -> None:
+    blamed = case("scaler", "differs", modules=(seen("Scaler.scale", "scaler", source=True),))
+    assert outcomes(blamed)["Scaler"] == "differs"
+
+
+def test_no_part_is_right_by_a_case_that_differs_with_nobody_to_blame() -> None:
+    assert "Model" not in outcomes(case("model", "differs"))
+
+
+def test_a_part_that_raises_in_its_narrowest_case_is_not_right_because_a_wider_one_agrees() -> None:
+    raised = case("norm", "could-not-run", modules=(seen("Norm.forward", "norm", "could-not-run", source=True),))
+    assert outcomes(raised)["Norm"] == "could-not-run"
+    assert outcomes(case("norm", "could-not-run", **failed("timeout", "it hung")))["Norm"] == "could-not-run"
+
+
+def test_a_class_whose_own_case_agrees_is_not_wrong_because_of_another() -> None:
+    victim = case("whole", "differs", modules=(seen("Norm.forward", "whole"), seen("loss", "whole", source=True)))
+    assert outcomes(victim)["Norm"] == "agrees"
+
+
+def test_what_was_given_wrong_inputs_and_is_right_on_golds_own_is_right() -> None:
+    """Its narrowest case is somebody else's fault."""
+    modules = (seen("Norm.forward", "model", source=True), seen("Model.forward", "model", "agrees", alone=True))
+    cases = [case(name) if name != "model" else case("model", "differs", modules=modules) for name in RUNS]
+    whole = case("whole", "differs", modules=(seen("Norm.forward", "whole", source=True),))
+    parts = {part.name: part for part in judge_parts([*cases[:-1], whole], SHOWN)}
+    assert (parts["Model"].outcome, parts["Model"].alone) == ("agrees", True)
+
+
+evidence = st.lists(
+    st.builds(
+        seen,
+        st.sampled_from(NAMES),
+        st.sampled_from(list(RUNS)),
+        st.sampled_from(["agrees", "differs", "could-not-run"]),
+        source=st.booleans(),
+        alone=st.booleans(),
+        inferred=st.booleans(),
+    ).filter(lambda item: not item.source or item.outcome != "agrees"),
+    max_size=8,
+)
+verdicts = st.tuples(
+    st.fixed_dictionaries(
+        {name: st.sampled_from(["agrees", "differs", "could-not-run", "provided-changed"]) for name in RUNS}
+    ),
+    evidence,
+)
+
+
+def made(found: tuple[dict[str, str], list[ModuleVerdict]]) -> list[CaseVerdict]:
+    by_case, modules = found
+    return [
+        case(name, outcome, modules=tuple(item for item in modules if item.case == name and outcome != "agrees"))
+        for name, outcome in by_case.items()
+    ]
+
+
+@given(verdicts)
+def test_a_right_part_has_no_case_that_speaks_against_it(found: Any) -> None:
+    cases = {item.name: item for item in made(found)}
+    parts = list(judge_parts(list(cases.values()), SHOWN))
+    for name in {name for part in parts if part.outcome == "agrees" for name in NAMES if part_of(name) == part.name}:
+        showing = SHOWN.showing(name)
+        assert not any(item.source for other in cases.values() for item in other.modules if item.callable == name)
+        if any(cases[narrow].outcome not in ("agrees", "provided-changed") for narrow in SHOWN.narrowest(name)):
+            bad = [cases[other] for other in showing if cases[other].outcome not in ("agrees", "provided-changed")]
+            assert all(any(item.source for item in other.modules) for other in bad), "somebody else is to blame"
+            assert any(item.callable == name for other in bad for item in other.modules), "and it was seen to be right"
+
+
+@given(verdicts)
+def test_points_are_no_more_than_what_agrees_is_worth(found: Any) -> None:
+    cases = made(found)
+    parts = tuple(judge_parts(cases, SHOWN))
+    shown = {name: SHOWN.parts(name) for name in RUNS}
+    names = list(dict.fromkeys(part for some in shown.values() for part in some))
+    rubric = make_rubric(
+        RubricConfig(cases=dict.fromkeys(RUNS, 1.0), parts=dict.fromkeys(names, 1.0)), list(RUNS), names, shown
+    )
+    right = ("agrees", "provided-changed")
+    worth = sum(item.outcome in right for item in (*cases, *parts))
+    assert sum(item.earned for item in score(verdict(*cases, parts=parts), rubric)) <= worth
