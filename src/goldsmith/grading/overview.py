@@ -154,13 +154,16 @@ def _why(grade: Grade) -> str:
 
 
 def _by_size(grades: list[Grade]) -> Iterator[list[Grade]]:
-    """Those who differ, told apart by how far they are off: the same mistake on the same inputs is off by the same."""
+    """Those who differ, told apart by how far they are off: the same mistake on the same inputs is off by the same. Where
+    that is not known, as of text, by what is said about it."""
     if grades[0].outcome != DIFFERS:
         yield grades
         return
-    unknown = [grade for grade in grades if not grade.off_by]
-    if unknown:
-        yield unknown
+    by_words: dict[str, list[Grade]] = {}
+    for grade in grades:
+        if not grade.off_by:
+            by_words.setdefault(_why(grade), []).append(grade)
+    yield from by_words.values()
     together: list[Grade] = []
     for grade in sorted((item for item in grades if item.off_by), key=lambda item: (item.off_by or 0.0, item.name)):
         if together and (grade.off_by or 0.0) > _SAME_SIZE * (together[0].off_by or 0.0):
