@@ -326,8 +326,10 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
         return _verdict(pair, call, outcome, why="" if off is None else "it returned None; is a `return` missing?")
     cut_off = outcome == DIFFERS and _is_cut_off(partner, call)
     why = "its output is cut off from its gradients" if cut_off else ""
-    # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest
-    inferred = outcome == DIFFERS and (call.partial or call.form is None)
+    # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest;
+    # and what is called with more or less than gold's, of whoever made that
+    other_signature = len(partner.inputs) != len(call.inputs)
+    inferred = outcome == DIFFERS and (call.partial or call.form is None or other_signature)
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred)
 
 

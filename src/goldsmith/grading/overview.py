@@ -154,8 +154,8 @@ def _why(grade: Grade) -> str:
 
 
 def _by_size(grades: list[Grade]) -> Iterator[list[Grade]]:
-    """Those who differ, told apart by how far they are off: the same mistake on the same inputs is off by the same. Where
-    that is not known, as of text, by what is said about it."""
+    """Those who differ, told apart by how far they are off: the same mistake on the same inputs is off by the same.
+    Where that is not known, as of text, by what is said about it."""
     if grades[0].outcome != DIFFERS:
         yield grades
         return
