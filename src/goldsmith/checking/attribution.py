@@ -6,6 +6,7 @@ Which functions and methods a case runs, and which of them a record comes from, 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +153,7 @@ def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.name for call in calls if call.own))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Blame:
     """All verdicts of one submission, of which each case against gets the first that goes wrong in it."""
 
@@ -161,11 +162,28 @@ class Blame:
     pairs: Mapping[str, TracePair]
     extra: Mapping[str, Mapping[str, Sequence[str]]]
 
+    @functools.cached_property
+    def seen(self) -> dict[str, list[ModuleVerdict]]:
+        """By case, who was seen to go wrong by itself. One that holds a call of which nothing is known here, and which
+        was seen to go wrong in another case, may be its victim."""
+        found = {name: [it for it in sources(case.modules) if not it.inferred] for name, case in self.verdicts.items()}
+        caught = {item.callable for items in found.values() for item in items}
+        return {
+            name: [item for item in items if not self._held_by(item, name) & caught] for name, items in found.items()
+        }
+
+    def _held_by(self, source: ModuleVerdict, case: str) -> set[str]:
+        """What a source calls and is not seen to be right."""
+        pair = self.pairs.get(case)
+        outer = [call for call in _calls(pair) if call.name == source.callable]
+        right = {item.callable for item in self.verdicts[case].modules if item.outcome == AGREES}
+        return {call.name for call in _calls(pair) if any(item.holds(call) for item in outer)} - right
+
     def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
         """By evidence; else one that was caught elsewhere and is part of the case; else by inference."""
         if not _is_against(verdict):
             return verdict
-        seen = [item for item in sources(verdict.modules) if not item.inferred]
+        seen = self.seen.get(verdict.name, [])
         likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
         source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
         source = source or next(iter(likely), None) or self._by_elimination(verdict)
@@ -186,12 +204,7 @@ class Blame:
         if verdict.outcome != DIFFERS:
             return None
         inside = self._inside(verdict.name, self._roots(verdict))
-        caught = {
-            item.callable
-            for other in self.verdicts.values()
-            for item in sources(other.modules)
-            if not item.inferred and other.name != verdict.name
-        }
+        caught = {item.callable for case, items in self.seen.items() if case != verdict.name for item in items}
         name = next((name for name in inside if name in caught), None)
         return self._inferred(verdict, name) if name else None
 
@@ -213,7 +226,8 @@ class Blame:
         if verdict.outcome == COULD_NOT_RUN:
             runs = self.shown.runs.get(verdict.name, ())
             unknown = [name for name in runs if not self._is_cleared(name)]
-            raising = self._raising(verdict) or (unknown[0] if len(unknown) == 1 else "")
+            alone = len({part_of(name) for name in unknown}) == 1
+            raising = self._raising(verdict) or (unknown[0] if alone else "")
             return self._inferred(verdict, raising) if raising else None
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)

@@ -32,7 +32,7 @@ from goldsmith.checking.traces import (
 )
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold import GoldCase, mapped, unpacked
-from goldsmith.recording import Isolated, projections
+from goldsmith.recording import TENSOR, Isolated, projections
 
 MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
@@ -138,12 +138,13 @@ class TracePair:
 
 def _given(theirs: Call, gold: Call) -> float:
     """How far apart two calls are in all that their answer depends on."""
-    if (theirs.training != gold.training and gold.model) or theirs.no_grad != gold.no_grad:
+    modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
+    if not modes or (theirs.training != gold.training and gold.model):
         return float("inf")
     if gold.function and not same_plain(theirs.form, gold.form):
         return float("inf")
     state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
-    return max(state, given_apart(theirs.inputs, gold.inputs))
+    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=bool(gold.function)))
 
 
 def _off(theirs: Call, gold: Call) -> float:
@@ -178,7 +179,8 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
         names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
     pair = TracePair(case, gold, theirs, names)
     pair.pair()
-    pair.untraced_calls = case.entry.calls > 1 and all(off <= CLOSE for off in pair.off.values())
+    fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in theirs)
+    pair.untraced_calls = case.entry.calls > 1 and fine
     return pair
 
 
@@ -219,8 +221,10 @@ def first_by_gradients(company: Company, pair: TracePair, layouts: Mapping[str, 
             continue
         run = _alone(company, pair, call, layouts, gradients=True)
         arrays = run.leaves("once") if run.once.failure is None else {}
+        if not arrays or _off(_answer(arrays, "0", call), call) > CLOSE:
+            continue
         passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
-        if arrays and _gradients_apart(passed, call.gradients) > FAR:
+        if _gradients_apart(passed, call.gradients) > FAR:
             return _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
     return None
 
@@ -232,7 +236,8 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
         other = projections(passed[name])[1:] if name in passed else [0.0] * len(along)
         gap = max(abs(one - two) for one, two in zip(along, other, strict=True))
         worst = max(worst, gap / size if size else float(gap > FAR))
-    return worst
+    extra = [projections(value)[0] for name, value in passed.items() if name not in gold]
+    return max([worst, *(float(size > 0) for size in extra)])
 
 
 def _alone(
@@ -328,9 +333,20 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     why = "its output is cut off from its gradients" if cut_off else ""
     # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest;
     # and what is called with more or less than gold's, of whoever made that
-    other_signature = len(partner.inputs) != len(call.inputs)
-    inferred = outcome == DIFFERS and (call.partial or call.form is None or other_signature)
-    return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred)
+    shared = outcome == DIFFERS and _arguments(partner) != _arguments(call)
+    inferred = outcome == DIFFERS and (call.partial or call.form is None or shared)
+    return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
+
+
+def _arguments(call: Call) -> tuple[int, int]:
+    """How many tensors a call is given, and how many values in all, as far as that is known."""
+    return len(call.inputs), -1 if call.form is None else _leaves(call.form)
+
+
+def _leaves(form: Any) -> int:
+    if isinstance(form, list) or (isinstance(form, dict) and set(form) != {TENSOR}):
+        return sum(_leaves(item) for item in (form if isinstance(form, list) else form.values()))
+    return 1
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:

@@ -48,6 +48,8 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
     evidence = [item for case in verdicts.values() for item in case.modules if item.callable == name]
     against = _gravest([item for item in evidence if item.source])
+    if against is not None and against.shared:
+        return None  # nobody knows whether it, or what it was given
     if against is not None:
         return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
     narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]

@@ -46,6 +46,7 @@ class Call:
     raised: bool = False
     drew: bool = False
     no_grad: bool = False
+    inference: bool = False
     partial: bool = False
     learns: tuple[bool, ...] = ()
     overwrote: bool = False
@@ -111,6 +112,7 @@ def calls_in(content: Mapped) -> list[Call]:
                 raised=bool(entry.get("raised")) or "outputs" not in entry,
                 drew=bool(entry.get("drew")),
                 no_grad=bool(entry.get("no_grad")),
+                inference=bool(entry.get("inference")),
                 partial=bool(entry.get("partial")),
                 learns=tuple(map(bool, entry.get("learns", ()))),
                 overwrote=bool(entry.get("overwrote")),
@@ -228,14 +230,17 @@ def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
     return worst
 
 
-def given_apart(actual: Sequence[Any], gold: Sequence[Any]) -> float:
+def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -> float:
     """How far what a call was given is from what gold's was given.
 
-    A signature may be another (cos and sin instead of frequencies, a mask or none): then what both have counts, and
-    there must be something floating that both have.
+    One by one, where the shapes are the same, or where it must be `in_order`. A signature may be another (cos and sin
+    instead of frequencies, a mask or none): then what both have counts, and something floating must be among it.
     """
     if not gold:
         return 0.0
+    one_by_one = [distance(one, two) for one, two in zip(actual, gold, strict=False)]
+    if len(actual) == len(gold) and (in_order or max(one_by_one) < float("inf")):
+        return max(one_by_one)
     rest = list(actual)
     near, alone = [], 0
     for tensor in gold:

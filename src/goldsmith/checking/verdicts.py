@@ -61,6 +61,8 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What was found, in words."""
     inferred: bool = False
     """Whether it is to blame by inference, not because its own answer was seen to be wrong."""
+    shared: bool = False
+    """Whether it is called with other arguments than gold's: then it, or whoever calls it, is to blame."""
 
     @property
     def label(self) -> str:

@@ -193,6 +193,8 @@ class Tracer:
         entry["inputs"] = self._keep(f"{entry['key']}.input", values, whole=not function)
         if not _learning():
             entry["no_grad"] = True
+        if any(is_tensor(item) and item.is_inference() for item in tensors_in(values)):
+            entry["inference"] = True
         known = all(name in self.tensors for name in entry["inputs"])
         form = form_of(values, itertools.count()) if known else NO_FORM
         entry["form"] = None if form is NO_FORM else form

@@ -119,11 +119,11 @@ def projector(case):
 
 @gs.case
 def projector_again(case):
-    """The projector called three times: on a single vector, on long sequences, on others."""
+    """The projector called three times: on a single vector, on long sequences, on large numbers."""
     layer = case.model(Projector, width=40, dim=24, weights="stress")
     case.record("one", layer(case.input("one", lambda: torch.randn(1, 1, 40))))
     case.record("long", layer(case.input("long", lambda: torch.randn(3, 37, 40))))
-    case.record("others", layer(case.input("others", lambda: torch.randn(3, 37, 40))))
+    case.record("others", layer(case.input("others", lambda: torch.randn(3, 37, 40) * 300)))
 
 
 @gs.case
