@@ -167,7 +167,7 @@ class Blame:
         """By case, who was seen to go wrong by itself. One that holds a call of which nothing is known here, and which
         was seen to go wrong in another case, may be its victim."""
         found = {name: [it for it in sources(case.modules) if not it.inferred] for name, case in self.verdicts.items()}
-        caught = {item.callable for items in found.values() for item in items}
+        caught = {item.callable for items in found.values() for item in items if item.outcome == DIFFERS}
         return {
             name: [item for item in items if not self._held_by(item, name) & caught] for name, items in found.items()
         }
@@ -204,7 +204,8 @@ class Blame:
         if verdict.outcome != DIFFERS:
             return None
         inside = self._inside(verdict.name, self._roots(verdict))
-        caught = {item.callable for case, items in self.seen.items() if case != verdict.name for item in items}
+        others = [item for case, items in self.seen.items() if case != verdict.name for item in items]
+        caught = {item.callable for item in others if item.outcome == DIFFERS}
         name = next((name for name in inside if name in caught), None)
         return self._inferred(verdict, name) if name else None
 
