@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.checking.submissions import Submission
-from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided
+from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided, written_by_students
 from goldsmith.gold import Manifest
 
 LONGEST_SOURCE = 2**20
@@ -40,8 +40,9 @@ class Provided:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether every file of the starter's that was handed in still is the starter's."""
-        return bool(self.submitted) and all(self.starter[name] == file for name, file in self.submitted.items())
+        """Whether nothing of what the starter leaves to students has been written."""
+        left = {name: written_by_students(self.starter[name]) for name in self.submitted}
+        return any(left.values()) and all(left[name] <= written_by_students(self.submitted[name]) for name in left)
 
     @property
     def parts(self) -> tuple[str, ...]:

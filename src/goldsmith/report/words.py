@@ -161,7 +161,7 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
         lines.append(f"where: {leaf.where}")
     if leaf.guess:
         lines.append(f"it looks like this: {leaf.guess} (checked)")
-    if leaf.index is not None and leaf.actual is not None:
+    if leaf.index and leaf.actual is not None:
         gold = f", gold {_number(leaf.gold)}" if reveal else ""
         lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
     elif leaf.actual is not None and leaf.problem == "values":
@@ -228,10 +228,10 @@ def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
     if source.outcome == COULD_NOT_RUN:
         how = "could not run alone" if source.alone else "raises an error" if not source.why else "could not run"
         return f"{name} {how}{more}{why}"
-    if source.inferred and not why:
-        return f"{name} is what is left: nothing that it uses was seen to be wrong"
-    if source.relative is None:
-        return f"{name}{why or ' goes wrong'}"
+    if source.relative is None and why:
+        return f"{name}{why}"
+    if source.inferred or source.relative is None:
+        return f"{name} goes wrong; nothing that it uses was seen to{why}"
     off = f", by {size_words(source.relative)}" if math.isfinite(source.relative) else ""
     given = "gold's own" if source.alone else "the right"
     return f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}"

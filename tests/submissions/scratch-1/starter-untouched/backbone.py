@@ -43,7 +43,11 @@ class RotaryEmbedding(nn.Module):
 
 
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention in which a position sees itself and what came before it."""
+    """Multi-head attention in which a position sees itself and what came before it.
+
+    qkv_proj gives all of q, then all of k, then all of v; in each, head follows head. Dropout falls on the weights
+    after softmax, nowhere else.
+    """
 
     def __init__(self, dim, num_heads, max_seq_len, dropout=0.0):
         super().__init__()
@@ -64,7 +68,7 @@ class CausalSelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """A gated two-layer network: down(silu(gate(x)) * up(x))."""
+    """A gated two-layer network: down(silu(gate(x)) * up(x)), then dropout."""
 
     def __init__(self, dim, hidden_dim, dropout=0.0):
         super().__init__()
@@ -79,7 +83,7 @@ class FeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and feed-forward, each after a norm and around it a residual connection."""
+    """Attention and feed-forward, each after a norm and around it a residual connection; no dropout of its own."""
 
     def __init__(self, dim, num_heads, ff_hidden_dim, max_seq_len, dropout=0.0):
         super().__init__()
@@ -120,19 +124,25 @@ class DecoderOnlyTransformer(nn.Module):
 
 
 def next_token_loss(logits, tokens):
-    """Mean cross-entropy of predicting each token from those before it."""
+    """Mean cross-entropy of predicting each token from those before it, over all of them in the batch."""
     # TODO: position i predicts token i + 1; mind which logits and which tokens remain.
     raise NotImplementedError
 
 
 def train_epoch(model, batches, optimizer, max_grad_norm=1.0):
-    """One pass over `batches` of token ids; returns the mean loss as a float."""
+    """One pass over `batches` of token ids, in training mode whatever mode the model came in.
+
+    Returns the mean of the batches' losses as a float. Each batch counts the same, a smaller last one, too.
+    """
     # TODO: for each batch: zero the gradients, loss, backward, clip to max_grad_norm, step.
     raise NotImplementedError
 
 
 @torch.no_grad()
 def generate(model, tokens, max_new_tokens):
-    """Append the likeliest next token `max_new_tokens` times; the model sees at most its max_seq_len."""
+    """Append the likeliest next token `max_new_tokens` times, in evaluation mode whatever mode the model came in.
+
+    The model sees at most its max_seq_len. Returns the prompt and what was appended; `tokens` itself stays as it is.
+    """
     # TODO: greedy decoding; cut the context to the last model.max_seq_len tokens.
     raise NotImplementedError
