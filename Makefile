@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions tolerances rigor soak picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions reports tolerances rigor soak picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -63,6 +63,9 @@ class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-w
 
 submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
 	$(BIN)/python benchmarks/submissions.py
+
+reports: $(BIN)/.ready  ## the reports of docs/six-reports.md, made anew
+	$(BIN)/python benchmarks/reports.py --write
 
 tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
 	$(BIN)/python benchmarks/tolerances.py --write

@@ -1,0 +1,57 @@
+"""Six submissions of the corpus and the feedback that their authors get: the reports of docs/six-reports.md.
+
+`make reports` prints them; with `--write` they take the place of those in the page.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from known import known
+
+from goldsmith.course import Course, copy_example
+from goldsmith.course.config import RubricConfig
+from goldsmith.gold import load_gold
+from goldsmith.grading import feedback_markdown, grade, make_rubric, parts_shown
+from goldsmith.recording import warm_process
+from submissions import judged
+
+PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
+CHOSEN = (
+    ("scratch-1", "final-norm-dropped"),
+    ("scratch-1", "residual-detached"),
+    ("scratch-1", "starter-untouched"),
+    ("scratch-2", "caption-unshifted"),
+    ("scratch-3", "act-from-right-end"),
+    ("scratch-3", "denormalize-mean-first"),
+)
+
+
+def reports(course: Course) -> Iterator[tuple[str, str]]:
+    """The name of each submission, and its author's report with a point for every case."""
+    with warm_process(torch=True) as warm:
+        for assignment, name in CHOSEN:
+            item = next(item for item in known(assignment) if item.name == name)
+            gold = load_gold(course.assignment(assignment).gold)
+            rubric = make_rubric(RubricConfig(), list(gold), (), parts_shown(gold))
+            verdict = judged(course, item, warm).verdict
+            yield name, feedback_markdown(grade(verdict, rubric), verdict)
+
+
+def main(arguments: list[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, report in reports(copy_example(Path(folder, "course"))):
+            print(report)
+            block = f"<!-- {name} -->\n\n````text\n{report}````\n"
+            text = re.sub(rf"<!-- {name} -->\n\n````text\n.*?````\n", lambda _, block=block: block, text, flags=re.S)
+    if "--write" in arguments:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
