@@ -144,7 +144,8 @@ def _given(theirs: Call, gold: Call) -> float:
     if gold.function and not same_plain(theirs.form, gold.form):
         return float("inf")
     state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
-    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=bool(gold.function)))
+    given_by_the_assignment = bool(gold.function) or not gold.module
+    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=given_by_the_assignment))
 
 
 def _off(theirs: Call, gold: Call) -> float:
@@ -276,7 +277,8 @@ def judge_calls(pair: TracePair, alone: Mapping[tuple[str, int], Replayed]) -> l
     for position, verdict in judged.items():
         call = pair.gold[position]
         if position in wrong and not any(call.holds(pair.gold[inner]) for inner in wrong | unknown):
-            verdict = msgspec.structs.replace(verdict, source=True, why=verdict.why or _idle(pair, call))
+            why = verdict.why or (_idle(pair, call) if verdict.outcome == DIFFERS else "")
+            verdict = msgspec.structs.replace(verdict, source=True, why=why)
             verdict = overwriting(pair, call) or verdict
         found.append(verdict)
     return found
