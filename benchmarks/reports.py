@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from goldsmith.recording import warm_process
 from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
+_END = "````\n"
 CHOSEN = (
     ("scratch-1", "final-norm-dropped"),
     ("scratch-1", "residual-detached"),
@@ -47,8 +47,8 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, report in reports(copy_example(Path(folder, "course"))):
             print(report)
-            block = f"<!-- {name} -->\n\n````text\n{report}````\n"
-            text = re.sub(rf"<!-- {name} -->\n\n````text\n.*?````\n", lambda _, block=block: block, text, flags=re.S)
+            before, mark, after = text.partition(f"<!-- {name} -->\n\n````text\n")
+            text = f"{before}{mark}{report}{_END}{after.partition(_END)[2]}"
     if "--write" in arguments:
         PAGE.write_text(text, encoding="utf-8")
 

@@ -7,7 +7,7 @@ projections of each gradient, which is enough to tell one from another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from goldsmith.recording.forms import rebuilt, tensors_in
@@ -16,10 +16,14 @@ _PROJECTIONS = 3
 
 
 def passed_back(
-    call: Callable[..., Any], form: Any, tensors: Sequence[Any], weights: Callable[[], Mapping[str, Any]]
+    call: Callable[..., Any],
+    form: Any,
+    tensors: Sequence[Any],
+    weights: Callable[[], Mapping[str, Any]],
+    frozen: Collection[str] = (),
 ) -> dict[str, Any]:
     """The gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
-    (`weight.scale`); nothing where it passes back none at all."""
+    (`weight.scale`, or `thawed.scale` if that was `frozen`); nothing where it passes back none at all."""
     import torch
 
     inputs = [item.detach().clone() for item in tensors]
@@ -33,7 +37,7 @@ def passed_back(
         return {}
     total.abs().backward() if total.is_complex() else total.backward()
     found = {f"input.{number}": item.grad for number, item in enumerate(inputs) if item.requires_grad}
-    found |= {f"weight.{name}": gradient for name, gradient in weights().items()}
+    found |= {f"{'thawed' if name in frozen else 'weight'}.{name}": item for name, item in weights().items()}
     return {name: gradient.detach() for name, gradient in found.items() if gradient is not None}
 
 

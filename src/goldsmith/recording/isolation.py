@@ -38,11 +38,11 @@ def run_alone(session: ReplaySession, ask: Ask, item: Isolated, definition: Case
     attempt = Attempt()
     try:
         target = _target(session, ask, item, definition)
+        if item.gradients:  # before a call has changed anything
+            arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
         for number, change in enumerate((_as_given, _disturbed, _as_given)):
             for name, value in _called(target, item, change, session.device).items():
                 arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
-        if item.gradients:
-            arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
     except BaseException as error:
         attempt = Attempt(failure=cause_of(error, session.job, ask.case))
         arrays = {}
@@ -114,7 +114,9 @@ def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
         settled.model.zero_grad()
         settled.put({name: tensors[f"state.{name}"] for name in item.state})
     inputs = [tensors[str(number)] for number in range(len(tensors)) if str(number) in tensors]
-    return passed_back(target.call, item.form, inputs, settled.gradients if settled else dict)
+    if settled is None:
+        return passed_back(target.call, item.form, inputs, dict)
+    return passed_back(target.call, item.form, inputs, settled.gradients, settled.frozen())
 
 
 def _numbered(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -71,6 +71,11 @@ class Settled:
         found = self._transplant.to_gold(theirs)
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
 
+    def frozen(self) -> set[str]:
+        """Gold's names of the parameters that require no gradients."""
+        theirs = {name for name, value in self.model.named_parameters() if not value.requires_grad}
+        return {name for item in self._transplant.placed if theirs.issuperset(item.theirs) for name in item.gold}
+
     def put(self, values: Mapping[str, Any]) -> None:
         """Put other values in, by gold's names; those that there is no place for are left out."""
         import torch

@@ -166,7 +166,8 @@ class Tracer:
         def own() -> dict[str, Any]:
             return {name: item.grad for name, item in model.named_parameters() if name.startswith(prefix)}
 
-        return passed_back(target, entry["form"], inputs, own)
+        frozen = {name for name, item in model.named_parameters() if not item.requires_grad}
+        return passed_back(target, entry["form"], inputs, own, frozen)
 
     def origin(self, record: str, value: Any) -> None:
         """Note which call a record comes from: one that returned it, else any that has been made."""
