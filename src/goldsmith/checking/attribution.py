@@ -28,9 +28,9 @@ from goldsmith.checking.localisation import (
     with_extra_weights,
 )
 from goldsmith.checking.running import Stage
-from goldsmith.checking.traces import Call
+from goldsmith.checking.traces import Call, calls_in
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
-from goldsmith.gold import CaseEntry
+from goldsmith.gold import CaseEntry, mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """Of a module that has no partner, inside one that has: where in that one it goes wrong."""
@@ -92,8 +92,7 @@ def _leaves_a_trace(verdict: CaseVerdict) -> bool:
 
 
 def _is_against(verdict: CaseVerdict) -> bool:
-    could_run = verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE
-    return verdict.outcome == DIFFERS or could_run
+    return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE)
 
 
 def _by_value(
@@ -146,9 +145,6 @@ def part_of(callable_name: str) -> str:
 
 def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
     """What an older gold says by its trace alone."""
-    from goldsmith.checking.traces import calls_in
-    from goldsmith.gold import mapped
-
     calls = calls_in(mapped(folder / entry.trace)) if entry.trace else []
     return tuple(dict.fromkeys(call.name for call in calls if call.own))
 

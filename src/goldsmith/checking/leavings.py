@@ -163,7 +163,11 @@ def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:
         frames = failure.frames[-_MOST_FRAMES:]
         failure = msgspec.structs.replace(failure, message=failure.message[:_LONGEST], frames=frames)
         failure = in_their_words(failure, workspace)
-    return msgspec.structs.replace(attempt, failure=failure, notes=attempt.notes[:_MOST_NOTES])
+    modules = {
+        model: tuple(name for name in names[:_MOST_ENTRIES] if name.isprintable() and len(name) <= _LONGEST)
+        for model, names in attempt.modules.items()
+    }
+    return msgspec.structs.replace(attempt, failure=failure, notes=attempt.notes[:_MOST_NOTES], modules=modules)
 
 
 def in_their_words(failure: Failure, workspace: Workspace) -> Failure:

@@ -15,6 +15,7 @@ CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
 float32 in a deep model, and far below what a bug does."""
 
+_LONGEST_NAME = 1000
 Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 
@@ -97,15 +98,15 @@ def calls_in(content: Mapped) -> list[Call]:
             Call(
                 position=number,
                 end=ends[number],
-                model=str(entry["model"]),
-                module=str(entry["module"]),
-                kind=str(entry["class"]),
+                model=_name(entry["model"]),
+                module=_name(entry["module"]),
+                kind=_name(entry["class"]),
                 own=bool(entry.get("own", True)),
                 inputs=tuple(tensor(name) for name in entry["inputs"]),
                 outputs=tuple(tensor(name) for name in entry.get("outputs", ())),
                 form=entry.get("form"),
                 training=entry.get("training", False),
-                function=str(entry.get("function", "")),
+                function=_name(entry.get("function", "")),
                 state=named(states[number]),
                 after=named(entry.get("after")) or {},
                 returned=entry.get("returned"),
@@ -122,6 +123,13 @@ def calls_in(content: Mapped) -> list[Call]:
         ]
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise ValueError(f"it is no trace: {error!r}") from None
+
+
+def _name(text: Any) -> str:
+    """A name that can be shown: a submission's process may write down anything."""
+    if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_NAME:
+        raise ValueError("it is no trace: a name in it is none")
+    return text
 
 
 def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
