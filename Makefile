@@ -62,7 +62,7 @@ class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-w
 	$(BIN)/python benchmarks/whole_class.py
 
 submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
-	$(BIN)/python benchmarks/submissions.py
+	$(BIN)/python benchmarks/submissions.py --write
 
 reports: $(BIN)/.ready  ## the reports of docs/six-reports.md, made anew
 	$(BIN)/python benchmarks/reports.py --write

@@ -2,7 +2,8 @@
 
 `make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is
 the part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work
-get all of its points. Names of submissions, or `scratch-2`, choose some; `--course=FOLDER` takes other gold.
+get all of its points. Names of submissions, or `scratch-2`, choose some; `--course=FOLDER` takes other gold; `--write`
+puts the table into docs/checking.md.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from goldsmith.recording import Warm, warm_process
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 
+PAGE = CORPUS.parent.parent / "docs" / "checking.md"
 ASSIGNMENTS = ("scratch-1", "scratch-2", "scratch-3")
 _EACH = 20.0
 _WRONG = ("differs", "could-not-run")
@@ -169,6 +171,10 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"{item.known.assignment}/{item.known.name}: {'; '.join(problems)}", flush=True)
             if "--json" in arguments:
                 print(json.dumps(item.verdict.plain(), indent=1, default=str))
+    if "--write" in arguments:
+        before, mark, after = PAGE.read_text(encoding="utf-8").partition("<!-- make submissions -->\n\n")
+        rest = after.partition("\n\n")[2]
+        PAGE.write_text(f"{before}{mark}{chr(10).join(table(found))}\n\n{rest}", encoding="utf-8")
     bad = sum(bool(list(item.problems())) for item in found)
     print("", *table(found), f"\n{len(found) - bad} of {len(found)} judged right.", sep="\n")
     return 1 if bad else 0
