@@ -109,7 +109,7 @@ def mutated_course(
     course.write({"goldsmith.toml": 'case-timeout = 3.0\n\n[rigor]\noperators = "private/operators.py"\n'})
     (course.root / "private/operators.py").write_text(operators)
     made = course.run("generate", "hw1", calibrate=calibrate)
-    assert made.code == 0, made.err
+    assert made.code == 0, made.out + made.err
     return course
 
 

@@ -64,7 +64,8 @@ def test_markdown_for_a_student_holds_no_gold_value_unless_asked(checked: Course
     value = f"{found['cases'][1]['leaves'][0]['gold']:.6g}"
     hidden = check(checked, folder, "--markdown").out
     assert hidden.startswith("### hw1: differs")
-    assert "| scaled | differs |" in hidden
+    assert "- shown by scaled" in hidden
+    assert "| scaled | differs |" in check(checked, folder, "--markdown", "--verbose").out
     assert value not in hidden
     assert value in check(checked, folder, "--markdown", "--reveal").out
 
@@ -127,7 +128,7 @@ def test_a_missing_function_costs_only_the_cases_that_use_it(checked: CourseOnDi
 @pytest.mark.parametrize(
     ("line", "kind", "said"),
     [
-        ("import wandb_that_is_not_here", "import", "wandb_that_is_not_here"),
+        ("import wandb_that_is_not_here", "package", "wandb_that_is_not_here"),
         ("def broken(:", "import", "SyntaxError"),
         ("raise SystemExit(0)", "exit", "sys.exit(0)"),
         ("import os; os._exit(0)", "exit", "exit code 0"),

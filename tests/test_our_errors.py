@@ -117,7 +117,7 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
     from goldsmith.report import verdict_markdown, verdict_text
 
     assert "goldsmith could not judge this: AssertionError('never')" in verdict_text(found)
-    assert "| scaled | error |" in verdict_markdown(found)
+    assert "| scaled | error |" in verdict_markdown(found, verbose=True)
 
 
 def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(

@@ -94,7 +94,14 @@ def test_a_change_to_one_function_rewrites_only_its_cases(small: CourseOnDisk) -
     assert {change["case"] for change in item["changes"]} == {"other"}
     after = small.gold_bytes()
     changed = {name for name in after if after[name] != before.get(name)}
-    assert changed == {"other.pt", "other.reference.safetensors", "manifest.json", "README.md"}
+    traced = {"other.pt", "other.trace.safetensors", "other.reference.safetensors"}
+    assert changed == {*traced, "manifest.json", "README.md"}
+        "other.pt",
+        "other.trace.safetensors",
+        "other.reference.safetensors",
+        "manifest.json",
+        "README.md",
+    }
     entry = {case["name"]: case for case in json.loads(after["manifest.json"])["cases"]}
     assert entry["gold_output"]["environment"] is None
     assert (entry["other"]["environment"] is None) == (not item["environment"])
@@ -231,7 +238,7 @@ def test_with_the_same_sources_it_is_the_environment(small: CourseOnDisk) -> Non
 
 def test_old_sources_that_git_does_not_have_are_named(course: CourseOnDisk) -> None:
     assert course.run("generate", "hw1").code == 0
-    course.write({SOLUTION_FILE: "def scale(x):\n    return x\n"})
+    course.write({SOLUTION_FILE: "def scale(x):\n    return x * 7\n"})
     run = course.run("verify", "hw1", "--reproduce", "--json")
     (item,) = run.json["assignments"]
     assert item["attribution"]["cause"] == "unknown"
@@ -287,7 +294,7 @@ def test_gold_of_a_newer_version_is_left_alone(course: CourseOnDisk) -> None:
     for command in (("generate", "hw1", "--force"), ("verify", "hw1"), ("check", "hw1", "private/solutions/hw1")):
         run = course.run(*command)
         assert run.code in (1, 3), run.out
-        assert "a newer goldsmith wrote it (schema 99, this one reads up to 4)" in run.out + run.err
+        assert "a newer goldsmith wrote it (schema 99, this one reads up to 5)" in run.out + run.err
     assert "a newer goldsmith wrote it" in course.run("status").out
     assert course.gold_bytes() == before
 

@@ -240,12 +240,12 @@ def test_numpy_recipes_work_where_torch_is_not_installed(course: CourseOnDisk, w
 def test_calls_are_counted_and_chance_is_noticed_after_the_last_that_is_kept() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.5))
     whole, parts = Tracer(), Tracer()
-    whole.attach("model", model.eval())
+    whole.attach("model", model.eval(), model.state_dict)
     for _ in range(5):
         model(torch.ones(1, 2))
     whole.detach()
     assert (whole.calls, whole.kept, whole.drew) == (5, 3, False)
-    parts.attach("model", model.train())
+    parts.attach("model", model.train(), model.state_dict)
     for _ in range(5):
         model[0](torch.ones(1, 2))
     model[1](torch.ones(1, 2))

@@ -133,6 +133,10 @@ class Shown:
         showing = self.showing(callable_name)
         return [case for case in showing if self.width(case) == self.width(showing[0])]
 
+    def roots(self, case: str) -> tuple[str, ...]:
+        """What the recipe itself calls in a case, as far as anything that is recorded comes from it."""
+        return tuple(dict.fromkeys(name for made_by in self.origins.get(case, {}).values() for name in made_by))
+
     def parts(self, case: str) -> tuple[str, ...]:
         """Classes and functions that run in a case."""
         return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
@@ -221,10 +225,9 @@ class Blame:
         """No call was caught in this case: then it is what the recipe called to make the first wrong record, unless
         something in it is less well known."""
         if verdict.outcome == COULD_NOT_RUN:
-            runs = self.shown.runs.get(verdict.name, ())
-            unknown = [name for name in runs if not self._is_cleared(name)]
-            alone = len({part_of(name) for name in unknown}) == 1
-            raising = self._raising(verdict) or (unknown[0] if alone else "")
+            called = self.shown.roots(verdict.name)
+            only = called[0] if len({part_of(name) for name in called}) == 1 else ""
+            raising = self._raising(verdict) or only
             return self._inferred(verdict, raising) if raising else None
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)

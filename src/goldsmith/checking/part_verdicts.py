@@ -53,7 +53,8 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     if against is not None:
         return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
     narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
-    cut_off = next((case for case in narrow if case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF), None)
+    called = [case for case in showing if name in shown.roots(case.name) and not _explained(case)]
+    cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
     if cut_off is not None:
         return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
     doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
@@ -66,6 +67,11 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     if narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0]):
         return _verdict(name, COULD_NOT_RUN, "", narrow[0].name, seen=len(showing))
     return None
+
+
+def _is_cut_off(case: CaseVerdict) -> bool:
+    """Whether nobody knows what a case had come to: then what the recipe calls in it may never come back."""
+    return case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF
 
 
 def _explained(case: CaseVerdict) -> bool:
