@@ -47,7 +47,7 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     """One function or method; None where nothing is known for or against it."""
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
     evidence = [item for case in verdicts.values() for item in case.modules if item.callable == name]
-    against = _gravest([item for item in evidence if item.source])
+    against = _gravest([item for item in evidence if item.source], shown)
     if against is not None and against.shared:
         return None  # nobody knows whether it, or what it was given
     if against is not None:
@@ -79,9 +79,9 @@ def _explained(case: CaseVerdict) -> bool:
     return any(True for _ in sources(case.modules))
 
 
-def _gravest(found: Sequence[ModuleVerdict]) -> ModuleVerdict | None:
-    """What was seen counts before what was inferred, a wrong answer before none."""
-    return min(found, key=lambda item: (item.outcome != DIFFERS, item.inferred), default=None)
+def _gravest(found: Sequence[ModuleVerdict], shown: Shown) -> ModuleVerdict | None:
+    """A wrong answer counts before none, what was seen before what was inferred, the narrowest case before others."""
+    return min(found, key=lambda it: (it.outcome != DIFFERS, it.inferred, shown.width(it.case)), default=None)
 
 
 def _verdict(name: str, outcome: Outcome, where: str, case: str, *, alone: bool = False, seen: int = 0) -> PartVerdict:

@@ -38,9 +38,11 @@ def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) 
         _parts(console, verdict)
         if verdict.unjudged:
             _line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
+    first = words.telling_case(verdict)
     bad = words.alike(case for case in verdict.cases if case.outcome != AGREES)
+    bad.sort(key=lambda same: first not in same)
     for same in bad[:_MOST]:
-        _explain(console, same)
+        _explain(console, same, verdict.first_place if first in same else "")
     if len(bad) > _MOST:
         _line(console)
         _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
@@ -73,13 +75,13 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
         _line(console, line, row[-1])
 
 
-def _explain(console: Console, same: Sequence[CaseVerdict]) -> None:
-    """What is to be said about cases that are alike."""
+def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
+    """What is to be said about cases that are alike; `place` is where what goes wrong first is defined."""
     case = same[0]
     _line(console)
     title = f": {case.title}" if case.title and len(same) == 1 else ""
     _line(console, Text.assemble((", ".join(item.name for item in same), "bold"), title))
-    for line in words.module_lines(case):
+    for line in words.module_lines(case, place):
         _line(console, Text("  "), line)
     if case.failure is not None:
         _line(console, Text("  "), words.one_line(case.failure.message))
