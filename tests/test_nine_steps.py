@@ -96,7 +96,7 @@ def test_gold_stays_small_enough_for_git(generated: tuple[CourseOnDisk, Run]) ->
 def test_the_manifest_is_the_truth_about_the_folder(generated: tuple[CourseOnDisk, Run]) -> None:
     course, _ = generated
     manifest = json.loads((course.gold("scratch-1") / "manifest.json").read_text())
-    assert manifest["schema"] == 4
+    assert manifest["schema"] == 5
     files = {item["name"] for item in manifest["files"]}
     assert files | {"manifest.json"} == set(course.gold_bytes("scratch-1"))
     logits = next(item for item in manifest["cases"][0]["tensors"] if item["path"] == "output")
