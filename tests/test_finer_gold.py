@@ -62,7 +62,7 @@ RECIPE = """
 FLOAT32, FLOAT64 = "torch.float32", "torch.float64"
 
 
-@pytest.fixture(scope="module", params=[FLOAT64, FLOAT32])
+@pytest.fixture(scope="module", params=[FLOAT64, pytest.param(FLOAT32, marks=pytest.mark.long)])
 def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("finer") / "course")
     solution = textwrap.dedent(SOLUTION).format(dtype=request.param)

@@ -81,7 +81,7 @@ PYTHON, NUMPY, TORCH = "sum(losses) / len(losses)", "np.mean(losses)", "torch.te
 HALVES = "np.float32(np.mean(losses))"
 
 
-@pytest.fixture(scope="module", params=[PYTHON, NUMPY])
+@pytest.fixture(scope="module", params=[PYTHON, pytest.param(NUMPY, marks=pytest.mark.long)])
 def course(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = numpy_course(tmp_path_factory.mktemp("numbers") / "course")
     solution = textwrap.dedent(SOLUTION).format(request.param)
