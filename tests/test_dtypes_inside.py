@@ -93,7 +93,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     files = {"src/assignments/hw1/ops.py": STARTER, "private/solutions/hw1/ops_solution.py": SOLUTION}
     made.write({**files, RECIPE_FILE: RECIPE})
     run = made.run("generate", "hw1", calibrate=True)
-    assert run.code == 0, run.err
+    assert run.code == 0, run.out + run.err
     return made
 
 

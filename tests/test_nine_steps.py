@@ -179,7 +179,7 @@ def test_only_what_changed_moves(generated: tuple[CourseOnDisk, Run], tmp_path: 
     assert course.run("generate", "scratch-3").code == 0
     after = course.gold_bytes("scratch-3")
     changed = {name for name in after if after[name] != before[name]}
-    assert changed == {"times.pt", "manifest.json", "README.md"}
+    assert changed == {"times.pt", "times.trace.safetensors", "manifest.json", "README.md"}
 
 
 def test_gold_loads_by_name_from_inside_the_course(

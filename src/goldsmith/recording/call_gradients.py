@@ -38,7 +38,15 @@ def passed_back(
     total.abs().backward() if total.is_complex() else total.backward()
     found = {f"input.{number}": item.grad for number, item in enumerate(inputs) if item.requires_grad}
     found |= {f"{'thawed' if name in frozen else 'weight'}.{name}": item for name, item in weights().items()}
-    return {name: gradient.detach() for name, gradient in found.items() if gradient is not None}
+    return {name: _as_numbers(gradient) for name, gradient in found.items() if gradient is not None}
+
+
+def _as_numbers(gradient: Any) -> Any:
+    """In a dtype that NumPy has, complex ones as pairs."""
+    import torch
+
+    real = torch.view_as_real(gradient) if gradient.is_complex() else gradient
+    return real.detach().double()
 
 
 def projections(gradient: Any) -> list[float]:

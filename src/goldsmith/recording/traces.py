@@ -146,12 +146,13 @@ class Tracer:
             if kind in known or target is None or not possible or entry.get("state", {}) is None or entry.get("after"):
                 continue
             try:
-                found = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
+                passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
+                found = {name: projections(_copied(item)) for name, item in passed.items()}
             except Exception:
                 continue  # what cannot be differentiated is not
             known.add(kind)
             if found:
-                entry["gradients"] = {name: projections(_copied(item)) for name, item in found.items()}
+                entry["gradients"] = found
 
     def _passed_back(self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]) -> dict[str, Any]:
         prefix = f"{entry['module']}." if entry["module"] else ""
