@@ -20,7 +20,7 @@ from goldsmith.recording import warm_process
 from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
-_END = "````\n"
+_END = "```\n"
 CHOSEN = (
     ("scratch-1", "final-norm-dropped"),
     ("scratch-1", "residual-detached"),
@@ -39,7 +39,7 @@ def reports(course: Course) -> Iterator[tuple[str, str]]:
             gold = load_gold(course.assignment(assignment).gold)
             rubric = make_rubric(RubricConfig(), list(gold), (), parts_shown(gold))
             verdict = judged(course, item, warm).verdict
-            yield name, feedback_markdown(grade(verdict, rubric), verdict)
+            yield name, feedback_markdown(grade(verdict, rubric), verdict).replace("```", "'''")
 
 
 def main(arguments: list[str]) -> None:
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, report in reports(copy_example(Path(folder, "course"))):
             print(report)
-            before, mark, after = text.partition(f"<!-- {name} -->\n\n````text\n")
+            before, mark, after = text.partition(f"<!-- {name} -->\n\n```text\n")
             text = f"{before}{mark}{report}{_END}{after.partition(_END)[2]}"
     if "--write" in arguments:
         PAGE.write_text(text, encoding="utf-8")

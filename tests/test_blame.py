@@ -11,7 +11,8 @@ import pytest
 
 from goldsmith.checking import CaseVerdict, ModuleVerdict, Shown
 from goldsmith.checking.attribution import Blame
-from goldsmith.checking.localisation import TracePair, judge_calls
+from goldsmith.checking.localisation import judge_calls
+from goldsmith.checking.trace_pairs import TracePair
 from goldsmith.checking.traces import CLOSE, Call, given_apart, same_plain
 from grading import case, failed, leaf
 

@@ -16,20 +16,19 @@ import msgspec
 from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.localisation import (
-    TracePair,
     first_by_gradients,
     first_miss_by_value,
     judge_calls,
     overwriting,
-    pair_traces,
     run_alone,
     source_at,
     sources,
     with_extra_weights,
 )
 from goldsmith.checking.running import Stage
+from goldsmith.checking.trace_pairs import TracePair, pair_traces
 from goldsmith.checking.traces import Call, calls_in
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
 from goldsmith.gold import CaseEntry, mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
@@ -186,7 +185,7 @@ class Blame:
         seen = self.seen.get(verdict.name, [])
         likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
         source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
-        source = source or next(iter(likely), None) or self._by_elimination(verdict)
+        source = source or next(iter(likely), None) or self._caller_of_shared(verdict) or self._by_elimination(verdict)
         blamed = seen or ([source] if source else [])
         modules = [
             msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
@@ -209,6 +208,19 @@ class Blame:
         name = next((name for name in inside if name in caught), None)
         return self._inferred(verdict, name) if name else None
 
+    def _caller_of_shared(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """Whoever calls, with other arguments than gold's, what its own case shows to be right."""
+        calls = list(_calls(self.pairs.get(verdict.name)))
+        wrong = {_place(item): item for item in verdict.modules if item.outcome != AGREES and not item.alone}
+        for item in filter(lambda item: item.shared, sources(verdict.modules)):
+            inner = [call for call in calls if (call.model, call.module, call.function) == _place(item)]
+            around = [call for call in calls if call.own and any(call.holds(it) for it in inner)]
+            for call in reversed(around):
+                found = wrong.get((call.model, call.module, call.function))
+                if found is not None:
+                    return msgspec.structs.replace(found, source=True, inferred=True, shared=False)
+        return None
+
     def _clue(self, verdict: CaseVerdict) -> ModuleVerdict | None:
         """What is there and does no harm by itself: an input overwritten, weights that gold does not have."""
         pair = self.pairs.get(verdict.name)
@@ -226,6 +238,8 @@ class Blame:
         something in it is less well known."""
         if verdict.outcome == COULD_NOT_RUN:
             called = self.shown.roots(verdict.name)
+            if verdict.kind not in CUT_OFF:
+                called = tuple(name for name in called if not self._is_cleared(name)) or called
             only = called[0] if len({part_of(name) for name in called}) == 1 else ""
             raising = self._raising(verdict) or only
             return self._inferred(verdict, raising) if raising else None
@@ -286,6 +300,10 @@ class Blame:
             source=True,
             inferred=True,
         )
+
+
+def _place(module: ModuleVerdict) -> tuple[str, str, str]:
+    return module.model, module.name, module.function
 
 
 def _calls(pair: TracePair | None) -> Iterator[Call]:
