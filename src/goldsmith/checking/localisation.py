@@ -15,7 +15,7 @@ import msgspec
 
 from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.trace_pairs import TracePair, arguments, off_by
+from goldsmith.checking.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.checking.traces import CLOSE, Call, Held, by_execution
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.recording import Isolated, projections
