@@ -185,7 +185,7 @@ class Blame:
         seen = self.seen.get(verdict.name, [])
         likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
         source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
-        source = source or next(iter(likely), None) or self._caller_of_shared(verdict) or self._by_elimination(verdict)
+        source = source or self._caller_of_shared(verdict) or next(iter(likely), None) or self._by_elimination(verdict)
         blamed = seen or ([source] if source else [])
         modules = [
             msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
@@ -212,7 +212,9 @@ class Blame:
         """Whoever calls, with other arguments than gold's, what its own case shows to be right."""
         calls = list(_calls(self.pairs.get(verdict.name)))
         wrong = {_place(item): item for item in verdict.modules if item.outcome != AGREES and not item.alone}
-        for item in filter(lambda item: item.shared, sources(verdict.modules)):
+        for item in sources(verdict.modules):
+            if not item.shared or not self._is_cleared(item.callable):
+                continue
             inner = [call for call in calls if (call.model, call.module, call.function) == _place(item)]
             around = [call for call in calls if call.own and any(call.holds(it) for it in inner)]
             for call in reversed(around):
