@@ -154,7 +154,7 @@ def test_each_case_is_a_test_and_only_the_wrong_one_fails(plugged: PluggedCourse
 def test_what_is_not_written_yet_fails_with_its_reason_and_is_not_skipped(plugged: PluggedCourse) -> None:
     result = plugged.pytest(EACH_CASE)
     result.assert_outcomes(failed=3)
-    assert "no case could run: scale is not written yet" in result.stdout.str()
+    assert "not started: what is left to write is as it was given" in result.stdout.str()
 
 
 def test_under_xdist_the_replay_still_runs_once(plugged: PluggedCourse) -> None:

@@ -81,7 +81,7 @@ def test_a_broken_module_that_is_imported_from_its_package_fails_the_cases_that_
     course = _course(tmp_path, "from nets import layers, missing")
     recipe = course.root / RECIPE_FILE
     recipe.write_text(recipe.read_text().replace("ops.scale", "missing.scale"))
-    files = {"nets/missing.py": "def scale(x):\n    return x\n"}
+    files = {"nets/missing.py": "def scale(x):\n    return x * 3\n"}
     course.write(
         {f"{place}/{name}": text for place in (FOLDER, "private/solutions/hw1") for name, text in files.items()}
     )

@@ -28,7 +28,7 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     if case is None or verdict.not_started:
         return []
     lines = [f"- shown by {escaped(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
-    lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place) if case.kind != "stub"]
+    lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
     if case.failure is not None:
         return [*lines, *_traceback(case)]
     leaf = case.first_wrong

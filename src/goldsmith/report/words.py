@@ -205,6 +205,8 @@ def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
     the first of them is defined."""
     lines: list[str] = []
+    if case.kind == "stub":
+        return lines  # its reason says it all
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
         if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
