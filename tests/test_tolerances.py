@@ -143,23 +143,28 @@ ODD = """
     def tied(case):
         case.record("y", case.model(Tied)(case.input("x", lambda: np.random.randn(3, 4))))
 
+"""
+OWN_GENERATOR = """
     @gs.case
     def own_generator(case):
         case.record("y", scale(case.input("x", lambda: np.random.randn(3, 5))) + RNG.normal(size=(3, 5)))
 """
 
 
-def test_what_a_replay_is_given_is_what_was_recorded_or_nothing_is_measured(course: CourseOnDisk) -> None:
-    course.write({RECIPE_FILE: recipe(ODD)})
-    run = course.run("generate", "hw1", calibrate=True)
-    assert run.code == 0, run.out + run.err
-    gold = load_gold(course.gold())
+def test_what_a_replay_is_given_is_what_was_recorded(course: CourseOnDisk) -> None:
+    gold = calibrated(course, ODD)
     for name in ("enums", "tied"):
         tolerance = tolerance_of(gold, case=name)
         assert (tolerance.kind, tolerance.noisy) == ("measured", 0), name
         assert tolerance.max < 1e-12
-    assert tolerance_of(gold, case="own_generator").kind == "customary"
+
+
+def test_gold_that_its_own_replay_does_not_meet_is_refused(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe(ODD + OWN_GENERATOR)})
+    run = course.run("generate", "hw1", calibrate=True)
+    assert run.code == 3, run.out + run.err
     assert "case own_generator comes out differently when it is replayed on its own gold" in run.out
+    assert "does not agree with it in own_generator" in run.last_line
 
 
 def test_what_was_never_disturbed_is_not_called_measured(course: CourseOnDisk) -> None:

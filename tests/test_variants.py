@@ -38,9 +38,11 @@ def test_every_right_answer_is_gold_and_comparison_says_which_was_met(accepted: 
     assert sorted(accepted.gold_bytes()) == [
         "README.md",
         "gold_output.npz",
+        "gold_output.trace.safetensors",
         "gold_output.unbiased.npz",
         "manifest.json",
         "other.npz",
+        "other.trace.safetensors",
     ]
     gold = load_gold(accepted.gold())
     assert list(gold) == ["gold_output", "other"]
