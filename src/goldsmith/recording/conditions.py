@@ -70,7 +70,7 @@ class Changes:
 
     def __init__(self, condition: Condition, seed: int, kept: dict[str, Any]) -> None:
         self.condition = condition
-        self.acted = False
+        self.acted = condition == "repeated"  # which is done before the case begins
         self._seed = seed
         self._kept = kept
         self._sources: dict[str, Any] = {}
@@ -95,6 +95,8 @@ class Changes:
             self.acted = True
         elif self.condition == "mode":
             self._other_mode(model)
+        elif self.condition == "repeated":
+            _call_before(model)
         self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
 
     def input(self, name: str, value: T) -> T:
@@ -153,6 +155,18 @@ class Changes:
                 rate = part.__dict__.get(name)
                 if isinstance(rate, float) and 0 <= rate < 1:
                     setattr(part, name, 1.0)
+
+
+def _call_before(model: Any) -> None:
+    """Have a model called on other inputs just before it is called for the first time."""
+    torch = sys.modules["torch"]
+
+    def call(module: Any, args: Any, kwargs: Any) -> None:
+        handle.remove()
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), contextlib.suppress(Exception):
+            module.forward(*_each(args, _moved), **_each(kwargs, _moved))
+
+    handle = model.register_forward_pre_hook(call, with_kwargs=True)
 
 
 _ROWS: dict[Condition, int] = {"rows": 1, "single": 0, "empty": -1}
