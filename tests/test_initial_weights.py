@@ -80,6 +80,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     run = course.run("generate", "hw1")
     assert run.code == 0, run.out + run.err
     assert "case drawn: keeps no input" not in run.out
+    assert "initialises its weights" not in run.out
     return course
 
 
@@ -131,7 +132,9 @@ def test_regenerating_changes_nothing_and_later_draws_are_what_they_were(made: C
 def test_rigor_advises_it_where_initial_weights_never_show(tmp_path: Path) -> None:
     alone = RECIPE[: RECIPE.index("    @gs.case\n    def drawn")] + RECIPE[RECIPE.index("    if __name__") :]
     course = numpy_course(tmp_path / "course").write(FILES | {"src/assignments/hw1/generate_fixtures.py": alone})
-    assert course.run("generate", "hw1").code == 0
+    run = course.run("generate", "hw1")
+    assert run.code == 0
+    assert "no case shows how Layer initialises its weights" in run.out
     mutants = course.run("rigor", "hw1", "--only", "Layer.__init__", "--json").json["mutants"]
     dropped = next(item for item in mutants if item["operator"] == "factor-dropped")
     assert dropped["outcome"] == "survived"
