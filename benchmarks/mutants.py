@@ -54,11 +54,12 @@ def operators(found: object) -> Iterator[str]:
 
 
 def scores(measured: list[Rigor]) -> Iterator[str]:
-    yield "\n| assignment | mutants | killed | crashed | survived | explained | equivalent | rigor |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "\n| assignment | mutants | killed | crashed | survived | explained | not told apart | equivalent | rigor |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for item in measured:
         counts = item.counts
-        numbers = (counts["killed"], counts["crashed"], counts["survived"], len(item.explained), counts["equivalent"])
+        caught, missed = (counts["killed"], counts["crashed"]), (counts["not-told-apart"], counts["equivalent"])
+        numbers = (*caught, counts["survived"], len(item.explained), *missed)
         score = f"{item.score:.3f}" if item.score is not None else "-"
         yield f"| {item.assignment} | {len(item.findings)} | {' | '.join(map(str, numbers))} | {score} |"
     yield "\n| killed, of those that count | this gold | internal tests | `gold_output` alone, rtol 1e-4, atol 1e-5 |"
@@ -87,8 +88,8 @@ def _missed(rigor: Rigor) -> Iterator[str]:
         if missed:
             names = ", ".join(f"`{found.name}`" for found in missed)
             yield f"- {rigor.assignment}, missed by {who} ({len(missed)}): {names}."
-    for found in [*rigor.of("survived"), *rigor.explained, *rigor.of("equivalent")]:
-        word = "explained" if found.explained else found.outcome
+    for found in [*rigor.of("survived"), *rigor.explained, *rigor.of("not-told-apart"), *rigor.of("equivalent")]:
+        word = "explained" if found.explained else found.outcome.replace("-", " ")
         yield f"- {rigor.assignment}, {word}: `{found.name}`, `{found.after}`: {found.explained or found.reason}."
 
 

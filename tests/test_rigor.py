@@ -1,4 +1,4 @@
-"""Mutants beside the gold: killed, survived with its reason and what to add, equivalent, crashed; the score."""
+"""Mutants beside the gold: killed, survived with its reason and what to add, not told apart, crashed; the score."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def test_what_no_case_runs_survives_and_is_never_called_equivalent(found: dict[s
     assert item.advice == "add a case that reaches ops.py:17, in unused"
 
 
-def test_equivalent_is_what_stays_below_1e_9_in_float64_under_every_condition(found: dict[str, Finding]) -> None:
+def test_not_told_apart_is_what_stays_below_1e_9_in_float64_under_every_condition(found: dict[str, Finding]) -> None:
     for name in ("centre/other-infinity", "centre/tiny"):
-        assert found[name].outcome == "equivalent"
+        assert found[name].outcome == "not-told-apart"
+        assert "not told apart in " in found[name].reason
         assert (found[name].deviation or 0.0) < 1e-9
     assert found["centre/tiny"].deviation != 0.0
 
@@ -81,7 +82,14 @@ def test_a_mutant_that_raises_is_crashed_with_its_own_words(found: dict[str, Fin
 
 
 def test_the_score_is_killed_over_killed_and_survived(rigor: Rigor) -> None:
-    assert rigor.counts == {"killed": 1, "crashed": 1, "survived": 2, "equivalent": 2, "could-not-run": 0}
+    assert rigor.counts == {
+        "killed": 1,
+        "crashed": 1,
+        "survived": 2,
+        "not-told-apart": 2,
+        "equivalent": 0,
+        "could-not-run": 0,
+    }
     assert rigor.score == 0.5
 
 
@@ -149,7 +157,7 @@ def test_the_command_prints_survivors_with_their_diff_and_the_score_last(course:
     assert "- return (x - x.mean()) / np.sqrt(x.var() + eps)" in run.out
     assert "+ return (x - x.mean()) / np.sqrt(x.var() + (eps * 10))" in run.out
     assert "add: a small-magnitude input would show it" in run.out
-    assert run.last_line.startswith("hw1: rigor 0.50 (2 of 4 mutants killed, 1 of them crashed, 2 equivalent")
+    assert run.last_line.startswith("hw1: rigor 0.50 (2 of 4 mutants killed, 1 of them crashed, 2 not told apart")
 
 
 def test_min_decides_the_exit_code(course: CourseOnDisk) -> None:

@@ -61,9 +61,9 @@ def rigor(
     """Say which mistakes that people really make the gold would not notice, why, and what to add to the recipe.
 
     Each mutant is the solution with one such mistake; the recipe is replayed on it. Score = killed / (killed +
-    survived). Mutants that differ from the solution by less than 1e-9 in float64, under every condition that was tried,
-    are equivalent and do not count. Nothing in the course is touched; what was found is kept under `.goldsmith/`, so
-    that a second run only tries what changed.
+    survived). Mutants that no run told from the solution, under any condition that was tried, do not count: they are
+    listed for you to read. Nothing in the course is touched; what was found is kept under `.goldsmith/`, so that a
+    second run only tries what changed.
 
     Examples:
 

@@ -103,6 +103,23 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
     if not any(_records_by_parameter(case) or case.kind == "checkpoint" for case in cases):
         text = "no case records gradients or weights after training, where many bugs show alone"
         yield Advice("no-gradients", f"{text}: call backward() and case.record_gradients(model)")
+    shown = {run for case in cases if any(pin.draws for pin in case.pinned.values()) for run in case.runs}
+    hidden = [run for case in with_weights if _draws_weights(case) for run in case.runs if _is_constructor(run)]
+    unseen = next((run for run in hidden if run not in shown), None)
+    if unseen is not None:
+        model = unseen.rpartition(".")[0]
+        text = f"no case shows how {model} initialises its weights, because the gold's are put in their place"
+        yield Advice("initial-weights", f"{text}: add a case with case.initial({model}, …)")
+
+
+def _is_constructor(name: str) -> bool:
+    return name.endswith(".__init__")
+
+
+def _draws_weights(case: CaseFacts) -> bool:
+    """Whether a model of it has a weight of its own that varies, beside those of the layers it is made of."""
+    depth = 1 if len(case.models) == 1 else 2
+    return any(not leaf.constant and leaf.path.count(".") == depth for leaf in _weights(case))
 
 
 def _weights(case: CaseFacts) -> list[LeafFacts]:

@@ -25,6 +25,8 @@ UNSEEN = 0.01
 """The share of elements below which nobody is told that a tolerance is blind to them."""
 ROOM = 1e-11
 """The least relative tolerance of results that are float64 by nature."""
+DRAWS = "draws"
+"""The cause of the noise in a statistic of random draws."""
 _WIDE = ("float64", "complex128", "float (Python)")
 
 
@@ -89,13 +91,14 @@ class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
     """A tolerance that the recipe's author has set: elementwise (`rtol`, `atol`) or relative to the tensor's size
-    (`l2`, `max`), and why."""
+    (`l2`, `max`), and why; or, where it is that of a statistic, one that follows from so many `draws`."""
 
     reason: str
     rtol: float | None = None
     atol: float | None = None
     l2: float | None = None
     max: float | None = None
+    draws: int = 0
 
     def problem(self) -> str | None:
         """What is wrong with it, in words."""
@@ -131,7 +134,11 @@ def pin_for(path: str, pinned: Mapping[str, Pinned]) -> Pinned | None:
 
 
 def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
-    """What was measured stays beside it as evidence; no element is excused as noise."""
+    """What was measured stays beside it as evidence; no element is excused as noise. Of a statistic, what was seen from
+    draw to draw is the noise."""
+    if pin.draws:
+        seen = Noise(trials=pin.draws, l2=pin.atol or 0.0, max=pin.atol or 0.0, worst=DRAWS)
+        return Tolerance(kind="pinned", reason=pin.reason, atol=pin.atol, noise=seen)
     return msgspec.structs.replace(
         measured,
         kind="pinned",

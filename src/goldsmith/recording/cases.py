@@ -13,6 +13,7 @@ from goldsmith.gold import Pinned, WeightFacts, is_array, walk
 from goldsmith.recording import models
 from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given
+from goldsmith.recording.initial import SEEDS, Statistic, draw_weights, statistics_of
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
@@ -57,6 +58,7 @@ class Case:
         self.weight_facts: dict[str, WeightFacts] = {}
         self._settled: dict[str, Settled | SettledObject] = {}
         self._built: dict[str, Any] = {}
+        self._described: set[str] = set()
 
     def model(
         self,
@@ -93,6 +95,49 @@ class Case:
         if trace and self._tracing:
             self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
         return model
+
+    def initial(
+        self, factory: Callable[..., Any], /, *args: Any, seeds: int = SEEDS, name: str = "initial", **kwargs: Any
+    ) -> None:
+        """Record how `factory(*args, **kwargs)` initialises its weights: the mean and the spread of each, over many
+        seeds, with limits that follow from how much they vary.
+
+        Choose sizes that differ, so that a fan-in taken for a fan-out shows. `name` tells several apart.
+        """
+        if seeds < 2:
+            raise RecipeMisuse(f"case.initial needs at least two seeds, not {seeds}")
+        self.model(factory, *args, name=name, trace=False, **kwargs)
+        found = self._initial_statistics(name, lambda: models.build(factory, args, kwargs, self.device), seeds)
+        if not found:
+            raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
+        self._keep(name, {path: {kind: each.value for kind, each in item.items()} for path, item in found.items()})
+        self._described.add(name)
+        self._allow["output", name] = {}
+        for path, item in found.items():
+            for kind, each in item.items():
+                reason = f"how much the {kind} varies over {seeds} seeds"
+                self._pinned["output", f"{name}.{path}.{kind}"] = Pinned(reason=reason, atol=each.limit, draws=seeds)
+
+    def _initial_statistics(
+        self, name: str, build: Callable[[], Any], seeds: int = SEEDS
+    ) -> dict[str, dict[str, Statistic]]:
+        """Statistics of the weights that `build` draws for the model `name`, under gold's names."""
+        settled, computed = self._settled.get(name), self._buffers_of(name)
+        if settled is not None and settled.unplaced is not None:
+            raise settled.unplaced
+
+        def read(built: Any) -> dict[str, Any]:
+            weights = settled.weights(built) if settled else models.weights_of(built, f"{name}'s weights")
+            leaves = ((path.removeprefix("."), leaf) for path, leaf in walk(weights, ""))
+            return {path: leaf for path, leaf in leaves if path not in computed}
+
+        draws = draw_weights(build, read, [self.seed + 1 + number for number in range(seeds)])
+        return {path: item for path, item in statistics_of(draws).items() if item}
+
+    def _buffers_of(self, name: str) -> set[str]:
+        """Weights that a model computes for itself, under gold's names."""
+        facts = self.weight_facts.get(name) if self._given is None else self._given.facts.get(name)
+        return set(facts.buffers) if facts else set()
 
     def watched(self) -> contextlib.AbstractContextManager[None]:
         """As long as this lasts, calls of what students write are noted, where this case is traced."""
@@ -228,7 +273,7 @@ class Case:
         torch = sys.modules.get("torch")
         if not self._inputs and not self._settings:
             yield "keeps neither inputs nor weights, so nobody can retrace it; use case.input and case.model"
-        elif not self._inputs:
+        elif not self._inputs and self._described != self._outputs.keys():
             yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
         if self._tracer.drew:
             yield "its model drew random numbers while it ran (dropout?); nobody else can match what depends on them"
@@ -245,11 +290,10 @@ class Case:
         return {path: allow for path, allow in found.items() if allow}
 
     def pinned(self) -> dict[str, Pinned]:
-        """Tolerances set by the recipe, by path in the payload."""
+        """Tolerances set by the recipe, by path in the payload: of a lone output without its name."""
         lone = len(self._outputs) == 1
-        return {
-            section if lone or not name else f"{section}.{name}": pin for (section, name), pin in self._pinned.items()
-        }
+        paths = {key: (key[0], *key[1].split(".")[1 if lone else 0 :]) for key in self._pinned}
+        return {".".join(filter(None, paths[key])): pin for key, pin in self._pinned.items()}
 
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None

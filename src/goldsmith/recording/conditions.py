@@ -1,9 +1,10 @@
 """Cases run under conditions that their recipe does not have, to find out what would show a difference.
 
-Gold's inputs made small or large, moved, drawn anew, with a row more, plain numbers changed; weights off their
-identity; gradients of everything that is recorded; the other mode with dropout that drops all; more batches. Each run
-is in float64, so that a difference is a difference. A condition says whether it `acted`: one that found nothing to
-change has shown nothing.
+Gold's inputs small or large, by a little or by much, moved, with ties, drawn again, with a row more, one row or none,
+plain numbers changed; weights off their identity; gradients of everything that is recorded; the other mode with
+dropout that drops all; more batches; a call on other inputs before; the statistics of initial weights. Each run is in
+float64, so that a difference is a difference, but for the one that looks for overflow. A condition says whether it
+`acted`: one that found nothing to change has shown nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ import dataclasses
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from goldsmith.gold import array_hash, is_array, is_tensor, walk
 from goldsmith.recording.given import Given
+from goldsmith.recording.initial import Statistic
 from goldsmith.recording.models import is_module
 from goldsmith.recording.protocol import Condition
 from goldsmith.recording.stress import apply_stress
 
 T = TypeVar("T")
-_SMALL, _LARGE = 1e-3, 30.0
+_FACTORS: dict[Condition, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
+_AT_MOST: dict[Condition, float] = {"small": 1e-3, "tiny": 1e-6}
+_LEVELS = 2
 _DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
 
 
@@ -37,25 +41,28 @@ class GivenUnder(Given):
         kept = self.inputs[name]
         if self.condition == "draws":
             return self._pour(made, made)
-        if self.condition in ("small", "large"):
+        if self.condition in _FACTORS or self.condition in _AT_MOST:
             return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._pour(made, kept)
         value = super().input(name, made)
         if self.condition == "longer":
             return [*value, *reversed(value)] if isinstance(value, list) else value
         if self.condition == "moved":
             return _each(value, _moved)
-        if self.condition == "rows":
+        if self.condition == "ties":
+            return _each(value, _tied)
+        if self.condition in _ROWS:
             sizes = Counter(len(leaf) for item in self.inputs.values() for leaf in _arrays(item) if leaf.ndim)
             usual = sizes.most_common(1)[0][0] if sizes else -1
-            return _each(value, lambda leaf: _with_a_row(leaf, usual))
+            return _each(value, lambda leaf: _with_rows(leaf, usual, _ROWS[self.condition]))
         return _each(value, _another_number) if self.condition == "numbers" else value
 
     def _resized(self, array: Any) -> Any:
-        """Thirty times as large; or a thousandth, and of size 1e-3 at most."""
-        if self.condition == "large":
-            return array * _LARGE
+        """Larger by a factor; or smaller by one, and then no larger than that."""
+        if self.condition in _FACTORS:
+            return array * _FACTORS[self.condition]
+        least = _AT_MOST[self.condition]
         size = float(abs(array).max()) if math.prod(array.shape) else 0.0
-        return array * (min(_SMALL, _SMALL / size) if 0 < size < math.inf else _SMALL)
+        return array * (min(least, least / size) if 0 < size < math.inf else least)
 
 
 class Changes:
@@ -63,11 +70,20 @@ class Changes:
 
     def __init__(self, condition: Condition, seed: int, kept: dict[str, Any]) -> None:
         self.condition = condition
-        self.acted = False
+        self.acted = condition == "repeated"  # which is done before the case begins
         self._seed = seed
         self._kept = kept
         self._sources: dict[str, Any] = {}
         self._recorded: list[Any] = []
+        self._initial: dict[str, Any] = {}
+
+    def initial(self, name: str, statistics: Mapping[str, Mapping[str, Statistic]]) -> None:
+        """Keep how a model initialises its weights: each statistic beside its limit."""
+        import numpy as np
+
+        self.acted = True
+        for path, kinds in statistics.items():
+            self._initial |= {f"initial.{name}.{path}.{kind}": np.array(item) for kind, item in kinds.items()}
 
     def model(self, name: str, model: Any) -> None:
         if not is_module(model):
@@ -79,6 +95,8 @@ class Changes:
             self.acted = True
         elif self.condition == "mode":
             self._other_mode(model)
+        elif self.condition == "repeated":
+            _call_before(model)
         self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
 
     def input(self, name: str, value: T) -> T:
@@ -96,7 +114,11 @@ class Changes:
     def record(self, name: str, value: Any) -> None:
         self._recorded += [leaf for _, leaf in walk(value, name) if is_tensor(leaf)]
 
-    def gradients(self) -> dict[str, Any]:
+    def more(self) -> dict[str, Any]:
+        """What is recorded besides what the recipe records, by path."""
+        return self._initial or self._gradients()
+
+    def _gradients(self) -> dict[str, Any]:
         """Of everything that was recorded and still can be differentiated, with respect to every source."""
         if self.condition != "gradients" or not self._sources:
             return {}
@@ -135,7 +157,21 @@ class Changes:
                     setattr(part, name, 1.0)
 
 
-_OF_INPUTS = ("small", "large", "moved", "rows", "numbers", "draws", "longer")
+def _call_before(model: Any) -> None:
+    """Have a model called on other inputs just before it is called for the first time."""
+    torch = sys.modules["torch"]
+
+    def call(module: Any, args: Any, kwargs: Any) -> None:
+        handle.remove()
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), contextlib.suppress(Exception):
+            module.forward(*_each(args, _moved), **_each(kwargs, _moved))
+
+    handle = model.register_forward_pre_hook(call, with_kwargs=True)
+
+
+_ROWS: dict[Condition, int] = {"rows": 1, "single": 0, "empty": -1}
+"""How many rows there are: one more than there were, one, or none."""
+_OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -172,15 +208,31 @@ def _moved(leaf: Any) -> Any:
     return moved.requires_grad_(leaf.requires_grad)
 
 
-def _with_a_row(leaf: Any, usual: int) -> Any:
-    """The first row once more at the end, where arrays have as many rows as most of them have."""
+def _tied(leaf: Any) -> Any:
+    """Numbers rounded to a few levels, so that many are equal."""
+    if not is_array(leaf) or "float" not in str(leaf.dtype) or not math.prod(leaf.shape):
+        return leaf
+    step = float(abs(leaf).max()) / _LEVELS
+    if not 0 < step < math.inf:
+        return leaf
+    tied: Any = (leaf.detach() if is_tensor(leaf) else leaf) / step
+    tied = tied.round() * step
+    return tied.requires_grad_(leaf.requires_grad) if is_tensor(leaf) else tied.astype(leaf.dtype)
+
+
+def _with_rows(leaf: Any, usual: int, more: int) -> Any:
+    """The first row once more at the end, or alone, or no row, where arrays have as many rows as most of them have."""
     if not is_array(leaf) or not leaf.ndim or len(leaf) != usual:
         return leaf
+    own = leaf.detach() if is_tensor(leaf) else leaf
+    if more < 1:
+        rows: Any = own[: 1 + more]
+        return rows.clone().requires_grad_(leaf.requires_grad) if is_tensor(leaf) else rows.copy()
     if is_tensor(leaf):
-        return sys.modules["torch"].cat([leaf.detach(), leaf.detach()[:1]]).requires_grad_(leaf.requires_grad)
+        return sys.modules["torch"].cat([own, own[:1]]).requires_grad_(leaf.requires_grad)
     import numpy as np
 
-    return np.concatenate([leaf, leaf[:1]])
+    return np.concatenate([own, own[:1]])
 
 
 def _another_number(leaf: Any) -> Any:

@@ -79,8 +79,13 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALONE = "alone"
-Condition = Literal["stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large"]
+Condition = Literal[
+    "stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large", "repeated",
+    "single", "ties", "overflow", "tiny", "huge", "empty", "initial",
+]  # fmt: skip
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+NATURAL: tuple[Condition, ...] = ("overflow",)
+"""Those that run in a case's own dtype: what overflows in float32 does not in float64."""
 RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Condition]
 """The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
 float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,

@@ -7,6 +7,7 @@ arrays and JSON; what it is worth is decided by a process that never imports thi
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 import sys
@@ -19,6 +20,7 @@ import msgspec
 import numpy as np
 
 from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, trace_as_bytes, walk
+from goldsmith.recording import models
 from goldsmith.recording.adapting import adapt_calls, adapt_recipe
 from goldsmith.recording.attempts import arrays_in, write_attempt
 from goldsmith.recording.cases import Case
@@ -33,7 +35,7 @@ from goldsmith.recording.memory import marked_memory
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
-from goldsmith.recording.protocol import CONDITIONS, Ask, Attempt, Failure, Job, RunName
+from goldsmith.recording.protocol import CONDITIONS, NATURAL, Ask, Attempt, Failure, Job, RunName
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.rules import Adapter, read_adapter
 from goldsmith.recording.seeding import seed_everything
@@ -44,7 +46,9 @@ from goldsmith.recording.traces import Tracer
 
 T = TypeVar("T")
 _MOST_MODULES = 10_000
-_WIDE = ("float64", "watched", *CONDITIONS)
+_OPTIONS = ("weights", "name", "train", "trace", "allow")
+"""What `case.model` takes for itself."""
+_WIDE = ("float64", "watched", *(item for item in CONDITIONS if item not in NATURAL))
 
 
 class ReplaySession(Session):
@@ -87,6 +91,8 @@ class ReplaySession(Session):
         run = ask.run
         self._places.begin_case()
         purity, started = Purity(), time.monotonic()
+        if run == "repeated":
+            self._call_before(definition, ask.layout)
         case = self.case_for(definition, run, ask.layout)
         arrays: dict[str, Any] = {}
         trace = b""
@@ -102,7 +108,7 @@ class ReplaySession(Session):
             ):
                 definition.function(case)
             payload, _ = case.finish()
-            leaves = judged_part(payload) | (case.changes.gradients() if case.changes else {})
+            leaves = judged_part(payload) | (case.changes.more() if case.changes else {})
             arrays, pairs = arrays_in(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
@@ -122,6 +128,11 @@ class ReplaySession(Session):
             seconds=time.monotonic() - started,
         )
         return _written(output, ask, attempt, arrays, trace)
+
+    def _call_before(self, definition: CaseDefinition, layout: str) -> None:
+        """Run a case on other inputs, for what is kept from one call to the next to show in the one that counts."""
+        with contextlib.suppress(Exception), _circumstances("repeated"):
+            definition.function(self.case_for(definition, "moved", layout))
 
     def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
@@ -195,7 +206,12 @@ class ReplayCase(Case):
     def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
         model = super().model(factory, *args, **options)
         if self.changes is not None:
-            self.changes.model(options.get("name", "model"), model)
+            name = options.get("name", "model")
+            self.changes.model(name, model)
+            if self.changes.condition == "initial":
+                given = {key: value for key, value in options.items() if key not in _OPTIONS}
+                build = functools.partial(models.build, factory, args, given, self.device)
+                self.changes.initial(name, self._initial_statistics(name, build))
         return adapt_calls(model, self._adapter)
 
     def _keep_weights(self, name: str, model: Any) -> None:

@@ -56,9 +56,9 @@ class Settled:
                 module.register_forward_pre_hook(self._settle_late, with_kwargs=True) for module in model.modules()
             ]
 
-    def weights(self) -> dict[str, Any]:
-        """Parameters and persistent buffers under gold's names, in gold's order."""
-        theirs = self.model.state_dict()
+    def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
+        """Parameters and persistent buffers under gold's names, in its order; or those of a `model` like it."""
+        theirs = (self.model if model is None else model).state_dict()
         found = self._transplant.to_gold(theirs)
         for names in self._facts.tied:
             found |= {name: theirs.get(name, found[names[0]]) for name in names[1:] if names[0] in found}
@@ -215,9 +215,9 @@ class SettledObject:
             value = kept[name].T if name in self._turned else kept[name]
             setattr(model, other, same.setdefault(id(made), pour(made, value)))
 
-    def weights(self) -> dict[str, Any]:
-        """Their arrays under gold's names."""
-        own = weights_of(self.model, "its weights")
+    def weights(self, model: Any = None) -> dict[str, Any]:
+        """Their arrays under gold's names; or those of a `model` like it."""
+        own = weights_of(self.model if model is None else model, "its weights")
         found = {name: own[other] for name, other in self._names.items() if other in own}
         return {name: value.T if name in self._turned else value for name, value in found.items()}
 

@@ -150,8 +150,10 @@ class Sharpness(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """How many crashed, which counts as killed."""
     survived: int
     """How many survived and are not explained."""
+    not_told_apart: int
+    """How many no run told from the solution, and are not explained; they do not count."""
     equivalent: int
-    """How many are the solution, written otherwise."""
+    """How many were shown to be right: the same program, or what the recipe accepts."""
     could_not_run: int
     """How many could not be tried."""
     explained: int
@@ -328,7 +330,8 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "killed": "a case sees it",
         "crashed": "it raises, hangs or is ended, which a case sees; it counts as killed",
         "survived": "the gold would pass it",
-        "equivalent": "the solution, written otherwise; it does not count",
+        "not-told-apart": "no run told it from the solution, which proves nothing; it does not count",
+        "equivalent": "shown to be right: the same program, or what the recipe accepts; it does not count",
         "could-not-run": "something other than the mutant went wrong; it does not count",
     },
     "internal tests": {

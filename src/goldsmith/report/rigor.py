@@ -17,9 +17,27 @@ from rich.text import Text
 
 from goldsmith.recording import Watcher
 from goldsmith.report.machine import report
-from goldsmith.rigor import COULD_NOT_RUN, CRASHED, EQUIVALENT, KILLED, SURVIVED, Finding, Mutant, Rigor
+from goldsmith.rigor import (
+    COULD_NOT_RUN,
+    CRASHED,
+    EQUIVALENT,
+    KILLED,
+    NOT_TOLD_APART,
+    OUTCOMES,
+    SURVIVED,
+    Finding,
+    Mutant,
+    Rigor,
+)
 
-_COLOURS = {KILLED: "green", CRASHED: "green", SURVIVED: "red", EQUIVALENT: "dim", COULD_NOT_RUN: "yellow"}
+_COLOURS = {
+    KILLED: "green",
+    CRASHED: "green",
+    SURVIVED: "red",
+    NOT_TOLD_APART: "yellow",
+    EQUIVALENT: "dim",
+    COULD_NOT_RUN: "yellow",
+}
 _SAY_EVERY = 5.0
 
 
@@ -37,7 +55,8 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
     for outcome, title in (
         (SURVIVED, "Survived: a mistake that this gold would pass"),
         (COULD_NOT_RUN, "Could not be tried, and are not counted"),
-        (EQUIVALENT, "Equivalent, and not counted: the solution, written otherwise"),
+        (NOT_TOLD_APART, "Not told apart from the solution, and not counted: mistakes, or other ways to write it"),
+        (EQUIVALENT, "Equivalent, and not counted: shown to be right"),
     ):
         found = rigor.of(outcome)
         if found:
@@ -47,7 +66,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
             _explain(console, item)
     if rigor.explained:
         _line(console)
-        _line(console, Text("Survived, explained by the course, and not counted", "bold dim"))
+        _line(console, Text("Explained by the course, and not counted", "bold dim"))
         for item in rigor.explained:
             _explain(console, item)
     _beside(console, rigor)
@@ -66,6 +85,7 @@ def score_line(rigor: Rigor) -> str:
         return f"{rigor.assignment}: no mutant could be judged."
     said = [f"{caught} of {_mutants(caught + counts[SURVIVED])} killed"]
     said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
+    said += [f"{counts[NOT_TOLD_APART]} not told apart"] if counts[NOT_TOLD_APART] else []
     said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
     said += [f"{len(rigor.explained)} explained"] if rigor.explained else []
     said += [f"{counts[COULD_NOT_RUN]} could not be tried"] if counts[COULD_NOT_RUN] else []
@@ -184,7 +204,7 @@ def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
 
 
 def _parts(console: Console, rigor: Rigor) -> None:
-    columns = [outcome for outcome in (KILLED, CRASHED, SURVIVED, EQUIVALENT, COULD_NOT_RUN) if rigor.of(outcome)]
+    columns = [outcome for outcome in OUTCOMES if rigor.of(outcome)]
     parts = dict.fromkeys(item.part for item in rigor.findings)
     rows = []
     for part in [*parts, ""]:

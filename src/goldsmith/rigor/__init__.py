@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 from goldsmith.doors import late
 
 if TYPE_CHECKING:
-    from goldsmith.rigor.findings import COULD_NOT_RUN, CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, Rigor
+    from goldsmith.rigor.findings import (
+        COULD_NOT_RUN,
+        CRASHED,
+        EQUIVALENT,
+        KILLED,
+        NOT_TOLD_APART,
+        OUTCOMES,
+        SURVIVED,
+        Beside,
+        Finding,
+        Rigor,
+    )
     from goldsmith.rigor.mutants import Mutant
     from goldsmith.rigor.run import Wanted, having, measure, mutants_for
 
@@ -20,6 +31,8 @@ __all__ = [
     "CRASHED",
     "EQUIVALENT",
     "KILLED",
+    "NOT_TOLD_APART",
+    "OUTCOMES",
     "SURVIVED",
     "Beside",
     "Finding",

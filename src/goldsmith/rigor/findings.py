@@ -8,13 +8,14 @@ import msgspec
 
 from goldsmith.rigor.mutants import Mutant
 
-Outcome = Literal["killed", "crashed", "survived", "equivalent", "could-not-run"]
+Outcome = Literal["killed", "crashed", "survived", "not-told-apart", "equivalent", "could-not-run"]
 KILLED: Outcome = "killed"
 CRASHED: Outcome = "crashed"
 SURVIVED: Outcome = "survived"
+NOT_TOLD_APART: Outcome = "not-told-apart"
 EQUIVALENT: Outcome = "equivalent"
 COULD_NOT_RUN: Outcome = "could-not-run"
-OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, EQUIVALENT, COULD_NOT_RUN)
+OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, NOT_TOLD_APART, EQUIVALENT, COULD_NOT_RUN)
 
 
 class Beside(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     `case` and `tensor` saw it first. `reason` is how, or why none did; `advice` is what to add to the recipe, found by
     trying it. `deviation` is how far off it was in float64, over the size of the solution's, where that was measured.
-    `explained` is the course's own word on why a survivor is no mistake; `cut_off` says that it was ended from outside,
+    `explained` is the course's own word on why it is no mistake; `cut_off` says that it was ended from outside,
     by its time limit or a signal.
     """
 
@@ -129,5 +130,5 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
         return [item for item in self.findings if item.explained]
 
     def of(self, outcome: Outcome) -> list[Finding]:
-        """Those that came to this; survivors only where nobody has explained them."""
+        """Those that came to this; none that the course has explained."""
         return [item for item in self.findings if item.outcome == outcome and not item.explained]

@@ -26,7 +26,7 @@ from goldsmith.rigor.mutants import Mutant
 from goldsmith.syntax import syntax_tree
 from goldsmith.workspace import file_hash
 
-METHOD = 2
+METHOD = 3
 """Counted up whenever a mutant may be judged otherwise than before."""
 _OLD = 30 * 24 * 3600.0
 _FOLDER = "rigor"

@@ -1,7 +1,7 @@
 """How far a mutant is from the solution, and what a case would need to have to show it.
 
 What no case saw is run under conditions that the recipe does not have. The one that shows most is the advice; where
-none shows anything, in float64, the mutant is equivalent.
+none shows anything, the mutant was not told apart from the solution, which is no proof that it is right.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.gold import numbers_of
-from goldsmith.recording import Condition
+from goldsmith.recording import NATURAL, Condition
 
 SAME = 1e-9
-"""In float64, over the size of what is compared: a mutant that stays below is the solution, written otherwise. The
-weakest real mistake that was ever measured is three thousand times as large."""
+"""In float64, over the size of what is compared: a mutant that stays below was not told apart. The weakest real mistake
+that was ever measured is three thousand times as large."""
 PLAIN = 1e-3
 """What is off by so much, any tolerance sees. Of several conditions that show it, the first is the easiest to add."""
+
+_COARSE: tuple[Condition, ...] = (*NATURAL, "huge")
+"""Where rounding itself is larger than what float64 usually shows."""
 
 ADVICE: dict[Condition, str] = {
     "stress": 'use weights="stress"',
@@ -30,6 +33,14 @@ ADVICE: dict[Condition, str] = {
     "mode": "give the model dropout=1.0, which needs no draws, and hand it over in the other mode (train or eval)",
     "draws": "other inputs would show it: draw more of them, or ones that reach this line's other side",
     "longer": "take three optimiser steps: hand in more than one batch",
+    "repeated": "call it twice in one case, on other inputs, and record the second result",
+    "single": "a batch of one would show it",
+    "ties": "inputs with equal numbers among them would show it",
+    "overflow": "a large-magnitude input would show it in its own dtype: one a hundred times as large",
+    "tiny": "a tiny input would show it: nothing in it larger than 1e-6",
+    "huge": "a huge input would show it: one ten thousand times as large",
+    "empty": "an empty batch would show it",
+    "initial": "record how weights are initialised: case.initial(Model, …)",
 }
 WHY: dict[Condition, str] = {
     "stress": "at these weights it changes nothing",
@@ -42,6 +53,14 @@ WHY: dict[Condition, str] = {
     "mode": "it only matters in the other mode, train or eval",
     "draws": "with these inputs it changes nothing",
     "longer": "it only matters from the second step on",
+    "repeated": "it only matters from the second call on",
+    "single": "it only matters with a single row",
+    "ties": "it only matters where numbers are equal",
+    "overflow": "it only overflows beyond inputs of this size",
+    "tiny": "at inputs of this size it is too small to see",
+    "huge": "at inputs of this size it is too small to see",
+    "empty": "it only matters without any row",
+    "initial": "initial weights never show, because the gold's are put in their place",
 }
 
 
@@ -50,6 +69,32 @@ def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
     if solution.keys() != mutant.keys():
         return math.inf
     return max((_distance(value, mutant[path]) for path, value in solution.items()), default=0.0)
+
+
+def deviation_under(condition: Condition, solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
+    """The same under one condition. Where rounding is large, what any tolerance sees counts; of statistics, what is
+    beyond chance."""
+    if condition == "initial":
+        return _initially_apart(_statistics(solution), _statistics(mutant))
+    apart = deviation(solution, mutant)
+    return apart if condition not in _COARSE or apart > PLAIN else 0.0
+
+
+def _statistics(leaves: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: leaf for path, leaf in leaves.items() if path.startswith("initial.")}
+
+
+def _initially_apart(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
+    """How far statistics of initial weights are apart, over the spread of what they describe."""
+    if solution.keys() != mutant.keys():
+        return math.inf
+    apart = 0.0
+    for path, leaf in solution.items():
+        (one, limit), (two, other) = numbers_of(leaf), numbers_of(mutant[path])
+        gap = abs(float(one) - float(two))
+        if not gap <= max(float(limit), float(other)):
+            apart = max(apart, gap / abs(float(one)) if one and math.isfinite(gap) else math.inf)
+    return apart
 
 
 def only_wide(leaves: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from goldsmith.gold import Gold
 from goldsmith.recording import Watcher, settled_environment, warm_process
 from goldsmith.rigor.baselines import customary_case, internal_tests
 from goldsmith.rigor.desks import Desks
-from goldsmith.rigor.findings import COULD_NOT_RUN, SURVIVED, Finding, Rigor, finding
+from goldsmith.rigor.findings import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
 from goldsmith.rigor.keeping import keeper_for
 from goldsmith.rigor.loading import operators_of
 from goldsmith.rigor.mutants import Mutant, left_alone, make_mutants
@@ -114,8 +114,8 @@ def _without_tests(wanted: Wanted, findings: Sequence[Finding]) -> list[str]:
 
 
 def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
-    """The course's own word on a survivor; never on anything else."""
-    if found.outcome != SURVIVED or found.name not in survivors:
+    """The course's own word on a survivor, or on what was not told apart; never on anything else."""
+    if found.outcome not in (SURVIVED, NOT_TOLD_APART) or found.name not in survivors:
         return found
     return msgspec.structs.replace(found, explained=survivors[found.name])
 
@@ -125,7 +125,7 @@ def _obsolete(assignment: Assignment, mutants: Sequence[Mutant], findings: Mappi
     made = {item.name for item in mutants}
     for name in assignment.config.survivors:
         found = findings.get(name)
-        if found is not None and found.outcome != SURVIVED:
+        if found is not None and found.outcome not in (SURVIVED, NOT_TOLD_APART):
             yield f"{name} is explained in the configuration as a survivor, but it is {found.outcome}; remove that"
         elif name not in made:
             yield f"{name} is explained in the configuration as a survivor, but there is no such mutant; remove that"

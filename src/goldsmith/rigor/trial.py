@@ -29,9 +29,10 @@ from goldsmith.course import Placement
 from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.rigor.desks import Desk, Desks
-from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, SURVIVED, Beside, Finding, finding
+from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Beside, Finding, finding
 from goldsmith.rigor.mutants import Mutant
-from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation, only_wide
+from goldsmith.rigor.normal_form import are_same_program
+from goldsmith.rigor.probing import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.rigor.rehearsal import Rehearsal, shown_under
 
 _RUNS: tuple[RunName, ...] = ("once", "float64")
@@ -60,7 +61,9 @@ class Trial:
         """What became of one mutant."""
         started = time.monotonic()
         cases = self.rehearsal.cases_of(mutant)
-        if not cases:
+        if are_same_program(self._original(mutant), mutant.content):
+            found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
+        elif not cases:
             advice = f"add a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
@@ -110,6 +113,9 @@ class Trial:
         others = [item for item in self.placed if item.target != mutant.file]
         return [*others, self.rehearsal.placed(mutant)]
 
+    def _original(self, mutant: Mutant) -> bytes:
+        return next(item.source for item in self.placed if item.target == mutant.file).read_bytes()
+
     def _go_on(self) -> None:
         if self.stopped.is_set():
             raise Stopped
@@ -156,7 +162,7 @@ class Trial:
     # --- would any case see it? ---------------------------------------------------------------------------------------
 
     def _probed(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Finding:
-        """No case sees it: it survived, unless nothing shows that it is anything but the solution."""
+        """No case sees it: it survived, unless no run tells it from the solution."""
         careless = [
             name for name in cases if replays[name].once.overwrote != self.rehearsal.replays[name].once.overwrote
         ]
@@ -171,9 +177,9 @@ class Trial:
         largest = max(shown, key=lambda item: shown[item])
         best = next((item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), largest)
         if furthest <= SAME:
-            runs = f"{_number(len(cases), 'case')} and {_number(tried, 'run')} under other conditions"
-            reason = f"never more than {furthest:.0e} apart in float64, in {runs}"
-            return finding(mutant, EQUIVALENT, reason=reason, deviation=furthest)
+            runs = _number(len(cases) + tried, "run")
+            reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
+            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
         advice = ADVICE[best] if shown[best] > own else _MORE
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own)
@@ -193,7 +199,9 @@ class Trial:
                 if expected is None or attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
                     continue
                 tried += 1
-                apart = math.inf if attempt.failure else deviation(expected, replay.leaves(condition))
+                apart = math.inf
+                if not attempt.failure:
+                    apart = deviation_under(condition, expected, replay.leaves(condition))
                 found[condition] = max(apart, found.get(condition, 0.0))
         return found, tried
 

@@ -165,6 +165,6 @@ def mask_inverted(site: Site) -> Iterator[Edit | None]:
 
 @operator("mask-finite", "a large negative number stands for minus infinity", "masks", ast.Call, ast.UnaryOp)
 def mask_finite(site: Site) -> Iterator[Edit | None]:
-    """Equivalent nearly always: it shows that such mutants are recognised."""
+    """No mistake but for scores of that size."""
     if _is_minus_infinity(site.node) and number(site.node) is None:
         yield site.replace(site.node, "-1e9")
