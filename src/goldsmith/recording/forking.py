@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from goldsmith.platforms import IS_LINUX
@@ -36,11 +37,11 @@ def serve(*, torch: bool) -> None:
     looked = due = 0.0
     adopt_orphans()
     zygote = Zygote(torch=torch) if IS_LINUX else NoZygote(torch=torch)
-    ended = _told_of_endings()
     while os.getppid() == parent:
-        _reap(children)
         if time.monotonic() - looked > _LOOK_AROUND:
             end_strays([*children, zygote.number])
+            if IS_LINUX:
+                _reap_strays(children)
             looked = time.monotonic()
         if time.monotonic() > due:
             rooms = {number: room for number, room in rooms.items() if number in children}
@@ -48,12 +49,13 @@ def serve(*, torch: bool) -> None:
             end_what_takes_too_much(rooms)
             took = time.monotonic() - begun
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
-        ready = select.select([sys.stdin, ended, zygote], [], [], _LOOK_AROUND)[0]
+        ready = select.select([sys.stdin, zygote.ended, zygote], [], [], _LOOK_AROUND)[0]
         if zygote in ready:
             break  # it has ended, and without it there are no more children
-        if ended in ready:
+        if zygote.ended in ready:
             with contextlib.suppress(BlockingIOError):
-                os.read(ended, _MANY)
+                os.read(zygote.ended, _MANY)
+            _reap(zygote, children)
         if sys.stdin not in ready:
             continue
         line = sys.stdin.readline()
@@ -72,45 +74,30 @@ def serve(*, torch: bool) -> None:
         if room is not None:
             rooms[number] = room
         print(number, flush=True)
+    for number in children:  # nobody else has their numbers: they have not been reaped
+        signal_group(number, signal.SIGKILL)
     end_strays(())
 
 
-def _told_of_endings() -> int:
-    """What can be read from as soon as a child has ended."""
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    return reader
-
-
-def _reap(children: dict[int, Path]) -> None:
-    """Write down how children ended; what one has left running in its group ends first, while its number is still its
-    own."""
-    while True:
-        try:
-            whose = -1
-            if hasattr(os, "waitid"):
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if found is None:
-                    return
-                whose = found.si_pid
-                if whose in children:
-                    signal_group(whose, signal.SIGKILL)
-            number, status = os.waitpid(whose, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not number:
-            return
+def _reap(zygote: Zygote | NoZygote, children: dict[int, Path]) -> None:
+    """Write down how children ended."""
+    for number, status in zygote.reap():
         ended = children.pop(number, None)
-        if ended is not None:
-            partial = ended.with_suffix(".partial")
-            try:
-                partial.write_text(str(os.waitstatus_to_exitcode(status)))
-                partial.replace(ended)
-            except OSError:
-                continue  # the workspace is gone: nobody waits for this any more
+        if ended is None:
+            continue
+        partial = ended.with_suffix(".partial")
+        with contextlib.suppress(OSError):  # the workspace is gone: nobody waits for this any more
+            partial.write_text(str(os.waitstatus_to_exitcode(status)))
+            partial.replace(ended)
+
+
+def _reap_strays(children: Collection[int]) -> None:
+    """Let go of what children left running, has fallen to this process and has ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+            if ended.si_pid in children:
+                return
+            os.waitpid(ended.si_pid, 0)
 
 
 if __name__ == "__main__":
