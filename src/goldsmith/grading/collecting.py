@@ -1,72 +1,167 @@
-"""What was handed in: the submissions that a command line means, each opened as plain files, and its digest."""
+"""What was handed in: the submissions that a command line means, each opened as plain files, and its digest.
+
+No link that was handed in is followed. What staff have written themselves is resolved once: a lone argument, or the
+folder in which all that was handed in lies.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fnmatch
 import hashlib
+import os
+import shutil
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.checking import Submission, open_submission, places_of
-from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, git
-from goldsmith.errors import GoldsmithError, NoSuchSubmission, NothingHandedIn, Unreadable
-from goldsmith.grading.unpacking import is_archive, unpack
+from goldsmith.checking import Submission, open_revision, open_submission, places_of, private_place
+from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement, git
+from goldsmith.errors import (
+    BadArchive,
+    GoldsmithError,
+    NoSuchSubmission,
+    NothingHandedIn,
+    SubmissionIsLink,
+    SubmissionIsPrivate,
+    SubmissionLeaves,
+    Unreadable,
+)
+from goldsmith.grading.unpacking import MOST_BYTES, is_archive, unpack
+from goldsmith.sandbox import open_beneath, open_folder
 from goldsmith.workspace import make_room
 
 
 @dataclass(frozen=True)
 class HandedIn:
-    """One submission: `what` is a path or a git revision; `name` is what people call it."""
+    """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
+    in which it was handed in, no link is followed; that is the folder around it unless told. `course` is the root of
+    the course that it was handed in to, which may be graded against a copy of itself."""
 
     name: str
     what: str
+    revision: bool = False
+    place: str = ""
+    course: str = ""
 
 
 def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[HandedIn]:
     """Every submission that is meant, in order: folders, files, archives, revisions, or a folder of such."""
     found: list[HandedIn] = []
+    course = str(assignment.course.root)
+    place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
     for argument in arguments:
-        path = Path(argument)
-        if path.is_dir() and not _is_one(assignment, path, alone=len(arguments) == 1):
+        alone = len(arguments) == 1
+        path = Path(os.path.realpath(argument)) if alone else Path(argument)
+        if path.is_dir() and not _is_one(assignment, path, alone=alone):
             inside = _handed_in_at(path)
             if not inside:
                 raise NothingHandedIn(argument)
-            found += [HandedIn(_stem(item), str(item)) for item in inside]
-        elif path.exists():
-            found.append(HandedIn(_stem(path.resolve()), str(path)))
+            found += [HandedIn(_stem(item), str(item), place=str(path), course=course) for item in inside]
+        elif os.path.lexists(path):
+            name = _stem(Path(os.path.abspath(argument)))
+            found.append(HandedIn(name, str(path), place="" if alone else place, course=course))
         elif _is_revision(assignment, argument):
-            found.append(HandedIn(argument, argument))
+            found.append(HandedIn(argument, argument, revision=True, course=course))
         else:
             raise NoSuchSubmission(argument)
     for pattern in refs:
-        matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(name, pattern)]
+        matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(_short(name), pattern)]
         if not matching:
             raise NothingHandedIn(f"--refs {pattern}")
-        found += [HandedIn(name, name) for name in matching]
+        found += [HandedIn(_short(name), name, revision=True, course=course) for name in matching]
     if not found:
         raise NothingHandedIn("the command line")
     return _told_apart(list(dict.fromkeys(found)))
 
 
+def _place_of_all(arguments: Sequence[str]) -> str:
+    """The folder that several paths lie in; empty where that is only the root of all files."""
+    absolute = [os.path.abspath(argument) for argument in arguments]
+    if len(absolute) < 2:
+        return ""
+    common = os.path.commonpath(absolute)
+    return "" if common == os.path.dirname(common) else common
+
+
 def kept_apart(assignment: Assignment, items: Sequence[HandedIn]) -> tuple[Path, ...]:
     """What of the course nobody's work gets to see: everybody's; relative to its root. Grades no workspace has."""
-    return places_of(assignment, [Path(item.what) for item in items])
+    return places_of(assignment, [Path(item.what) for item in items if not item.revision])
 
 
 @contextlib.contextmanager
 def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
-    """The submission's files, an archive's unpacked."""
+    """The submission's files, an archive's unpacked. All are copies, which nobody changes while they are judged."""
+    course = Course(Path(item.course), assignment.course.config) if item.course else assignment.course
     with contextlib.ExitStack() as stack:
-        what = item.what
-        if is_archive(Path(what)):
-            folder = stack.enter_context(make_room()) / "handed-in"
+        if item.revision:
+            yield stack.enter_context(open_revision(assignment, course, item.what, item.name))
+            return
+        path = Path(os.path.abspath(item.what))
+        place = Path(os.path.abspath(item.place)) if item.place else path.parent
+        _refuse_links(item, path, place)
+        private = private_place(course, path)
+        if private is not None:
+            raise SubmissionIsPrivate(item.name, private)
+        room = stack.enter_context(make_room())
+        if is_archive(path):
+            folder, archive = room / "handed-in", room / "archive" / path.name
             folder.mkdir()
-            unpack(Path(what), folder)
-            what = str(folder)
-        yield stack.enter_context(open_submission(assignment, what, item.name))
+            archive.parent.mkdir()
+            if not _copy(place, path.relative_to(place), archive, MOST_BYTES):
+                raise BadArchive(path.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+            unpack(archive, folder)
+            yield stack.enter_context(open_submission(assignment, str(folder), item.name))
+            return
+        with open_submission(assignment, str(path), item.name) as submission:
+            placed = _copied(submission, item, course, path.resolve(), room)
+        yield replace(submission, placed=placed)
+
+
+def _refuse_links(item: HandedIn, path: Path, place: Path) -> None:
+    for part in (path, *path.parents):
+        if part == place:
+            return
+        if part.is_symlink():
+            raise SubmissionIsLink(item.name)
+
+
+def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, room: Path) -> tuple[Placement, ...]:
+    """The submission's files, read once beneath the folder or beside the file that was handed in."""
+    around = path if path.is_dir() else path.parent
+    found = []
+    for number, placed in enumerate(submission.placed):
+        copy = room / str(number) / placed.source.name
+        copy.parent.mkdir()
+        real = Path(os.path.realpath(placed.source))
+        if not real.is_relative_to(around):
+            raise SubmissionLeaves(item.name, placed.target)
+        try:
+            _copy(around, real.relative_to(around), copy)
+        except OSError as error:
+            raise Unreadable(placed.target, error.strerror or str(error)) from None
+        found.append(Placement(copy, placed.target))
+    return tuple(found)
+
+
+def _copy(around: Path, inside: Path, target: Path, most: int | None = None) -> bool:
+    """Copy a plain file that lies in a folder, following no link; whether it has no more than `most` bytes."""
+    folder = open_folder(around)
+    try:
+        number = open_beneath(folder, inside, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    finally:
+        os.close(folder)
+    with os.fdopen(number, "rb") as source:
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{inside} is no plain file")
+        if most is not None and status.st_size > most:
+            return False
+        with target.open("xb") as goal:
+            shutil.copyfileobj(source, goal)
+    return True
 
 
 def digest_of(submission: Submission) -> str:
@@ -144,7 +239,11 @@ def _is_revision(assignment: Assignment, name: str) -> bool:
 
 
 def _branches(assignment: Assignment) -> list[str]:
-    listed = git(
-        assignment.course, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags"
-    )
+    listed = git(assignment.course, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes", "refs/tags")
     return sorted(line for line in (listed or "").splitlines() if line and not line.endswith("/HEAD"))
+
+
+def _short(reference: str) -> str:
+    """A branch or tag as people call it. Git is asked for the whole name: the short one may be a path's, another
+    reference's, or look like a commit."""
+    return reference.split("/", 2)[2]
