@@ -139,11 +139,22 @@ def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, 
         if not real.is_relative_to(around):
             raise SubmissionLeaves(item.name, placed.target)
         try:
+            _refuse_second_names(item, course, real)
             _copy(around, real.relative_to(around), copy)
         except OSError as error:
             raise Unreadable(placed.target, error.strerror or str(error)) from None
         found.append(Placement(copy, placed.target))
     return tuple(found)
+
+
+def _refuse_second_names(item: HandedIn, course: Course, file: Path) -> None:
+    """A file of the course's own under another name is a link as well."""
+    status = file.lstat()
+    if status.st_nlink > 1:
+        for private in (course.solutions_folder, course.fixtures_folder):
+            for own in private.rglob("*"):
+                if own.is_file() and os.path.samestat(own.stat(), status):
+                    raise SubmissionIsPrivate(item.name, course.relative(private))
 
 
 def _copy(around: Path, inside: Path, target: Path, most: int | None = None) -> bool:
