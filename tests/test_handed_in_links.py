@@ -66,14 +66,28 @@ def test_no_link_is_followed_below_the_folder_that_several_arguments_share(
     (class_folder / "mallory").symlink_to("ada")
     (class_folder / "ada/again").mkdir()
     shutil.copy(class_folder / "ada/ops.py", class_folder / "ada/again/ops.py")
-    paths = [class_folder / "ada", class_folder / "mallory", class_folder / "mallory/again"]
-    assert refusals(assignment, *paths) == {"ada": None, "mallory": SubmissionIsLink, "again": SubmissionIsLink}
+    (class_folder / "oscar").symlink_to(".")
+    paths = [class_folder / name for name in ("ada", "mallory", "mallory/again", "oscar")]
+    others = dict.fromkeys(["mallory", "again", "oscar"], SubmissionIsLink)
+    assert refusals(assignment, *paths) == {"ada": None, **others}
+
+
+def test_namesakes_in_two_classes_are_opened_as_carefully(assignment: Assignment, class_folder: Path) -> None:
+    (class_folder.parent / "late").mkdir()
+    (class_folder.parent / "late/ada").symlink_to(assignment.solution)
+    found = refusals(assignment, class_folder / "ada", class_folder.parent / "late/ada")
+    assert found == {"class/ada": None, "late/ada": SubmissionIsLink}
 
 
 def test_a_link_that_staff_name_alone_is_resolved_once(assignment: Assignment, class_folder: Path) -> None:
     (class_folder.parent / "lone").symlink_to("class/ada")
     (class_folder.parent / "all").symlink_to("class")
-    assert refusals(assignment, class_folder.parent / "lone") == {"lone": None}
+    assert refusals(assignment, class_folder.parent / "lone") == {"ada": None}
+    (class_folder.parent / "ops.py").symlink_to("class/ada/ops.py")
+    assert set(refusals(assignment, class_folder.parent / "ops.py").values()) == {None}
+    shutil.make_archive(str(class_folder.parent / "eve"), "zip", class_folder / "ada")
+    (class_folder.parent / "work.zip").symlink_to("eve.zip")
+    assert refusals(assignment, class_folder.parent / "work.zip") == {"eve": None}
     assert refusals(assignment, class_folder.parent / "all") == {"ada": None}
 
 

@@ -37,8 +37,9 @@ from goldsmith.workspace import make_room
 @dataclass(frozen=True)
 class HandedIn:
     """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
-    in which it was handed in, no link is followed; that is the folder around it unless told. `course` is the root of
-    the course that it was handed in to, which may be graded against a copy of itself."""
+    in which it was handed in, no link is followed; that is the folder around it unless told, or `what` itself where
+    staff have named that alone. `course` is the root of the course that it was handed in to, which may be graded
+    against a copy of itself."""
 
     name: str
     what: str
@@ -52,17 +53,18 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
     found: list[HandedIn] = []
     course = str(assignment.course.root)
     place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
+    alone = len(arguments) == 1
     for argument in arguments:
-        alone = len(arguments) == 1
-        path = Path(os.path.realpath(argument)) if alone else Path(argument)
-        if path.is_dir() and not _is_one(assignment, path, alone=alone):
+        path = Path(argument)
+        by_link = not alone and _goes_by_link(path, place)
+        if path.is_dir() and not by_link and not _is_one(assignment, path, alone=alone):
             inside = _handed_in_at(path)
             if not inside:
                 raise NothingHandedIn(argument)
             found += [HandedIn(_stem(item), str(item), place=str(path), course=course) for item in inside]
         elif os.path.lexists(path):
-            name = _stem(Path(os.path.abspath(argument)))
-            found.append(HandedIn(name, str(path), place="" if alone else place, course=course))
+            name = _stem(Path(os.path.realpath(path) if alone else os.path.abspath(path)))
+            found.append(HandedIn(name, str(path), place=str(path) if alone else place, course=course))
         elif _is_revision(assignment, argument):
             found.append(HandedIn(argument, argument, revision=True, course=course))
         else:
@@ -101,7 +103,8 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
             return
         path = Path(os.path.abspath(item.what))
         place = Path(os.path.abspath(item.place)) if item.place else path.parent
-        _refuse_links(item, path, place)
+        if _goes_by_link(path, item.place):
+            raise SubmissionIsLink(item.name)
         private = private_place(course, path)
         if private is not None:
             raise SubmissionIsPrivate(item.name, private)
@@ -110,7 +113,9 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
             folder, archive = room / "handed-in", room / "archive" / path.name
             folder.mkdir()
             archive.parent.mkdir()
-            if not _copy(place, path.relative_to(place), archive, MOST_BYTES):
+            real = path.resolve()
+            around, inside = (real.parent, real.name) if path == place else (place, path.relative_to(place))
+            if not _copy(around, inside, archive, MOST_BYTES):
                 raise BadArchive(path.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
             unpack(archive, folder)
             yield stack.enter_context(open_submission(assignment, str(folder), item.name))
@@ -120,12 +125,11 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
         yield replace(submission, placed=placed)
 
 
-def _refuse_links(item: HandedIn, path: Path, place: Path) -> None:
-    for part in (path, *path.parents):
-        if part == place:
-            return
-        if part.is_symlink():
-            raise SubmissionIsLink(item.name)
+def _goes_by_link(path: Path, place: str) -> bool:
+    """Whether a link stands on the way from `place`, or the folder around it, to a path."""
+    whole = Path(os.path.abspath(path))
+    around = Path(os.path.abspath(place)) if place else whole.parent
+    return any(part.is_symlink() for part in (whole, *whole.parents) if part != around and part.is_relative_to(around))
 
 
 def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, room: Path) -> tuple[Placement, ...]:
@@ -157,7 +161,7 @@ def _refuse_second_names(item: HandedIn, course: Course, file: Path) -> None:
                     raise SubmissionIsPrivate(item.name, course.relative(private))
 
 
-def _copy(around: Path, inside: Path, target: Path, most: int | None = None) -> bool:
+def _copy(around: Path, inside: str | Path, target: Path, most: int | None = None) -> bool:
     """Copy a plain file that lies in a folder, following no link; whether it has no more than `most` bytes."""
     folder = open_folder(around)
     try:
@@ -235,7 +239,7 @@ def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
         ends = ends_of[what]
         return next((end for end in ends if shared[end] == 1), ends[-1])
 
-    return [item if counts[item.name] == 1 else HandedIn(name(item.what), item.what) for item in found]
+    return [item if counts[item.name] == 1 else replace(item, name=name(item.what)) for item in found]
 
 
 def _ends(path: Path) -> list[str]:
