@@ -204,15 +204,18 @@ def _wanted(assignment: Assignment) -> list[str]:
 
 def _extract(assignment: Assignment, course: Course, revision: str, folder: Path, name: str) -> bool:
     """The assignment's files as they are in `revision`; whether there is such a thing."""
-    if revision.startswith("-") or git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
+    if revision.startswith("-"):
+        return False
+    commit = (git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    if not commit:
         return False
     starter = assignment.course.relative(assignment.starter)
     prefix = git(course, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{starter.as_posix()}"
-    listed = git(course, "ls-tree", "-r", "-z", f"{revision}:{place}")
+    listed = git(course, "ls-tree", "-r", "-z", f"{commit}:{place}")
     if listed is None:
-        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision) or "")
-        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{revision}:{other}")
+        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit) or "")
+        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{other}")
     if listed is None:
         raise NothingToCheck(name, f"it has no {starter}", _wanted(assignment))
     for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes

@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from goldsmith.checking import Submission, open_revision, open_submission, places_of, private_place
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement, git
 from goldsmith.errors import (
     BadArchive,
+    CannotWrite,
     GoldsmithError,
     NoSuchSubmission,
     NothingHandedIn,
@@ -112,11 +114,15 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
         if is_archive(path):
             folder, archive = room / "handed-in", room / "archive" / path.name
             folder.mkdir()
-            archive.parent.mkdir()
             real = path.resolve()
             around, inside = (real.parent, real.name) if path == place else (place, path.relative_to(place))
-            if not _copy(around, inside, archive, MOST_BYTES):
+            try:
+                source = stack.enter_context(_open_plain(around, inside))
+            except OSError as error:
+                raise BadArchive(path.name, f"it cannot be read ({error.strerror or error})") from None
+            if os.fstat(source.fileno()).st_size > MOST_BYTES:
                 raise BadArchive(path.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+            _copy(source, archive)
             unpack(archive, folder)
             yield stack.enter_context(open_submission(assignment, str(folder), item.name))
             return
@@ -138,15 +144,16 @@ def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, 
     found = []
     for number, placed in enumerate(submission.placed):
         copy = room / str(number) / placed.source.name
-        copy.parent.mkdir()
         real = Path(os.path.realpath(placed.source))
         if not real.is_relative_to(around):
             raise SubmissionLeaves(item.name, placed.target)
         try:
             _refuse_second_names(item, course, real)
-            _copy(around, real.relative_to(around), copy)
+            source = _open_plain(around, real.relative_to(around))
         except OSError as error:
             raise Unreadable(placed.target, error.strerror or str(error)) from None
+        with source:
+            _copy(source, copy)
         found.append(Placement(copy, placed.target))
     return tuple(found)
 
@@ -161,22 +168,27 @@ def _refuse_second_names(item: HandedIn, course: Course, file: Path) -> None:
                     raise SubmissionIsPrivate(item.name, course.relative(private))
 
 
-def _copy(around: Path, inside: str | Path, target: Path, most: int | None = None) -> bool:
-    """Copy a plain file that lies in a folder, following no link; whether it has no more than `most` bytes."""
+def _open_plain(around: Path, inside: str | Path) -> IO[bytes]:
+    """Open a plain file that lies in a folder, following no link, and waiting for nobody."""
     folder = open_folder(around)
     try:
         number = open_beneath(folder, inside, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     finally:
         os.close(folder)
-    with os.fdopen(number, "rb") as source:
-        status = os.fstat(number)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{inside} is no plain file")
-        if most is not None and status.st_size > most:
-            return False
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError("it is no plain file")
+    return os.fdopen(number, "rb")
+
+
+def _copy(source: IO[bytes], target: Path) -> None:
+    try:
+        target.parent.mkdir()
         with target.open("xb") as goal:
             shutil.copyfileobj(source, goal)
-    return True
+        target.chmod(stat.S_IMODE(os.fstat(source.fileno()).st_mode) | stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        raise CannotWrite(target.parent, error.strerror or str(error)) from None
 
 
 def digest_of(submission: Submission) -> str:
