@@ -37,6 +37,7 @@ from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, collect, g
 from goldsmith.grading import grader as graders
 from goldsmith.sandbox import probe
 from goldsmith.workspace import temporary
+from hostile_walls import write_right_results
 
 HOSTILE = Path(__file__).parent / "hostile"
 _NORM, _MIX = 'return answer("Norm", self, x)', 'return answer("Mix", self, x)'
@@ -141,6 +142,7 @@ class Scene:
             "GOLD": str(self.course.gold()),
             "SOLUTION": str(self.course.root / SOLUTION_FILE),
             "OTHER": str(self.handed_in / "beside-right-0"),
+            "NEIGHBOUR": str(self.folder / "neighbour" / "out"),
             "RESULTS": str(self.folder / "results"),
             "SENTINEL": str(self.sentinel),
             "TMP": str(self.temporary),
@@ -179,7 +181,7 @@ class Scene:
         files = {"ops.py": textwrap.dedent(checking.SOLUTION)}
         made = maker.make(folder, files, self.target)
         if isinstance(made, str) or made.name.startswith("parcel"):
-            return HandedIn(name, str(made))
+            return HandedIn(name, str(made), revision=isinstance(made, str))
         (item,) = collect(find_course(self.course.root).assignment("hw1"), [str(made)], [])
         return item
 
@@ -296,6 +298,8 @@ def make_scene(folder: Path, kind: str = "numpy") -> Scene:
     made = course.run("generate", "hw1")
     assert made.code == 0, made.err
     subprocess.run(["git", "init", "-q", str(course.root)], check=True)
+    if kind == "numpy":
+        write_right_results(folder / "neighbour" / "out", course.gold())
     return Scene(folder, course, Listeners())
 
 

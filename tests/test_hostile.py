@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import hostile_walls
 from hostility import (
     HONEST,
     HOSTILE,
@@ -71,6 +72,7 @@ SAYS = {
     "returns_a_pickle": "an array of object",
     "returns_very_many_values": "holds more than 20000 values",
     "rewrites_its_recipe": "exit code 0",
+    **hostile_walls.SAYS,
 }
 """What is said about one of its cases."""
 PARCELS_SAY = {
@@ -89,6 +91,7 @@ PARCELS_SAY = {
     "nests_parentheses": "could not be imported",
     "reaches_up_in_a_revision": "leads out of it",
     "reaches_up_in_a_zip": "would lie outside of it",
+    **hostile_walls.PARCELS_SAY,
 }
 """Why it could not even be opened or imported; nothing where there is nothing wrong with it but names."""
 

@@ -19,6 +19,7 @@ from courses import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, n
 from goldsmith.course import Assignment, find_course
 from goldsmith.errors import NoInternalTests
 from goldsmith.generation import Freshness
+from goldsmith.recording import UntrustedFolder
 from goldsmith.rigor import internal, suite
 from goldsmith.workspace import make_workspaces
 
@@ -363,7 +364,7 @@ def written(**changes: Any) -> bytes:
 def test_what_is_not_whole_or_at_odds_with_the_process_is_doubted(tmp_path: Path) -> None:
     def problem(content: bytes, code: int = 0) -> str:
         (tmp_path / "counts.json").write_bytes(content)
-        return suite.read_suite(tmp_path / "counts.json", suite.Ending(7, code)).problem
+        return suite.read_suite(UntrustedFolder(tmp_path), suite.Ending(7, code)).problem
 
     failed = {"test": "t", "outcome": "failed"}
     assert problem(written()) == ""

@@ -15,6 +15,7 @@ import pytest
 
 from goldsmith.durable import partial_of
 from goldsmith.ownership import MARK, is_marked
+from goldsmith.recording import UntrustedFolder
 from goldsmith.recording.groups import Leader, end_group
 from goldsmith.recording.warm import _Forked
 from strangers import bytes_in
@@ -63,7 +64,7 @@ def test_a_process_that_got_the_number_of_a_child_is_left_alone(
 ) -> None:
     server = subprocess.Popen(["true"])
     server.wait()
-    child = _Forked(stranger.pid, tmp_path / "ended", server)
+    child = _Forked(stranger.pid, UntrustedFolder(tmp_path), "ended", server)
     monkeypatch.setattr(child, "_began", "1")  # ours began at another time
     child.signal_group(signal.SIGKILL)
     time.sleep(0.1)

@@ -16,13 +16,15 @@ import subprocess
 from pathlib import Path
 
 MARK = ".made-by-goldsmith"
-_TOKEN_BYTES = 6
-TOKEN = re.compile(rf"[0-9a-f]{{{2 * _TOKEN_BYTES}}}")
+_TOKEN_BYTES = 16
+TOKEN = re.compile(rf"(?:[0-9a-f]{{{2 * _TOKEN_BYTES}}}|[0-9a-f]{{12}})")
+"""Twelve digits are what earlier versions have left."""
 _LONGEST_MARK = 1000
 
 
 def new_token() -> str:
-    """Return a random word for a folder's name; no two folders have the same, and nobody chooses one by accident."""
+    """Return a random word for a folder's name; no two folders have the same, nobody chooses one by accident, and code
+    that is locked in beside a folder cannot guess what it is called."""
     return secrets.token_hex(_TOKEN_BYTES)
 
 
@@ -91,13 +93,31 @@ def remove_tree(path: Path) -> None:
         return
     with contextlib.suppress(RecursionError):
         for current, folders, _files in os.walk(path):
-            for inner in (Path(current, name) for name in folders):
+            for name in folders:
                 with contextlib.suppress(OSError):
-                    if not inner.is_symlink():
-                        inner.chmod(0o700)
+                    _open_up(path, Path(current, name))
         shutil.rmtree(path, ignore_errors=True)
     if path.exists():
         subprocess.run(["rm", "-rf", "--", str(path)], check=False, stderr=subprocess.DEVNULL)
+
+
+def _open_up(top: Path, folder: Path) -> None:
+    """Give this user all rights to a folder beneath `top`, and never to what a link on the way there leads to."""
+    from goldsmith.sandbox import open_beneath, open_folder
+
+    if not hasattr(os, "O_PATH"):
+        if not folder.is_symlink():
+            folder.chmod(0o700)
+        return
+    around = open_folder(top)
+    try:
+        descriptor = open_beneath(around, folder.relative_to(top), os.O_PATH | os.O_DIRECTORY)
+    finally:
+        os.close(around)
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
+    finally:
+        os.close(descriptor)
 
 
 def _text(what: str) -> bytes:

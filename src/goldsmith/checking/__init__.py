@@ -10,7 +10,7 @@ from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.precision import is_excused
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
 from goldsmith.checking.solution import check_copy
-from goldsmith.checking.submissions import Submission, open_submission, places_of
+from goldsmith.checking.submissions import Submission, open_revision, open_submission, places_of, private_place
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -52,7 +52,9 @@ __all__ = [
     "is_settled",
     "open_adapter",
     "open_gold",
+    "open_revision",
     "open_submission",
     "places_of",
+    "private_place",
     "shown_path",
 ]

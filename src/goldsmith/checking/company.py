@@ -53,7 +53,7 @@ class Company:
                 Ask(case=name, run=run, layout=layouts.get(name, "")) for name, runs in pending.items() for run in runs
             ]
             is_new = self._talk is None
-            taking.leavings = Leavings(self._talking.next_output, self.stage.workspace)
+            taking.leavings = Leavings(self._talking.left, self._talking.next_output, self.stage.workspace)
             try:
                 ended = self._ask(asks, taking.watcher if until else self.stage.watcher)
             except _Enough:
@@ -74,12 +74,12 @@ class Company:
         from safetensors.numpy import save_file
 
         talk = self._talking
-        file = talk.folder / f"{talk.next_output.name}.safetensors"
+        file = talk.folder / f"{talk.next_number}.safetensors"
         try:
             save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
         except Exception as error:  # of safetensors' own
             raise CannotWrite(file, str(error)) from None
-        leavings = Leavings(talk.next_output, self.stage.workspace)
+        leavings = Leavings(talk.left, talk.next_output, self.stage.workspace)
         ask = Ask(case=case, layout=layout, alone=msgspec.structs.replace(item, file=str(file)))
         return leavings.alone(case, self._ask([ask]) or _nothing())
 

@@ -19,7 +19,7 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.gold import unpacked
-from goldsmith.recording import ALONE, Attempt, Failure, RunName, entries_in, open_leaving
+from goldsmith.recording import ALONE, Attempt, Failure, RunName, UntrustedFolder, entries_in
 from goldsmith.workspace import Workspace
 
 _MOST_VALUES, _MOST_FRAMES, _MOST_NOTES, _LONGEST = 20_000, 50, 50, 10_000
@@ -65,7 +65,8 @@ class Leavings:
     """What a child writes down, in one file, of all that it is asked for at once. Nothing in it is believed without
     being checked."""
 
-    file: Path
+    left: UntrustedFolder
+    name: str
     workspace: Workspace
     _read: int = 0
     _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class Leavings:
         reach."""
         import numpy as np
 
-        with open_leaving(self.file) as content:
+        with self.left.open(self.name) as content:
             size = os.fstat(content.fileno()).st_size - self._read
             content.seek(self._read)
             if size <= 0:

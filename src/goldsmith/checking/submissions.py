@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
-from goldsmith.errors import GoldUnreadable, NoSuchSubmission, NothingToCheck, SubmissionLeaves
+from goldsmith.course import LITTER, SUFFIX, Assignment, Course, Placement, git
+from goldsmith.errors import (
+    GoldUnreadable,
+    NoSuchSubmission,
+    NothingToCheck,
+    SubmissionIsPrivate,
+    SubmissionLeaves,
+)
 from goldsmith.gold import read_manifest
 from goldsmith.workspace import make_room
 
@@ -52,34 +59,72 @@ def _reads(assignment: Assignment) -> list[str]:
 
 @contextlib.contextmanager
 def open_submission(assignment: Assignment, what: str | None, name: str = "") -> Iterator[Submission]:
-    """The submission that `what` says, as long as this lasts; `name` is what people call it, if that is another."""
+    """The submission that `what` says, as long as this lasts: what lies at that path, else a git revision; `name` is
+    what people call it, if that is another. A link is resolved once, and must not lead to solutions or gold."""
     if what is None:
         yield Submission("the tree as it stands", is_tree=True)
         return
     path = Path(what)
-    if path.exists():
-        opened = _from_path(assignment, path, name or what)
+    if os.path.lexists(path):
+        private = private_place(assignment.course, path)
+        if private is not None and not _lies_plainly_in(path, assignment.course, private):
+            raise SubmissionIsPrivate(name or what, private)
+        opened = _from_path(assignment, _resolved(path), name or what, path.name)
         yield replace(opened, beside=places_of(assignment, [path]))
         return
+    with open_revision(assignment, assignment.course, what, name) as submission:
+        yield submission
+
+
+@contextlib.contextmanager
+def open_revision(assignment: Assignment, course: Course, revision: str, name: str = "") -> Iterator[Submission]:
+    """What a revision of the git repository that `course` lies in holds, whatever paths there are of that name."""
     with make_room() as room:
         folder = room / "submission"
         folder.mkdir()
-        if not _extract(assignment, what, folder):
-            raise NoSuchSubmission(what)
-        yield _from_path(assignment, folder, name or what)
+        if not _extract(assignment, course, revision, folder, name or revision):
+            raise NoSuchSubmission(name or revision)
+        yield _from_path(assignment, folder.resolve(), name or revision)
 
 
-def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
+def private_place(course: Course, path: Path) -> Path | None:
+    """The folder of solutions or of gold that `path` really lies in, as people in the course write it."""
+    real = _resolved(path)
+    for private in (course.solutions_folder, course.fixtures_folder):
+        if real.is_relative_to(private.resolve()):
+            return course.relative(private)
+    return None
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()  # a link that leads in a circle, to no file and no folder
+
+
+def _lies_plainly_in(path: Path, course: Course, private: Path) -> bool:
+    """Whether staff have written the way to a private folder themselves, and no link has led there."""
+    written = Path(os.path.abspath(path))
+    return written.is_relative_to(course.root / private) or written.is_relative_to(course.root.resolve() / private)
+
+
+def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") -> Submission:
+    """What lies at `path`, which has been resolved; a lone file may have been `called` otherwise."""
     if path.is_file():
-        if path.suffix != ".py":
+        called = called or path.name
+        if Path(called).suffix != ".py":
             raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
-        lone = Placement(path.resolve(), _place(assignment, Path(path.name)))
+        lone = Placement(path, _place(assignment, Path(called)))
         if str(lone.target) not in _wanted(assignment):
-            raise NothingToCheck(name, f"{path.name} is no file that students write", _wanted(assignment))
+            raise NothingToCheck(name, f"{called} is no file that students write", _wanted(assignment))
         return Submission(name, (lone,))
     if not path.is_dir():
         raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
-    folder = _home(assignment, path.resolve())
+    home = _home(assignment, path)
+    if not _stays(home, path):
+        raise SubmissionLeaves(name, home.relative_to(path))
+    folder = home.resolve()
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
     for file in sorted(folder.rglob("*")):
@@ -127,7 +172,7 @@ def _home(assignment: Assignment, folder: Path) -> Path:
         candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
     for candidate in candidates:
         if any((candidate / name).is_file() or (candidate / _as_solution(name)).is_file() for name in wanted):
-            return candidate.resolve()
+            return candidate
     return folder
 
 
@@ -157,32 +202,35 @@ def _wanted(assignment: Assignment) -> list[str]:
     return [path.as_posix() for path in sorted(found, key=lambda path: (len(path.parts), path))]
 
 
-def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
+def _extract(assignment: Assignment, course: Course, revision: str, folder: Path, name: str) -> bool:
     """The assignment's files as they are in `revision`; whether there is such a thing."""
-    course = assignment.course
-    if revision.startswith("-") or git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") is None:
+    if revision.startswith("-"):
         return False
+    commit = (git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    if not commit:
+        return False
+    starter = assignment.course.relative(assignment.starter)
     prefix = git(course, "rev-parse", "--show-prefix")
-    place = f"{(prefix or '').strip()}{course.relative(assignment.starter).as_posix()}"
-    listed = git(course, "ls-tree", "-r", "-z", f"{revision}:{place}")
+    place = f"{(prefix or '').strip()}{starter.as_posix()}"
+    listed = git(course, "ls-tree", "-r", "-z", f"{commit}:{place}")
     if listed is None:
-        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision) or "")
-        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{revision}:{other}")
+        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit) or "")
+        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{other}")
     if listed is None:
-        raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
+        raise NothingToCheck(name, f"it has no {starter}", _wanted(assignment))
     for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes
-        facts, _, name = line.partition("\t")
+        facts, _, inside = line.partition("\t")
         mode, kind, blob = facts.split()
         if kind != "blob":
             continue
-        if mode == "120000" or name.startswith("/") or ".." in name.split("/"):
-            raise SubmissionLeaves(revision, Path(name))
-        file = folder / name
+        if mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
+            raise SubmissionLeaves(name, Path(inside))
+        file = folder / inside
         command = ["git", "-C", str(course.root), "cat-file", "blob", blob]
         content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise NothingToCheck(revision, f"{name} is a file and a folder in it", _wanted(assignment)) from None
+            raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted(assignment)) from None
     return True

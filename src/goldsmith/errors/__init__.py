@@ -13,6 +13,8 @@ from goldsmith.errors.checking import (
     NothingToCheck,
     NotReplayed,
     StaleGold,
+    SubmissionIsLink,
+    SubmissionIsPrivate,
     SubmissionLeaves,
 )
 from goldsmith.errors.course import (
@@ -183,6 +185,8 @@ __all__ = [
     "SolutionIsAmbiguous",
     "SolutionsCollide",
     "StaleGold",
+    "SubmissionIsLink",
+    "SubmissionIsPrivate",
     "SubmissionLeaves",
     "TreeChanged",
     "TrialsFailed",

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from goldsmith.errors.base import USAGE, GoldsmithError
 
+_GIVE_FILES = "give the files that were handed in"
+
 
 @dataclass(eq=False)
 class NoSuchSubmission(GoldsmithError):
@@ -41,6 +43,25 @@ class SubmissionLeaves(GoldsmithError):
 
     def sentence(self) -> str:
         return f"{self.name} holds a link, {self.link}, that leads out of it; put the file itself there."
+
+
+@dataclass(eq=False)
+class SubmissionIsLink(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+
+    def sentence(self) -> str:
+        return f"{self.name} is a link, and what it leads to was not handed in there; put the files themselves there."
+
+
+@dataclass(eq=False)
+class SubmissionIsPrivate(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    place: Path
+
+    def sentence(self) -> str:
+        return f"{self.name} leads into {self.place}, which is the course's own and nobody's submission; {_GIVE_FILES}."
 
 
 @dataclass(eq=False)

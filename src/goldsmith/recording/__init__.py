@@ -10,7 +10,7 @@ from goldsmith.recording.conversation import Conversation
 from goldsmith.recording.entry import main
 from goldsmith.recording.forms import TENSOR
 from goldsmith.recording.launch import Ending, Watcher, run_side_by_side, settled_environment
-from goldsmith.recording.leavings import is_leaving, open_leaving, read_leaving
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.machine import Fact, examine, processors
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.protocol import (
@@ -77,19 +77,17 @@ __all__ = [
     "RunName",
     "Trial",
     "TrialFailure",
+    "UntrustedFolder",
     "Warm",
     "Watcher",
     "case",
     "checkpoint",
     "entries_in",
     "examine",
-    "is_leaving",
     "main",
-    "open_leaving",
     "processors",
     "projections",
     "read_adapter",
-    "read_leaving",
     "run_side_by_side",
     "seed_everything",
     "settled_environment",

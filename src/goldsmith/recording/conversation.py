@@ -17,6 +17,7 @@ import msgspec
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.launch import POLL, Child, Ending, Watcher, watch
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import ASKED, Ask, Job
 from goldsmith.recording.warm import Warm
 
@@ -49,7 +50,7 @@ class Conversation:
 
     def __init__(self, job: Job, warm: Warm | None = None) -> None:
         self.folder = Path(job.asks)
-        self._output = Path(job.output)
+        self._output = Path(job.output).relative_to(job.scratch)
         self._child = Child(job, warm)
         self._asked = 0
         bell = self.folder / ASKED
@@ -61,9 +62,18 @@ class Conversation:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
 
     @property
-    def next_output(self) -> Path:
-        """Where that will lie which the next request comes to."""
-        return self._output / str(self._asked + 1)
+    def left(self) -> UntrustedFolder:
+        """The folder that the child can write into."""
+        return self._child.left
+
+    @property
+    def next_number(self) -> int:
+        return self._asked + 1
+
+    @property
+    def next_output(self) -> str:
+        """Where in that folder will lie what the next request comes to."""
+        return str(self._output / str(self.next_number))
 
     def ask(self, asks: Sequence[Ask], *, timeout: float, each: float, watcher: Watcher) -> Ending | None:
         """None once all of it is done; how the child ended, if it did so before, or was out of time."""

@@ -20,7 +20,7 @@ from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.clocks import Clock
 from goldsmith.recording.groups import Leader, Process, end_group
-from goldsmith.recording.leavings import open_leaving, read_leaving
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.recording.warm import Warm
 
@@ -182,6 +182,14 @@ class Child:
     _asked: int = 0
     _unfinished: str = ""
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
+    left: UntrustedFolder = field(init=False)
+    """Its scratch folder, opened before it begins."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.left = UntrustedFolder(self._scratch)
+        except OSError as error:
+            raise CannotWrite(self._scratch, error.strerror or str(error)) from None
 
     @property
     def _scratch(self) -> Path:
@@ -288,16 +296,14 @@ class Child:
 
     def _tail(self, name: str, size: int) -> str:
         try:
-            with open_leaving(self._scratch / name) as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - size))
-                return file.read(size).decode("utf-8", "replace")
+            return self.left.tail(name, size).decode("utf-8", "replace")
         except OSError:
             return ""
 
     def _result(self) -> Result | None:
         """What the child left behind, if it was the child itself that did."""
         try:
-            result = msgspec.json.decode(read_leaving(self._scratch / RESULT), type=Result)
+            result = msgspec.json.decode(self.left.read(RESULT), type=Result)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return result if self._process is not None and result.process == self._process.pid else None
@@ -309,7 +315,7 @@ class Child:
     def _new_text(self, name: str) -> str:
         if name not in self._readers:
             try:
-                self._readers[name] = open_leaving(self._scratch / name)
+                self._readers[name] = self.left.open(name)
             except OSError:
                 return ""
         return self._readers[name].read(_MOST_AT_ONCE[name]).decode("utf-8", "replace")

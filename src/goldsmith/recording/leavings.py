@@ -1,13 +1,15 @@
-"""What a child leaves behind, read with suspicion: code that nobody trusts may have put anything in its place."""
+"""Read what a child leaves behind with suspicion: code that nobody trusts may have put anything in its place."""
 
 from __future__ import annotations
 
 import os
 import stat
+import weakref
 from pathlib import Path
 from typing import IO
 
 from goldsmith.recording.protocol import ENDED
+from goldsmith.sandbox import open_beneath, open_folder
 
 MOST = 16 * 2**20
 
@@ -17,27 +19,40 @@ def ended_file(scratch: Path) -> Path:
     return scratch.with_name(f"{scratch.name}.{ENDED}")
 
 
-def is_leaving(path: Path) -> bool:
-    """Whether a plain file lies there; a link could lead to the very gold that it is to be compared with."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except OSError:
-        return False
+class UntrustedFolder:
+    """A folder that a child can write into. Make one before the child begins: it stays that folder, whatever is put in
+    its place. Closed as soon as nobody holds it any more.
 
+    A result could be a link to the gold that it is compared with, or to another submission's: in no part of a name is
+    any followed, and a file that has a second name somewhere is refused.
+    """
 
-def open_leaving(path: Path) -> IO[bytes]:
-    """A plain file, opened. What is a link, a pipe or a device is refused, not waited for."""
-    number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise OSError(f"{path.name} is no plain file")
-    return os.fdopen(number, "rb")
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = open_folder(path)
+        self._owner = os.fstat(self._descriptor).st_uid
+        weakref.finalize(self, os.close, self._descriptor)
 
+    def open(self, name: str) -> IO[bytes]:
+        """Open a plain file for reading; refuse a link, a pipe, a device or somebody else's file with `OSError`, and
+        wait for none."""
+        number = open_beneath(self._descriptor, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != self._owner:
+            os.close(number)
+            raise OSError(f"{name} is no plain file of its own")
+        return os.fdopen(number, "rb")
 
-def read_leaving(path: Path) -> bytes:
-    """Its content, as long as it is not absurdly large."""
-    with open_leaving(path) as file:
-        content = file.read(MOST + 1)
-    if len(content) > MOST:
-        raise OSError(f"{path.name} is larger than {MOST // 2**20} MiB")
-    return content
+    def read(self, name: str, most: int = MOST) -> bytes:
+        """Return the content of a plain file; `OSError` if there is more than `most` bytes of it."""
+        with self.open(name) as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise OSError(f"{name} is larger than {most // 2**20} MiB")
+        return content
+
+    def tail(self, name: str, size: int) -> bytes:
+        """Return the last `size` bytes of a plain file, as it is now."""
+        with self.open(name) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - size))
+            return file.read(size)

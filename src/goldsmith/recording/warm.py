@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.recording.groups import Process, beginning_of, leads_session, signal_group
-from goldsmith.recording.leavings import ended_file, read_leaving
+from goldsmith.recording.leavings import UntrustedFolder, ended_file
 
 _GRACE = 1.0
 
@@ -81,6 +81,8 @@ class Warm:
             "folder": folder,
             "temporary": environment["TMPDIR"],
         }
+        ended = ended_file(job.parent)
+        around = UntrustedFolder(ended.parent)
         with self._asking:
             try:
                 server = self._running(environment)
@@ -89,7 +91,7 @@ class Warm:
                 self.close()
                 server = self._running(environment)
                 number = self._ask(request)
-        return _Forked(number, ended_file(job.parent), server)
+        return _Forked(number, around, ended.name, server)
 
     def _ask(self, request: dict[str, Any]) -> int:
         self._send(request)
@@ -160,9 +162,9 @@ def warm_process(*, torch: bool, environment: dict[str, str] | None = None) -> I
 class _Forked:
     """A child of the warm process, which writes down how it ended."""
 
-    def __init__(self, number: int, ended: Path, server: subprocess.Popen[bytes]) -> None:
+    def __init__(self, number: int, around: UntrustedFolder, ended: str, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
-        self._number, self._ended, self._server = number, ended, server
+        self._number, self._around, self._ended, self._server = number, around, ended, server
         self._began = beginning_of(number)
 
     @property
@@ -172,7 +174,7 @@ class _Forked:
     def poll(self) -> int | None:
         if self.returncode is None:
             with contextlib.suppress(OSError, ValueError):
-                self.returncode = int(read_leaving(self._ended))
+                self.returncode = int(self._around.read(self._ended))
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = -9
         return self.returncode

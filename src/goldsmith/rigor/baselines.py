@@ -17,8 +17,8 @@ from goldsmith.course import Assignment, Placement
 from goldsmith.errors import NoInternalTests
 from goldsmith.generation import Options, make_job
 from goldsmith.gold import GoldCase, judged_part
-from goldsmith.recording import Limits, Warm, Watcher, run_side_by_side
-from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, tests_of
+from goldsmith.recording import Limits, UntrustedFolder, Warm, Watcher, run_side_by_side
+from goldsmith.rigor.suite import COUNTS, Chosen, Ending, SuiteReport, pytest_arguments, read_suite, tests_of
 from goldsmith.workspace import make_workspaces
 
 CUSTOMARY = "gold_output"
@@ -71,8 +71,8 @@ class InternalTests:
     def _run(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> SuiteReport:
         timeout = self.options.timeout
         with make_workspaces(self.assignment, placed, 1, whole=True) as (workspace,):
-            counts = workspace.scratch / "counts.json"
-            arguments = pytest_arguments(self.chosen, workspace.root, counts, stop=True)
+            left = UntrustedFolder(workspace.scratch)
+            arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
             job = make_job(self.assignment, workspace, self.options, task="tests")
             job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
             (ended,) = run_side_by_side([job], timeout=timeout, watcher=watcher, warm=self.warm)
@@ -83,7 +83,7 @@ class InternalTests:
                 seconds=ended.seconds,
                 log=ended.log_tail,
             )
-            return read_suite(counts, ending)
+            return read_suite(left, ending)
 
 
 def internal_tests(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from goldsmith.checking import GIVEN, Checking, Stage
 from goldsmith.course import Placement
+from goldsmith.sandbox import open_beneath, open_folder
 
 _Looks = dict[str, tuple[int, int, int, str]]
 
@@ -71,8 +72,8 @@ class Desks:
 def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
     """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
     with contextlib.suppress(OSError, KeyError):
-        before = file.stat()
-        file.write_bytes(solution)
+        before = file.lstat()
+        _overwrite(desk, file, solution)
         os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
         for path in desk.stage.workspace.scratch.iterdir():
             if path.name == GIVEN:
@@ -83,6 +84,18 @@ def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
                 path.unlink()
         return _looks_of(desk.stage) == desk.looks
     return False
+
+
+def _overwrite(desk: Desk, file: Path, content: bytes) -> None:
+    """Write into a file of the workspace, and never, through a link that a mutant has left, anywhere else."""
+    root = desk.stage.workspace.root
+    folder = open_folder(root)
+    try:
+        number = open_beneath(folder, file.relative_to(root), os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK)
+    finally:
+        os.close(folder)
+    with os.fdopen(number, "wb") as writer:
+        writer.write(content)
 
 
 def _looks_of(stage: Stage) -> _Looks:

@@ -9,24 +9,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from goldsmith.course import Assignment, placements
 from goldsmith.errors import CannotWrite, PytestMissing
 from goldsmith.interruption import pause, uninterrupted
-from goldsmith.recording import Job
+from goldsmith.recording import Job, UntrustedFolder
 from goldsmith.recording.clocks import Clock
 from goldsmith.recording.groups import Leader, end_group
 from goldsmith.recording.launch import environment_for
-from goldsmith.rigor.suite import Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
+from goldsmith.rigor.suite import COUNTS, Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
 from goldsmith.workspace import Workspace, make_workspaces
 
 Tell = Callable[[int, int], None]
 """Called often, with how many tests have begun on the solution and on the starter."""
 
 _POLL = 0.02
-_MOST_OF_A_LOG = 2**20
+_MOST_OF_A_LOG, _MOST_OF_JUNIT = 2**20, 2**26
+_LOG, _JUNIT = "output.log", "junit.xml"
 
 
 @dataclass(frozen=True)
@@ -78,31 +78,23 @@ class _Run:
     _ended: float | None = None
     _clock: Clock | None = None
     _late: str = ""
+    _left: UntrustedFolder = field(init=False)
 
-    @property
-    def _counts(self) -> Path:
-        return self.workspace.scratch / "counts.json"
-
-    @property
-    def _junit(self) -> Path:
-        return self.workspace.scratch / "junit.xml"
-
-    @property
-    def _log(self) -> Path:
-        return self.workspace.scratch / "output.log"
+    def __post_init__(self) -> None:
+        self._left = UntrustedFolder(self.workspace.scratch)
 
     @property
     def started(self) -> int:
-        return started_count(self._counts)
+        return started_count(self._left)
 
     def start(self) -> None:
-        name = self.assignment.name
+        name, scratch = self.assignment.name, self.workspace.scratch
         arguments = pytest_arguments(
-            self.chosen, self.workspace.root, self._counts, junit=self._junit, select=self.select
+            self.chosen, self.workspace.root, scratch / COUNTS, junit=scratch / _JUNIT, select=self.select
         )
         self._begun = time.monotonic()
         try:
-            with self._log.open("wb") as log:
+            with (scratch / _LOG).open("wb") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-m", "pytest", "-o", f"junit_suite_name={name}", *arguments],
                     stdin=subprocess.DEVNULL,
@@ -151,7 +143,7 @@ class _Run:
 
     def side(self) -> Side:
         assert self._process is not None
-        log = self._text(self._log)
+        log = self._text(lambda: self._left.tail(_LOG, _MOST_OF_A_LOG)) or ""
         ending = Ending(
             process=self._process.pid,
             code=self._process.returncode,
@@ -159,18 +151,14 @@ class _Run:
             seconds=(self._ended or time.monotonic()) - self._begun,
             log=log,
         )
-        junit = self._text(self._junit).encode() if self._junit.is_file() else None
-        return Side(read_suite(self._counts, ending), log, junit)
+        junit = self._text(lambda: self._left.read(_JUNIT, _MOST_OF_JUNIT))
+        return Side(read_suite(self._left, ending), log, None if junit is None else junit.encode())
 
-    def _text(self, file: Path) -> str:
-        """With paths as people in the course write them, not as they were for a moment."""
+    def _text(self, read: Callable[[], bytes]) -> str | None:
+        """With paths as people in the course write them, not as they were for a moment; None if it cannot be read."""
         try:
-            with file.open("rb") as reader:
-                size = os.fstat(reader.fileno()).st_size
-                if file == self._log:
-                    reader.seek(max(0, size - _MOST_OF_A_LOG))
-                text = reader.read().decode("utf-8", "replace")
+            text = read().decode("utf-8", "replace")
         except OSError:
-            return ""
+            return None
         root, scratch = str(self.workspace.root), str(self.workspace.scratch)
         return text.replace(root + os.sep, "").replace(root, ".").replace(scratch + os.sep, "")

@@ -14,9 +14,13 @@ import msgspec
 
 from goldsmith.course import LITTER, Assignment, Course
 from goldsmith.errors import NoInternalTests
+from goldsmith.recording import UntrustedFolder
 
 FIDELITY = "fidelity"
 WHOLE_FILES, NO_CATEGORY = "(whole files)", "(no category)"
+COUNTS = "counts.json"
+_STARTED = "counts.started"
+_MOST_TO_READ = 64 * 2**20
 _PLUGIN = "goldsmith.rigor.counting"
 _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
 
@@ -200,7 +204,7 @@ def pytest_arguments(
         *("-m", "rigor", "-k", select, "-p", _PLUGIN, f"--rootdir={root}", "--color=no"),
         *(word for name in after_an_earlier_run for word in ("-p", name)),
         *("-o", f"cache_dir={counts.with_suffix('.cache')}"),
-        *(f"--gold-counts={counts}", f"--gold-started={_started_file(counts)}"),
+        *(f"--gold-counts={counts}", f"--gold-started={counts.with_name(_STARTED)}"),
         *("--tb=short", "-ra", f"--maxfail={int(stop)}", "--continue-on-collection-errors"),
         *([f"--gold-marked={chosen.marked}"] if chosen.marked else ()),
         *([f"--junitxml={junit}"] if junit else ()),
@@ -224,31 +228,32 @@ class _Written(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
 
-def read_suite(counts: Path, ending: Ending) -> SuiteReport:
-    """What `counting` wrote. What is not whole, or not of that process, or at odds with how it ended, is a problem."""
-    written = _read(counts, ending.process)
+def read_suite(left: UntrustedFolder, ending: Ending) -> SuiteReport:
+    """What `counting` wrote into that folder. What is not whole, or not of that process, or at odds with how it ended,
+    is a problem."""
+    written = _read(left, ending.process)
     if ending.late:
-        problem = f"pytest took longer than {ending.late}{_at(counts)}"
+        problem = f"pytest took longer than {ending.late}{_at(left)}"
     elif ending.code is not None and ending.code < 0:
-        problem = f"pytest was killed by {_signal_name(-ending.code)}{_at(counts)}"
+        problem = f"pytest was killed by {_signal_name(-ending.code)}{_at(left)}"
     elif written is None:
-        return _not_begun(counts, ending)
+        return _not_begun(left, ending)
     else:
-        problem = _doubt(written, ending, counts)
+        problem = _doubt(written, ending, left)
     if problem or written is None:
         return SuiteReport(problem=problem, seconds=ending.seconds)
     return SuiteReport(written.tests, unmarked=written.unmarked, unread=written.unread, seconds=ending.seconds)
 
 
-def _read(counts: Path, process: int) -> _Written | None:
+def _read(left: UntrustedFolder, process: int) -> _Written | None:
     try:
-        written = msgspec.json.decode(counts.read_bytes(), type=_Written)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        written = msgspec.json.decode(left.read(COUNTS, _MOST_TO_READ), type=_Written)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return written if written.process == process else None
 
 
-def _doubt(written: _Written, ending: Ending, counts: Path) -> str:
+def _doubt(written: _Written, ending: Ending, left: UntrustedFolder) -> str:
     failed = any(test.failed for test in written.tests)
     if written.status != ending.code:
         return f"pytest said that it ended with {written.status} and ended with {ending.code}"
@@ -257,7 +262,7 @@ def _doubt(written: _Written, ending: Ending, counts: Path) -> str:
     if not written.tests and written.status == _NOTHING_COLLECTED:
         return _nothing_collected(written)
     if written.finished < written.collected and not (written.stops and failed):
-        return f"pytest stopped{_at(counts)}, when {written.finished} of {written.collected} tests had run"
+        return f"pytest stopped{_at(left)}, when {written.finished} of {written.collected} tests had run"
     if written.status not in (0, 1, _NOTHING_COLLECTED) or (written.status == 1) != failed:
         said = "at least one" if failed else "no"
         return f"pytest ended with exit code {written.status}, and {said} test failed"
@@ -273,7 +278,7 @@ def _nothing_collected(written: _Written) -> str:
     return "pytest found no test"
 
 
-def _not_begun(counts: Path, ending: Ending) -> SuiteReport:
+def _not_begun(left: UntrustedFolder, ending: Ending) -> SuiteReport:
     """No file: code that left early, or a pytest that could not begin. A conftest.py that does not import hides all."""
     told = _lines(ending.log)
     raised = [line[1:].strip() for line in told if re.match(r"E\s", line)]
@@ -284,10 +289,10 @@ def _not_begun(counts: Path, ending: Ending) -> SuiteReport:
             test = TestOutcome(where, "error", reason=(raised or [loading])[-1], where=where, file=True)
             return SuiteReport((test,), seconds=ending.seconds)
         return SuiteReport(problem=f"pytest did not begin: {_complaint(ending.log)}", seconds=ending.seconds)
-    if not _started(counts):
+    if not _started(left):
         code = f"exit code {ending.code}"
         return SuiteReport(problem=f"pytest left before the first test, with {code}", seconds=ending.seconds)
-    problem = f"pytest broke off{_at(counts)}: its process left with exit code {ending.code}"
+    problem = f"pytest broke off{_at(left)}: its process left with exit code {ending.code}"
     return SuiteReport(problem=problem, seconds=ending.seconds)
 
 
@@ -300,24 +305,20 @@ def _complaint(log: str) -> str:
     return (found or _lines(log) or ["it says nothing"])[-1]
 
 
-def started_count(counts: Path) -> int:
+def started_count(left: UntrustedFolder) -> int:
     """How many tests have begun."""
-    return len(_started(counts))
+    return len(_started(left))
 
 
-def _started_file(counts: Path) -> Path:
-    return counts.with_suffix(".started")
-
-
-def _started(counts: Path) -> list[str]:
+def _started(left: UntrustedFolder) -> list[str]:
     try:
-        return _started_file(counts).read_text(encoding="utf-8", errors="replace").splitlines()
+        return left.read(_STARTED, _MOST_TO_READ).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 
 
-def _at(counts: Path) -> str:
-    started = _started(counts)
+def _at(left: UntrustedFolder) -> str:
+    started = _started(left)
     return f" at {started[-1]}" if started else ""
 
 

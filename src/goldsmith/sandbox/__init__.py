@@ -3,6 +3,7 @@
 At the bottom of the arrows: what runs inside is not known here, nor what gold is. Imports nothing heavy.
 """
 
+from goldsmith.sandbox.beneath import open_beneath, open_folder
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
@@ -20,6 +21,8 @@ __all__ = [
     "clean_environment",
     "confine",
     "inherited_readable",
+    "open_beneath",
+    "open_folder",
     "probe",
     "user_namespaces",
     "why_no_bubblewrap",

@@ -1,0 +1,39 @@
+"""What is said about attacks on the walls between submissions, and between a submission and the grader that reads it.
+
+One part of what `test_hostile.py` expects; the attacks are in `hostile/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from goldsmith.gold import load_gold
+from goldsmith.recording.attempts import write_attempt
+from goldsmith.recording.protocol import Attempt
+
+SAYS = {
+    "links_a_folder_of_results": "exit code 0",
+    "links_results_through_proc": "exit code 0",
+    "links_step_by_step": "exit code 0",
+    "names_results_twice": "exit code 0",
+    "puts_folders_and_pipes_where_files_are_read": "exit code 0",
+}
+PARCELS_SAY = {
+    "is_a_link_in_a_class": "is a link",
+    "is_a_link_to_a_neighbour": "is a link",
+    "is_a_link_to_an_archive": "is a link",
+    "is_a_link_to_the_solution": "is a link",
+    "links_its_assignment_folder": "leads out of it",
+    "names_a_branch_after_the_solution": "it has no src/assignments/hw1",
+}
+
+
+def write_right_results(folder: Path, gold_folder: Path) -> None:
+    """Leave in `folder` what a right submission would, for whatever it is asked: to be read by nobody else's link."""
+    folder.mkdir(parents=True)
+    gold = load_gold(gold_folder)
+    for request in ("1", "2", "3", "4"):
+        for name in gold:
+            for run in ("once", "again", "traced", "float64"):
+                attempt = Attempt(paths=("output",))
+                write_attempt(folder / request, name, run, attempt, {"output": gold[name].output})
