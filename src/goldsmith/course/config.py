@@ -113,6 +113,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     stand_ins: tuple[str, ...] = ()
     """Packages that submissions import and grading does not need; where one is missing, an inert module takes its
     place."""
+    packages: tuple[str, ...] = ()
+    """Installed packages, by the names they are imported by, that submissions may import although they came from a
+    folder, such as an editable install; those from a package index they may import anyway."""
     guard: GuardConfig = GuardConfig()
     """What `goldsmith guard` looks for."""
     rigor: RigorConfig = RigorConfig()
