@@ -188,6 +188,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Packages that it imports and that inert modules took the place of."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
     seconds: float = 0.0
     """How long it took."""
 

@@ -57,6 +57,9 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """Files of the starter that are not there once the solution is in place."""
     tests: tuple[str, ...] = ()
     """Its internal tests, as files, folders or patterns; else they are found by name."""
+    shared: tuple[str, ...] = ()
+    """Files, folders or patterns of the course that submissions to it need besides its folder and what its recipe
+    reads."""
     overwriting: Literal["note", "differs"] = "note"
     """What it is when a submission overwrites its inputs: a note, or a difference."""
     survivors: dict[str, str] = {}
@@ -98,6 +101,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """The recipe's name, in the assignment's folder; one beside the solution wins and stays private."""
     adapter: str = "adapt_submission.py"
     """The adapter's name, beside the recipe: what may differ between submissions."""
+    shared: tuple[str, ...] = ()
+    """Files, folders or patterns, such as `src/common` or `data/*.npz`, that submissions need besides the assignment's
+    folder and what its recipe reads. Secrets, solutions, gold, internal tests and grades they never get."""
     exclude: tuple[str, ...] = ()
     """Paths or patterns that private copies leave out, such as `data/raw`."""
     seed: int = 42
@@ -224,13 +230,17 @@ def _check(file: Path, config: Config, prefix: str) -> None:
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 problem = f"{str(path)!r} must be a file of the starter, relative to its folder"
                 raise BadConfig(file, problem, key=f"assignment.{name}.removes")
-        for path in map(PurePosixPath, assignment.tests):
-            if path.is_absolute() or ".." in path.parts or not path.parts:
-                problem = f"{str(path)!r} must be a file, folder or pattern inside the course, relative to its root"
-                raise BadConfig(file, problem, key=f"assignment.{name}.tests")
+        for setting, paths in (("tests", assignment.tests), ("shared", assignment.shared)):
+            for outside in filter(_leads_out, paths):
+                raise BadConfig(file, _INSIDE.format(outside), key=f"assignment.{name}.{setting}")
         for keys, problem in _rubric_problems(assignment.rubric):
             line, key = _locate(file, prefix, ["assignment", name, "rubric", *keys])
             raise BadConfig(file, problem, key=key, line=line)
+    for outside in filter(_leads_out, config.shared):
+        refuse("shared", _INSIDE.format(outside))
+    for package in config.packages:
+        if not package.isidentifier():
+            refuse("packages", f"{package!r} must be a name that can be imported, such as `coursetools`")
     for pattern, reason in config.guard.allow.items():
         if not reason.strip():
             raise BadConfig(file, "needs its reason as text", key=f"guard.allow.{pattern}")
@@ -245,6 +255,14 @@ def _check(file: Path, config: Config, prefix: str) -> None:
         refuse("threads", "must be at least 1")
     if not 0 <= config.seed < 2**32:
         refuse("seed", "must be between 0 and 4294967295")
+
+
+_INSIDE = "{!r} must be a file, folder or pattern inside the course, relative to its root"
+
+
+def _leads_out(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return PurePosixPath(path).is_absolute() or ".." in parts or not parts
 
 
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:

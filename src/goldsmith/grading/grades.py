@@ -100,6 +100,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Packages that inert modules took the place of."""
     packages: tuple[str, ...] = ()
     """Packages that it imports and that are not installed here."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
     similarity: dict[str, float] | None = None
     """How alike parts are to the solution, for staff; null where it was not measured."""
     sandbox: str = ""
@@ -163,6 +165,7 @@ def grade(
         notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(clean(item) for item in stand_ins),
         packages=_missing_packages(shown),
+        not_given=tuple(clean(item) for item in verdict.not_given),
         similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
         sandbox=clean(sandbox),
         seconds=round(verdict.seconds, 3),

@@ -128,7 +128,8 @@ class Warm:
             self._has_answered = False
             program = [sys.executable, "-P", "-m", _MODULE]
             if self._reach is not None:
-                program = interpreter_command(_MODULE, self._reach.folders, self._reach.packages)
+                here = self._reach
+                program = interpreter_command(_MODULE, here.folders, here.packages, here.absent)
             self._server = subprocess.Popen(
                 [*self._before, *program, *(["torch"] if self._torch else [])],
                 stdin=subprocess.PIPE,

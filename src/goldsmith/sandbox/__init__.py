@@ -7,9 +7,9 @@ from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
 from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.levels import Level, probe, user_namespaces
 from goldsmith.sandbox.limits import clean_environment
-from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.packages import places_of
 from goldsmith.sandbox.reach import Reach, accelerators, reach
 

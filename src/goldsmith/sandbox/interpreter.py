@@ -16,36 +16,41 @@ import json, runpy, site, sys
 site.addpackage = site.execsitecustomize = site.execusercustomize = lambda *_: None
 site.ENABLE_USER_SITE = False
 site.main()
-folders, packages, module = json.loads(sys.argv.pop(1))
+folders, packages, absent, module = json.loads(sys.argv.pop(1))
 sys.path += [folder for folder in folders if folder not in sys.path]
 from goldsmith.sandbox import interpreter
-interpreter.add_packages(packages)
-del folders, packages
+interpreter.limit_imports(folders, packages, absent)
+del folders, packages, absent
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
 
-def command(module: str, folders: Sequence[str], packages: Mapping[str, str]) -> list[str]:
-    """What runs `module` with `folders` to import from, and `packages` by name at places of their own."""
-    facts = json.dumps([list(folders), dict(packages), module])
+def command(module: str, folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> list[str]:
+    """What runs `module` with `folders` to import from, `packages` by name at places of their own, and without modules
+    that are `absent` although they can be seen in those folders."""
+    facts = json.dumps([list(folders), dict(packages), list(absent), module])
     return [sys.executable, "-P", "-S", "-c", _START, facts]
 
 
-def add_packages(places: Mapping[str, str]) -> None:
-    """Make single packages importable from folders that are otherwise not looked into."""
-    if places:
-        sys.meta_path.append(_Placed(places))
+def limit_imports(folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> None:
+    """Find single packages at places of their own, and what is `absent` not in `folders`: a file that cannot be read
+    would else be an error that speaks of permissions."""
+    sys.meta_path.insert(0, _Limited(folders, packages, absent))
 
 
-class _Placed(importlib.abc.MetaPathFinder):
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = dict(places)
+class _Limited(importlib.abc.MetaPathFinder):
+    def __init__(self, folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> None:
+        self._folders, self._packages, self._absent = tuple(folders), dict(packages), frozenset(absent)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        place = self._places.get(fullname)
+        place = self._packages.get(fullname)
         if place is None:
+            others = [entry for entry in sys.path if entry not in self._folders]
+            finder = importlib.machinery.PathFinder
+            if fullname in self._absent and finder.find_spec(fullname, others) is None:
+                raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
             return None
         if os.path.isfile(place):
             return importlib.util.spec_from_file_location(fullname, place)

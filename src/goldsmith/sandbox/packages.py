@@ -45,11 +45,13 @@ class Distribution:
 @dataclass(frozen=True)
 class Packages:
     """What of the installed packages may be read: `readable` entries of site folders; `hidden` files that must stay
-    out of sight wherever else they would be readable; `sites` are the folders that modules are looked for in."""
+    out of sight wherever else they would be readable; `sites` are the folders that modules are looked for in, and
+    `absent` the modules there that must not be found."""
 
     readable: tuple[str, ...]
     hidden: tuple[str, ...]
     sites: tuple[str, ...]
+    absent: tuple[str, ...]
 
 
 def site_folders() -> tuple[str, ...]:
@@ -84,6 +86,7 @@ def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: t
     needed = _closure({*_NEEDED}, found)
     hidden = [item for item in found if item.is_local and item.name not in needed and not item.tops & set(declared)]
     readable: dict[str, None] = {}
+    absent: set[str] = set()
     for site in sites:
         if _FROM_THE_SYSTEM.search(site):
             readable[site] = None
@@ -91,13 +94,16 @@ def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: t
         own = (item for item in found if item.site == site and item not in hidden)
         tops = {top for item in own for top in item.tops if _may_be_seen(top)}
         readable |= dict.fromkeys(os.path.join(site, top) for top in sorted(tops))
+        absent |= {name.partition(".")[0] for name in os.listdir(site) if name not in tops}
     readable |= dict.fromkeys(str(path) for path in sorted(PACKAGE.iterdir()) if path.name != EXAMPLE)
     readable |= dict.fromkeys(place for name in declared for place in places_of(name))
+    seen = {os.path.basename(path).partition(".")[0] for path in readable} | {"goldsmith"}
     examples = [os.path.join(site, "goldsmith", EXAMPLE) for site in sites]
     return Packages(
         readable=tuple(readable),
         hidden=(*examples, str(PACKAGE / EXAMPLE), *(path for item in hidden for path in _paths(item))),
         sites=(*sites, str(PACKAGE.parent)),
+        absent=tuple(sorted(name for name in absent - seen if name.isidentifier() and name not in declared)),
     )
 
 

@@ -38,13 +38,14 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "et
 @dataclass(frozen=True)
 class Reach:
     """What a Python child with torch is left with of this machine. What is `listable` may be looked through for names,
-    and no more: an import looks for a module so. `folders` are where it imports from, and `packages` those that it
-    finds elsewhere, by name."""
+    and no more: an import looks for a module so. `folders` are where it imports from, `packages` those that it finds
+    elsewhere, by name, and `absent` modules in those folders that are not there for it."""
 
     readable: tuple[str, ...]
     listable: tuple[str, ...]
     folders: tuple[str, ...]
     packages: dict[str, str]
+    absent: tuple[str, ...]
 
 
 def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
@@ -73,7 +74,7 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
     executable = os.path.realpath(sys.executable) if sys.executable else ""
     readable |= dict.fromkeys(path for path in (executable, *_FACTS) if path)
     listable = dict.fromkeys((*seen.sites, *holes.split, *own.split))
-    return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere)
+    return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere, seen.absent)
 
 
 def accelerators() -> tuple[tuple[str, ...], tuple[str, ...]]:
