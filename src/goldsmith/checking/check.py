@@ -12,6 +12,7 @@ import msgspec
 
 from goldsmith.checking.attribution import Shown, attribute
 from goldsmith.checking.definitions import find_definition
+from goldsmith.checking.forbidden import find_forbidden
 from goldsmith.checking.hearing import Hearing
 from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
@@ -134,6 +135,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         layout=next(iter(layouts.values()), ""),
         stand_ins=tuple(sorted(stage.stood_in)),
         notes=submission.notes,
+        forbidden=find_forbidden(assignment, submission, stage.sightings),
         not_given=unseen,
         seconds=time.monotonic() - started,
     )

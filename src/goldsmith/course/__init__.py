@@ -7,6 +7,7 @@ from goldsmith.course.case_code import CaseCode, case_code
 from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE, Config, read_config
 from goldsmith.course.drift import Drift, find_drift, is_provided, parse_parts, written_by_students
 from goldsmith.course.example import copy_example, example_folder
+from goldsmith.course.forbidden import MOST_USES, forbidden_uses
 from goldsmith.course.history import git, git_bytes
 from goldsmith.course.layout import Assignment, Course, find_course
 from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
@@ -21,6 +22,7 @@ __all__ = [
     "GRADES_MARK",
     "LITTER",
     "MOST_POINTS",
+    "MOST_USES",
     "PROJECT_FILE",
     "SUFFIX",
     "Assignment",
@@ -36,6 +38,7 @@ __all__ = [
     "example_folder",
     "find_course",
     "find_drift",
+    "forbidden_uses",
     "git",
     "git_bytes",
     "is_provided",

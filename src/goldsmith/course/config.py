@@ -60,6 +60,11 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     shared: tuple[str, ...] = ()
     """Files, folders or patterns of the course that submissions to it need besides its folder and what its recipe
     reads."""
+    forbid: tuple[str, ...] = ()
+    """Ready-made parts that submissions to it must not use, such as `torch.nn.MultiheadAttention`: staff are told where
+    one is used, and the student is, too."""
+    forbid_costs: float = 0.0
+    """Points that using one costs, once, where it stands in the code; 0 is only a mark that it needs review."""
     overwriting: Literal["note", "differs"] = "note"
     """What it is when a submission overwrites its inputs: a note, or a difference."""
     survivors: dict[str, str] = {}
@@ -119,6 +124,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     stand_ins: tuple[str, ...] = ()
     """Packages that submissions import and grading does not need; where one is missing, an inert module takes its
     place."""
+    forbid: tuple[str, ...] = ()
+    """What no assignment's submissions may use; see `forbid` of an assignment."""
     packages: tuple[str, ...] = ()
     """Installed packages, by the names they are imported by, that submissions may import although they came from a
     folder, such as an editable install; those from a package index they may import anyway."""
@@ -233,11 +240,18 @@ def _check(file: Path, config: Config, prefix: str) -> None:
         for setting, paths in (("tests", assignment.tests), ("shared", assignment.shared)):
             for outside in filter(_leads_out, paths):
                 raise BadConfig(file, _INSIDE.format(outside), key=f"assignment.{name}.{setting}")
+        for forbidden in filter(_is_no_name, assignment.forbid):
+            raise BadConfig(file, _NAME.format(forbidden), key=f"assignment.{name}.forbid")
+        if not are_points(assignment.forbid_costs):
+            problem = f"points are a number from 0 to {MOST_POINTS}, not {assignment.forbid_costs:g}"
+            raise BadConfig(file, problem, key=f"assignment.{name}.forbid-costs")
         for keys, problem in _rubric_problems(assignment.rubric):
             line, key = _locate(file, prefix, ["assignment", name, "rubric", *keys])
             raise BadConfig(file, problem, key=key, line=line)
     for outside in filter(_leads_out, config.shared):
         refuse("shared", _INSIDE.format(outside))
+    for forbidden in filter(_is_no_name, config.forbid):
+        refuse("forbid", _NAME.format(forbidden))
     for package in config.packages:
         if not package.isidentifier():
             refuse("packages", f"{package!r} must be a name that can be imported, such as `coursetools`")
@@ -258,6 +272,13 @@ def _check(file: Path, config: Config, prefix: str) -> None:
 
 
 _INSIDE = "{!r} must be a file, folder or pattern inside the course, relative to its root"
+
+
+_NAME = "{!r} must be a full name that can be imported, such as `torch.nn.MultiheadAttention`"
+
+
+def _is_no_name(name: str) -> bool:
+    return not all(part.isidentifier() for part in name.split("."))
 
 
 def _leads_out(path: str) -> bool:
