@@ -9,5 +9,5 @@ _COMMAND = re.compile(r"(?:^|(?<=\s))::(?=\S)|##(?=\[|vso\[|teamcity\[)")
 
 
 def without_commands(text: str) -> str:
-    r"""Text of which no line, wherever it is broken, is taken for a command in a CI run: `::error::x` is `\::error::x`."""
+    r"""Text of which no line, wherever it is broken, is taken for a command: `::error::x` becomes `\::error::x`."""
     return _COMMAND.sub(lambda found: "\\::" if found[0] == "::" else "#\\#", text)

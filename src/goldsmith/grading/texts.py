@@ -37,9 +37,8 @@ def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, .
     """Lines of `private` texts that say something and that no `public` text has, the longest first."""
     known = {_joined(line) for text in public for line in text.splitlines()}
     found = {_joined(line) for text in private for line in text.splitlines()}
-    return tuple(
-        sorted((line for line in found - known if len(line) >= _SHORTEST_LINE), key=lambda line: (-len(line), line))
-    )
+    telling = sorted(line for line in found - known if len(line) >= _SHORTEST_LINE)
+    return tuple(sorted(telling, key=len, reverse=True))
 
 
 def _joined(text: str) -> str:

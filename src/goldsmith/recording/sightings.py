@@ -1,4 +1,4 @@
-"""What an assignment forbids, seen as it is called in a replay. Evidence only: the code that runs here could hide it."""
+"""What an assignment forbids, seen as it is called in a replay. Evidence only: the code that runs here may hide it."""
 
 from __future__ import annotations
 
