@@ -48,6 +48,7 @@ def test_a_submission_sees_neither_other_submissions_nor_anybody_s_grades(tmp_pa
             "others/ben.zip": "what ben handed in",
             "private/grades/hw1/grades.csv": "ada,1",
             "data/table.csv": "1,2",
+            "goldsmith.toml": 'shared = ["data"]',
         }
     )
     assert check(course, "others/ada").code == 0

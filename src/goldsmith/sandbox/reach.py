@@ -68,11 +68,12 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
     libraries = (folder for folder in _library_folders() if not _is_within(folder, strange))
     found |= dict.fromkeys(path for path in libraries if not _holds(path, never) and not _is_within(path, closed))
     holes, own = _Holes([*seen.hidden, *sites]), _Holes(seen.hidden)
-    readable = dict.fromkeys(part for path in found for part in holes.around(path))
-    beside = [*map(_real, (*seen.sites, *elsewhere.values())), *map(_real, found)]
+    system = [_real(path) for path in found]
+    readable = dict.fromkeys(part for path in found for part in holes.around(path, system))
+    beside = [*system, *map(_real, (*seen.sites, *elsewhere.values()))]
     readable |= dict.fromkeys(part for path in seen.readable for part in own.around(path, beside))
-    executable = os.path.realpath(sys.executable) if sys.executable else ""
-    readable |= dict.fromkeys(path for path in (executable, *_FACTS) if path)
+    executables = (sys.executable, _real(sys.executable)) if sys.executable else ()
+    readable |= dict.fromkeys((*executables, *_FACTS))
     listable = dict.fromkeys((*seen.sites, *holes.split, *own.split))
     return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere, seen.absent)
 
@@ -92,14 +93,14 @@ class _Holes:
         self._above = {parent for hole in self._holes for parent in _parents(hole)}
         self.split: dict[str, None] = {}
 
-    def around(self, path: str, within: Sequence[str] = (), real: str = "") -> Iterator[str]:
-        """`path`, or as much of it as has no hole in it. A link in a folder that is split must not lead out of it, nor
-        of what it is said to be `within`. `real` is where it leads, if that is known."""
+    def around(self, path: str, within: Sequence[str], real: str = "") -> Iterator[str]:
+        """`path`, or as much of it as has no hole in it. Links must stay `within` these folders. `real` is where it
+        leads, if that is known."""
         is_link = not real
         real = real or _real(path)
         if not os.path.exists(real) or not self._holes.isdisjoint((real, *_parents(real))):
             return
-        if is_link and within and not any(real == place or real.startswith(f"{place}/") for place in within):
+        if is_link and not any(real == place or real.startswith(f"{place}/") for place in within):
             return
         if real not in self._above:
             yield path
@@ -111,7 +112,7 @@ class _Holes:
             return
         for entry in entries:
             target = "" if entry.is_symlink() else os.path.join(real, entry.name)
-            yield from self.around(entry.path, within or [real], target)
+            yield from self.around(entry.path, within, target)
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
