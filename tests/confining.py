@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.sandbox import Confinement, Level, confine, inherited_readable
+from goldsmith.sandbox import Confinement, Level, Reach, confine, reach
 
 _PATIENCE = 60.0
 
@@ -55,11 +55,12 @@ def locked_in(
     home.mkdir(exist_ok=True, mode=0o700)
     if user is not None:
         _open_up(folder, home, user)
+    machine = reach(hidden) if walls else None
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
-        _become(writing, action, home, user, level if walls else Level(), walls, hidden, limits)
+        _become(writing, action, home, user, level if walls else Level(), machine, limits)
     os.close(writing)
     return _answer(child, reading)
 
@@ -72,8 +73,8 @@ def _open_up(folder: Path, home: Path, user: int) -> None:
 
 
 def _become(
-    pipe: int, action: Callable[[], Any], home: Path, user: int | None, level: Level | None, walls: bool,
-    hidden: tuple[str, ...], limits: dict[str, Any],
+    pipe: int, action: Callable[[], Any], home: Path, user: int | None, level: Level | None, machine: Reach | None,
+    limits: dict[str, Any],
 ) -> None:  # fmt: skip
     try:
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -85,10 +86,12 @@ def _become(
             os.setresuid(user, user, user)
         os.chdir(home)
         reached = Level()
-        if walls:
+        if machine is not None:
             keep = (*limits.pop("descriptors", ()), pipe)
-            readable = (*inherited_readable(hidden), *limits.pop("readable", ()))
-            given = Confinement(home=str(home), readable=readable, descriptors=keep, **limits)
+            readable = (*machine.readable, *limits.pop("readable", ()))
+            given = Confinement(
+                home=str(home), readable=readable, listable=machine.listable, descriptors=keep, **limits
+            )
             reached = confine(given, level)
         words = {"landlock": reached.landlock, "seccomp": reached.seccomp, "name": reached.name}
         try:

@@ -16,6 +16,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import sysconfig
 import tempfile
 import textwrap
 import threading
@@ -30,7 +31,7 @@ import pytest
 
 import checking
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
-from goldsmith.course import find_course
+from goldsmith.course import example_folder, find_course
 from goldsmith.generation import Options
 from goldsmith.gold import load_gold
 from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, collect, grade_all, rubric_for
@@ -40,6 +41,7 @@ from goldsmith.workspace import temporary
 from hostile_walls import write_right_results
 
 HOSTILE = Path(__file__).parent / "hostile"
+SOLUTION_OF_THE_EXAMPLE = "private/solutions/scratch-1/backbone_solution.py"
 _NORM, _MIX = 'return answer("Norm", self, x)', 'return answer("Mix", self, x)'
 MARK = f"evil-{secrets.token_hex(4)}"
 """What hostile processes are called, and what files are called that they leave."""
@@ -47,16 +49,39 @@ TOKEN = secrets.token_hex(16)
 IN_MEMORY = secrets.token_hex(32)
 OF_ANOTHER = secrets.token_hex(16)
 OF_THE_SOLUTION = secrets.token_hex(16)
+OF_STAFF = secrets.token_hex(16)
 _memory = ctypes.create_string_buffer(IN_MEMORY.encode())
 
 NUMPY = {
     "src/assignments/hw1/ops.py": checking.STARTER,
     SOLUTION_FILE: f"{textwrap.dedent(checking.SOLUTION)}\n# {OF_THE_SOLUTION}\n",
     RECIPE_FILE: checking.RECIPE,
-    "goldsmith.toml": """
+    **dict.fromkeys(
+        (
+            ".env",
+            "docs/grading.md",
+            "private/notes.md",
+            "src/assignments/hw1/.env",
+            "src/assignments/hw1/deploy.pem",
+            "src/assignments/hw1/id_rsa",
+            "src/assignments/hw1/notes.key",
+        ),
+        f"MARK = '{OF_STAFF}'\n",
+    ),
+    **dict.fromkeys(
+        (
+            "src/assignments/hw1/staff/answers.py",
+            "src/assignments/hw2/other.py",
+            "tests/internal/test_hw1.py",
+            "private/solutions/hw2/other_solution.py",
+        ),
+        f"MARK = '{OF_STAFF}'\n",
+    ),
+    "goldsmith.toml": f"""
+        # {OF_STAFF}
         [assignment.hw1.rubric]
-        cases = {centred = 1, scaled = 1, counted = 1}
-        parts = {centre = 1, scale = 1, Counter = 1}
+        cases = {{centred = 1, scaled = 1, counted = 1}}
+        parts = {{centre = 1, scale = 1, Counter = 1}}
     """,
 }
 _NET = (HOSTILE / "frame/net.py").read_text().replace("from attack import answer\n", "")
@@ -146,6 +171,8 @@ class Scene:
             "RESULTS": str(self.folder / "results"),
             "SENTINEL": str(self.sentinel),
             "TMP": str(self.temporary),
+            "STAFF": str(Path(__file__).parent),
+            "EXAMPLES": [str(folder / SOLUTION_OF_THE_EXAMPLE) for folder in _examples()],
             "PARENT": os.getpid(),
             "PARENT_FOLDER": os.getcwd(),
             "ADDRESS": ctypes.addressof(_memory),
@@ -291,6 +318,12 @@ class Listeners:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def _examples() -> list[Path]:
+    """The bundled example as it lies in the checkout, and as an installation has it."""
+    installed = Path(sysconfig.get_path("purelib"), "goldsmith/_example")
+    return [folder for folder in (example_folder(), installed) if (folder / SOLUTION_OF_THE_EXAMPLE).is_file()]
+
+
 def make_scene(folder: Path, kind: str = "numpy") -> Scene:
     """A course with a rubric for cases and parts, and a mark in its solution."""
     course = numpy_course(folder / "course")
@@ -305,7 +338,7 @@ def make_scene(folder: Path, kind: str = "numpy") -> Scene:
 
 def secrets_of(course: CourseOnDisk) -> list[str]:
     """Whatever of these appears anywhere, was stolen: marks, and numbers of gold's outputs as bytes and as text."""
-    found = [TOKEN, IN_MEMORY, OF_ANOTHER, OF_THE_SOLUTION]
+    found = [TOKEN, IN_MEMORY, OF_ANOTHER, OF_THE_SOLUTION, OF_STAFF]
     gold = load_gold(course.gold())
     for name in gold:
         output = np.asarray(gold[name].output)

@@ -48,6 +48,7 @@ def test_a_submission_sees_neither_other_submissions_nor_anybody_s_grades(tmp_pa
             "others/ben.zip": "what ben handed in",
             "private/grades/hw1/grades.csv": "ada,1",
             "data/table.csv": "1,2",
+            "goldsmith.toml": 'shared = ["data"]',
         }
     )
     assert check(course, "others/ada").code == 0
@@ -130,12 +131,17 @@ def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checke
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
 
 
-def test_what_python_may_import_from_is_hidden_where_it_is_said_to_be(
+def test_what_staff_import_from_is_hidden_unless_it_is_named(
     checked: CourseOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With `--fresh`, work is judged in a copy of the course: the course itself must be hidden, too."""
+    """Also with `--fresh`, where work is judged in a copy of the course: the course itself must be hidden, too."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "staff_tools").mkdir()
+    (tmp_path / "staff_tools/__init__.py").write_text("")
     assignment = find_course(checked.root).assignment("hw1")
     made = Grader(assignment, rubric_for(assignment, allow_stale=False), Options(seed=42, threads=1, timeout=60), 20, 6)
-    assert str(tmp_path) in made.readable
-    assert str(tmp_path) not in dataclasses.replace(made, hidden=(str(tmp_path),)).readable
+    assert not [path for path in made.reach.readable if path.startswith(str(tmp_path))]
+    checked.write({"goldsmith.toml": 'packages = ["staff_tools"]'})
+    named = dataclasses.replace(made, assignment=find_course(checked.root).assignment("hw1"))
+    assert [path for path in named.reach.readable if path.startswith(str(tmp_path))] == [str(tmp_path / "staff_tools")]
+    assert named.reach.packages == {"staff_tools": str(tmp_path / "staff_tools")}

@@ -23,9 +23,9 @@ from attacks import FILES, NETWORK, PROCESSES, SECRET, Attack, Prey, fork_says, 
 from confining import Answer, locked_in
 from goldsmith.sandbox import (
     Level,
-    inherited_readable,
     kernel,
     probe,
+    reach,
 )
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
@@ -143,16 +143,16 @@ def test_a_file_is_touched_at_home_and_nowhere_else(prey: Prey, level: Level) ->
 def test_a_folder_that_may_be_read_may_hold_the_course_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     course = tmp_path / "prefix" / "course"
     environment = course / ".venv"
-    environment.mkdir(parents=True)
+    (environment / "lib").mkdir(parents=True)
     (tmp_path / "prefix" / "lib").mkdir()
     for entry in (str(tmp_path), str(course), str(course / "src"), ""):
         monkeypatch.syspath_prepend(entry)
     monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "prefix"))
     monkeypatch.setattr(sys, "prefix", str(environment))
-    found = inherited_readable([str(course)])
+    found = reach([str(course)]).readable
     assert [path for path in found if path.startswith(str(tmp_path))] == [
         str(tmp_path / "prefix/lib"),
-        str(environment),
+        str(environment / "lib"),
     ]
     assert not {"/", "/proc", "/tmp", os.path.expanduser("~"), "/etc", "/dev", "/sys"} & set(found)
 

@@ -24,13 +24,14 @@ from goldsmith.sandbox import (
     bubblewrap_hides,
     bubblewrap_prefix,
     confine,
-    inherited_readable,
     kernel,
     landlock,
     levels,
     privileges,
     probe,
+    reach,
 )
+from goldsmith.sandbox.packages import PACKAGE
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
 
@@ -169,7 +170,7 @@ def test_bubblewrap_is_tried_before_it_is_promised(
 def test_in_bubblewrap_even_names_are_hidden(prey: Prey, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
-    before = bubblewrap_prefix(readable=inherited_readable(), writable=[str(own)])
+    before = bubblewrap_prefix(readable=reach().readable, writable=[str(own)])
     assert bubblewrap_hides(before, hidden=[str(prey.gold), str(prey.shared)], writable=[str(own)])
     assert not bubblewrap_hides(before, hidden=[str(own)], writable=[str(own)])
     assert not bubblewrap_hides(before, hidden=[], writable=[str(prey.gold.parent)])
@@ -183,11 +184,13 @@ def test_in_bubblewrap_even_names_are_hidden(prey: Prey, tmp_path: Path) -> None
 @pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
 def test_in_bubblewrap_a_process_locks_itself_in_as_well(tmp_path: Path) -> None:
     code = (
-        "from goldsmith.sandbox import *; import os, sys; os.chdir(sys.argv[1]);"
-        "print(confine(Confinement(home=sys.argv[1], readable=inherited_readable())).name); open('new', 'w').write('x')"
+        "import os, sys; sys.path.append(sys.argv[2]); from goldsmith.sandbox import *; os.chdir(sys.argv[1]);"
+        "here = reach(); print(confine(Confinement(home=sys.argv[1], readable=here.readable)).name);"
+        "open('new', 'w').write('x')"
     )
-    before = bubblewrap_prefix(readable=inherited_readable(), writable=[str(tmp_path)])
-    run = subprocess.run([*before, sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    before = bubblewrap_prefix(readable=reach().readable, writable=[str(tmp_path)])
+    program = [sys.executable, "-c", code, str(tmp_path), str(PACKAGE.parent)]
+    run = subprocess.run([*before, *program], capture_output=True, text=True)
     assert run.stdout.startswith("Landlock (ABI"), run.stderr
     assert (tmp_path / "new").read_text() == "x"
 

@@ -12,9 +12,11 @@ import msgspec
 
 from goldsmith.checking.attribution import Shown, attribute
 from goldsmith.checking.definitions import find_definition
+from goldsmith.checking.forbidden import find_forbidden
 from goldsmith.checking.hearing import Hearing
 from goldsmith.checking.judging import Excused, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.not_given import not_given
 from goldsmith.checking.part_verdicts import judge_parts
 from goldsmith.checking.precision import needs_dtypes
 from goldsmith.checking.provided import Provided
@@ -108,6 +110,8 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
                 verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
             # last, for a module that runs alone is given what others should have returned
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
+            confined = request.confined is not None
+            unseen = not_given(assignment, stage.workspace, verdicts.values(), confined=confined)
     found = list(verdicts.values())
     shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     parts = tuple(judge_parts(found, shown))
@@ -131,6 +135,8 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         layout=next(iter(layouts.values()), ""),
         stand_ins=tuple(sorted(stage.stood_in)),
         notes=submission.notes,
+        forbidden=find_forbidden(assignment, submission, stage.sightings),
+        not_given=unseen,
         seconds=time.monotonic() - started,
     )
 
@@ -196,9 +202,8 @@ class Checking:
         """A workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
         without = (*self.request.without, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
-        with make_workspaces(self.assignment, everything, 1, public=True, room=self.request.room, without=without) as (
-            workspace,
-        ):
+        reads, room = self.opened.gold.manifest.provenance.reads, self.request.room
+        with make_workspaces(self.assignment, everything, 1, reads=reads, room=room, without=without) as (workspace,):
             yield Stage(
                 self.assignment,
                 workspace,

@@ -15,7 +15,7 @@ import msgspec
 
 from goldsmith.checking.company import Company, Until
 from goldsmith.checking.leavings import Replayed
-from goldsmith.course import Assignment, Placement
+from goldsmith.course import MOST_USES, Assignment, Placement
 from goldsmith.generation import Options, make_job
 from goldsmith.gold import GoldCase, write_payload
 from goldsmith.recording import Job, KeptCase, Limits, Result, RunName, Warm, Watcher
@@ -52,6 +52,7 @@ class Stage:
     stand_ins: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     stood_in: set[str] = field(default_factory=set)
+    sightings: dict[tuple[str, str], None] = field(default_factory=dict)
     given: Path | None = None
     peak: int = 0
     packages: set[str] = field(default_factory=set)
@@ -81,6 +82,7 @@ class Stage:
         self.peak = max(self.peak, result.peak)
         self.packages |= set(result.packages)
         self.stood_in |= set(result.stand_ins) & set(self.stand_ins)
+        self.sightings |= dict.fromkeys(result.forbidden[:MOST_USES])
 
     def job(self, *, lines: bool = False) -> Job:
         """For a child that is asked for runs of any case."""
@@ -100,6 +102,7 @@ class Stage:
             limits=self.limits,
             written=self.written,
             stand_ins=self.stand_ins,
+            forbidden=self.assignment.forbidden,
         )
         return msgspec.structs.replace(job, **self._walls(job)) if self.confined else job
 

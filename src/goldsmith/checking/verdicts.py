@@ -149,6 +149,21 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return max(found, key=lambda leaf: leaf.excess, default=None)
 
 
+class ForbiddenUse(msgspec.Struct, frozen=True):
+    """Where a submission uses what the assignment forbids."""
+
+    name: str
+    """What is forbidden."""
+    place: str
+    """The file and line."""
+    in_code: bool
+    """Whether it stands in the code; else it was seen as the code ran, which is evidence and no more."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} ({self.place}{'' if self.in_code else ', as it ran'})"
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One implementation beside the gold of one assignment. `unjudged` are parts that students write and that nothing
     is known about, `not_run` is the number of cases that were not asked for, `stand_ins` are packages that it imports
@@ -188,6 +203,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Packages that it imports and that inert modules took the place of."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
+    forbidden: tuple[ForbiddenUse, ...] = ()
+    """Where it uses what the assignment forbids."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
     seconds: float = 0.0
     """How long it took."""
 

@@ -14,6 +14,7 @@ import typer
 
 from goldsmith.errors import GoldsmithError, Interrupted, NoAssignments, NothingChosen, Unexpected
 from goldsmith.platforms import require
+from goldsmith.printing import without_commands
 
 if TYPE_CHECKING:
     from goldsmith.course import Assignment, Course
@@ -49,7 +50,7 @@ def shown_errors(
             from goldsmith.report import report
 
             print(report(command, False, subjects, finished, error))
-        print(f"goldsmith {command}: {error}", file=sys.stderr)
+        print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
 
 

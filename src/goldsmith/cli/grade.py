@@ -101,13 +101,17 @@ def grade(
 
         from rich.console import Console
 
+        from goldsmith.course.config import bad_setting
         from goldsmith.generation import Options
         from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, kept_apart, rubric_for
         from goldsmith.recording import processors
         from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
-        from goldsmith.sandbox import probe
+        from goldsmith.sandbox import places_of, probe
 
         config = chosen.course.config
+        for name in config.packages:
+            if not places_of(name):
+                raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
         tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
         items = collect(chosen, submissions or (), refs or ())

@@ -57,6 +57,14 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """Files of the starter that are not there once the solution is in place."""
     tests: tuple[str, ...] = ()
     """Its internal tests, as files, folders or patterns; else they are found by name."""
+    shared: tuple[str, ...] = ()
+    """Files, folders or patterns of the course that submissions to it need besides its folder and what its recipe
+    reads."""
+    forbid: tuple[str, ...] = ()
+    """Ready-made parts that submissions to it must not use, such as `torch.nn.MultiheadAttention`: staff are told where
+    one is used, and the student is, too."""
+    forbid_costs: float = 0.0
+    """Points that using one costs, once, where it stands in the code; 0 is only a mark that it needs review."""
     overwriting: Literal["note", "differs"] = "note"
     """What it is when a submission overwrites its inputs: a note, or a difference."""
     survivors: dict[str, str] = {}
@@ -98,6 +106,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """The recipe's name, in the assignment's folder; one beside the solution wins and stays private."""
     adapter: str = "adapt_submission.py"
     """The adapter's name, beside the recipe: what may differ between submissions."""
+    shared: tuple[str, ...] = ()
+    """Files, folders or patterns, such as `src/common` or `data/*.npz`, that submissions need besides the assignment's
+    folder and what its recipe reads. Secrets, solutions, gold, internal tests and grades they never get."""
     exclude: tuple[str, ...] = ()
     """Paths or patterns that private copies leave out, such as `data/raw`."""
     seed: int = 42
@@ -113,6 +124,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     stand_ins: tuple[str, ...] = ()
     """Packages that submissions import and grading does not need; where one is missing, an inert module takes its
     place."""
+    forbid: tuple[str, ...] = ()
+    """What no assignment's submissions may use; see `forbid` of an assignment."""
+    packages: tuple[str, ...] = ()
+    """Installed packages, by the names they are imported by, that submissions may import although they came from a
+    folder, such as an editable install; those from a package index they may import anyway."""
     guard: GuardConfig = GuardConfig()
     """What `goldsmith guard` looks for."""
     rigor: RigorConfig = RigorConfig()
@@ -221,13 +237,24 @@ def _check(file: Path, config: Config, prefix: str) -> None:
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 problem = f"{str(path)!r} must be a file of the starter, relative to its folder"
                 raise BadConfig(file, problem, key=f"assignment.{name}.removes")
-        for path in map(PurePosixPath, assignment.tests):
-            if path.is_absolute() or ".." in path.parts or not path.parts:
-                problem = f"{str(path)!r} must be a file, folder or pattern inside the course, relative to its root"
-                raise BadConfig(file, problem, key=f"assignment.{name}.tests")
+        for setting, paths in (("tests", assignment.tests), ("shared", assignment.shared)):
+            for outside in filter(_leads_out, paths):
+                raise BadConfig(file, _INSIDE.format(outside), key=f"assignment.{name}.{setting}")
+        for forbidden in filter(_is_no_name, assignment.forbid):
+            raise BadConfig(file, _NAME.format(forbidden), key=f"assignment.{name}.forbid")
+        if not are_points(assignment.forbid_costs):
+            problem = f"points are a number from 0 to {MOST_POINTS}, not {assignment.forbid_costs:g}"
+            raise BadConfig(file, problem, key=f"assignment.{name}.forbid-costs")
         for keys, problem in _rubric_problems(assignment.rubric):
             line, key = _locate(file, prefix, ["assignment", name, "rubric", *keys])
             raise BadConfig(file, problem, key=key, line=line)
+    for outside in filter(_leads_out, config.shared):
+        refuse("shared", _INSIDE.format(outside))
+    for forbidden in filter(_is_no_name, config.forbid):
+        refuse("forbid", _NAME.format(forbidden))
+    for package in config.packages:
+        if not package.isidentifier():
+            refuse("packages", f"{package!r} must be a name that can be imported, such as `coursetools`")
     for pattern, reason in config.guard.allow.items():
         if not reason.strip():
             raise BadConfig(file, "needs its reason as text", key=f"guard.allow.{pattern}")
@@ -242,6 +269,21 @@ def _check(file: Path, config: Config, prefix: str) -> None:
         refuse("threads", "must be at least 1")
     if not 0 <= config.seed < 2**32:
         refuse("seed", "must be between 0 and 4294967295")
+
+
+_INSIDE = "{!r} must be a file, folder or pattern inside the course, relative to its root"
+
+
+_NAME = "{!r} must be a full name that can be imported, such as `torch.nn.MultiheadAttention`"
+
+
+def _is_no_name(name: str) -> bool:
+    return not all(part.isidentifier() for part in name.split("."))
+
+
+def _leads_out(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return PurePosixPath(path).is_absolute() or ".." in parts or not parts
 
 
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:

@@ -126,6 +126,11 @@ class Assignment:
         return self.course.config.assignment.get(self.name, AssignmentConfig())
 
     @property
+    def forbidden(self) -> tuple[str, ...]:
+        """What submissions must not use, by its full names: the course's and its own."""
+        return tuple(dict.fromkeys((*self.course.config.forbid, *self.config.forbid)))
+
+    @property
     def label(self) -> str:
         if self.config.title:
             return self.config.title

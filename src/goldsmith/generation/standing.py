@@ -31,6 +31,7 @@ def standing(assignment: Assignment, manifest: Manifest) -> list[Any]:
         [now.solution, now.starter, file_hashes(assignment, manifest.provenance.reads)],
         file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
         [manifest.seed, config.threads, config.stand_ins, assignment.config.overwriting],
+        [config.shared, config.packages, assignment.config.shared, assignment.forbidden],
         [__version__, platform.python_version(), *(installed_version(name) or "" for name in _BEARING)],
     ]
 

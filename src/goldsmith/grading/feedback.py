@@ -121,6 +121,10 @@ def _remarks(grade: Grade) -> list[str]:
         found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
     if grade.review:
         found.append(f"Marked for a person to look at: {escaped(', '.join(grade.review))}.")
+    if grade.forbidden:
+        cost = f" That costs {number(grade.forbidden_costs)} points." if grade.forbidden_costs else ""
+        where = escaped(", ".join(grade.forbidden))
+        found.append(f"It uses what this assignment asks you to do without: {where}.{cost}")
     if grade.stand_ins:
         names = escaped(", ".join(grade.stand_ins))
         found.append(f"These packages were not there; stand-ins that do nothing took their place: {names}.")

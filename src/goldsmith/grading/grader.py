@@ -45,11 +45,12 @@ from goldsmith.recording import Warm, Watcher, settled_environment
 from goldsmith.sandbox import (
     Confinement,
     Level,
+    Reach,
     bubblewrap_hides,
     bubblewrap_prefix,
     clean_environment,
-    inherited_readable,
     probe,
+    reach,
 )
 from goldsmith.workspace import make_room
 
@@ -164,7 +165,8 @@ class Grader:
         gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
         return Confinement(
             home="",
-            readable=self.readable,
+            readable=self.reach.readable,
+            listable=self.reach.listable,
             memory=int(self.memory * _GIB),
             file_size=max(_GIB // 4, 4 * gold),
             disk=max(_DISK, 16 * gold),
@@ -175,9 +177,10 @@ class Grader:
         )
 
     @functools.cached_property
-    def readable(self) -> tuple[str, ...]:
+    def reach(self) -> Reach:
         """What every process may read: Python, and nothing of the course."""
-        return inherited_readable([str(self.assignment.course.root), *self.hidden])
+        course = self.assignment.course
+        return reach([str(course.root), *self.hidden], course.config.packages)
 
     # --- what is known from before ------------------------------------------------------------------------------------
 
@@ -250,7 +253,8 @@ class _Bench:
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
             level, before = _walls(grader, room)
             uses_torch = gold.manifest.provenance.environment.torch is not None
-            warm = Warm(torch=uses_torch, environment=environment, before=before)
+            reached = grader.reach if level is not None else None
+            warm = Warm(torch=uses_torch, environment=environment, before=before, reach=reached)
             stack.callback(warm.close)
             warm.begin(environment)
             opened = Opened.of(grader.assignment, Submission(""), request)
@@ -280,7 +284,7 @@ def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
         return None, []
     level = probe()
     course = grader.assignment.course
-    before = bubblewrap_prefix(readable=grader.readable, writable=[str(room)]) if level.bubblewrap else []
+    before = bubblewrap_prefix(readable=grader.reach.readable, writable=[str(room)]) if level.bubblewrap else []
     hidden = [str(path) for path in (grader.assignment.gold, course.solutions_folder, course.internal_tests_folder)]
     if before and bubblewrap_hides(before, hidden=hidden, writable=[str(room)]):
         return level, before

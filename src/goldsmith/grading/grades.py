@@ -100,6 +100,12 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """Packages that inert modules took the place of."""
     packages: tuple[str, ...] = ()
     """Packages that it imports and that are not installed here."""
+    forbidden: tuple[str, ...] = ()
+    """Where it uses what the assignment forbids, as file and line."""
+    forbidden_costs: float = 0.0
+    """The points that this has cost."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
     similarity: dict[str, float] | None = None
     """How alike parts are to the solution, for staff; null where it was not measured."""
     sandbox: str = ""
@@ -112,7 +118,8 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def review(self) -> tuple[str, ...]:
         """What a person should look at."""
-        return tuple(item.name for item in self.items if item.needs_review)
+        used = dict.fromkeys(use.partition(" ")[0] for use in self.forbidden)
+        return (*(item.name for item in self.items if item.needs_review), *used)
 
     @property
     def telling(self) -> CaseResult | None:
@@ -135,17 +142,21 @@ def grade(
     digest: str = "",
     notes: Iterable[str] = (),
     name: str = "",
+    forbidden_costs: float = 0.0,
 ) -> Grade:
-    """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own."""
+    """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own. What is
+    forbidden costs points only where it stands in the code: what a process says of itself proves nothing."""
     shown = veiled(verdict, veil or Veil())
     scene = Scene(shown, rubric)
     items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
     first = _first_wrong(shown, scene)
+    earned = total([item.earned for item in items])
+    cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
     return Grade(
         name=clean(name) or shown.name,
         assignment=shown.assignment,
         outcome=shown.outcome,
-        score=total([item.earned for item in items]),
+        score=round(earned - cost, 9) if cost else earned,
         points=total([item.points for item in items]),
         items=items,
         cases=tuple(_case_result(case) for case in shown.cases),
@@ -163,6 +174,9 @@ def grade(
         notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
         stand_ins=tuple(clean(item) for item in stand_ins),
         packages=_missing_packages(shown),
+        forbidden=tuple(clean(use.words) for use in verdict.forbidden),
+        forbidden_costs=cost,
+        not_given=tuple(clean(item) for item in verdict.not_given),
         similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
         sandbox=clean(sandbox),
         seconds=round(verdict.seconds, 3),

@@ -113,7 +113,12 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
     """Items that nobody could earn, which is rather the rubric's fault; packages that are not here, which is ours."""
-    missing = Counter(package for grade in grades for package in grade.packages)
+    for grade in grades:
+        if grade.forbidden:
+            yield f"{grade.name} uses what is forbidden: {', '.join(grade.forbidden)}"
+    for sentence, count in Counter(item for grade in grades for item in grade.not_given).most_common():
+        yield f"{sentence} ({count} submission{'' if count == 1 else 's'})"
+    missing = Counter(package for grade in grades if not grade.not_given for package in grade.packages)
     if missing:
         names = ", ".join(f"{name} ({count})" for name, count in missing.most_common())
         yield (

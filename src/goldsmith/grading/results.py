@@ -46,7 +46,7 @@ COLUMNS = (
 )
 """Columns that are always there; those of the rubric's items follow, `case:…` and `part:…`."""
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
-_FOR_STAFF = ("similarity", "sandbox", "seconds")
+_FOR_STAFF = ("not_given", "similarity", "sandbox", "seconds")
 _LONGEST_STEM = 80
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from goldsmith.course import Assignment
+from goldsmith.gold import read_manifest
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.engines import Engine, Local
 from goldsmith.grading.feedback import feedback_markdown
@@ -15,8 +18,9 @@ from goldsmith.grading.grader import Grader, Judged
 from goldsmith.grading.grades import Grade, grade
 from goldsmith.grading.overview import Overview, overview_of
 from goldsmith.grading.results import file_names, write_class, write_submission
-from goldsmith.grading.texts import Veil
+from goldsmith.grading.texts import Veil, private_lines
 from goldsmith.interruption import uninterrupted
+from goldsmith.workspace import needed_files
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,11 @@ def grade_all(wanted: Wanted) -> Class:
     found: dict[HandedIn, Grade] = {}
     kept = 0
     folder = Folder(wanted.output)
+    hidden = _private(grader.assignment)
     with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
         for item, result in judged:
             with uninterrupted():
-                found[item] = _graded(wanted, item, result, folder, stems[item])
+                found[item] = _graded(wanted, item, result, folder, stems[item], hidden)
             kept += result.kept
             wanted.on_grade(found[item], result.kept)
     grades = tuple(found[item] for item in wanted.items)
@@ -64,10 +69,30 @@ def grade_all(wanted: Wanted) -> Class:
     return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
 
 
-def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str) -> Grade:
+def _private(assignment: Assignment) -> Veil:
+    """What of the course nobody's feedback shows: a recipe and an adapter beside the solution, and code that is given
+    to submissions, but not handed out with the assignment."""
+    starter = assignment.starter
+    given = needed_files(assignment, read_manifest(assignment.gold).provenance.reads, ())
+    own = [path for path in (assignment.recipe, assignment.adapter) if not path.is_relative_to(starter)]
+    others = {inside.as_posix(): path for inside, path in given.items() if not path.is_relative_to(starter)}
+    private = [*own, *others.values()]
+    public = [path for path in given.values() if path.is_relative_to(starter)]
+    lines = private_lines(map(_text_of, private), map(_text_of, public))
+    return Veil(files=(*(path.name for path in own), *others), lines=lines)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.suffix == ".py" else ""
+    except OSError:
+        return ""
+
+
+def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str, hidden: Veil) -> Grade:
     grader = wanted.grader
     course = grader.assignment.course
-    veil = Veil(paths=(str(course.root), item.what))
+    veil = dataclasses.replace(hidden, paths=(str(course.root), item.what))
     made = grade(
         judged.verdict,
         grader.rubric,
@@ -77,6 +102,7 @@ def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem
         sandbox=judged.sandbox,
         digest=judged.digest,
         name=item.name,
+        forbidden_costs=grader.assignment.config.forbid_costs,
     )
     write_submission(folder, stem, made, feedback_markdown(made, judged.verdict, veil, verbose=wanted.verbose))
     return made

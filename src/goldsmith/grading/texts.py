@@ -5,34 +5,50 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from goldsmith.checking import Verdict
+from goldsmith.printing import without_commands
 
 LONGEST = 400
 _MOST_NOTES = 20
 _MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
 _QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
+_SHORTEST_LINE = 16
+"""A shorter line of a private file says nothing that is private."""
 _BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
 
 
 @dataclass(frozen=True)
 class Veil:
     """What students are not to see: where the grader has its files, as `paths`, and the lines of `files` that are
-    private, such as a recipe beside the solution."""
+    private, such as a recipe beside the solution: in tracebacks by the file's name, anywhere else as `lines`."""
 
     paths: Sequence[str] = ()
     files: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+
+def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, ...]:
+    """Lines of `private` texts that say something and that no `public` text has, the longest first."""
+    known = {_joined(line) for text in public for line in text.splitlines()}
+    found = {_joined(line) for text in private for line in text.splitlines()}
+    telling = sorted(line for line in found - known if len(line) >= _SHORTEST_LINE)
+    return tuple(sorted(telling, key=len, reverse=True))
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
     """In one line, with escapes for what cannot be seen (control characters, marks of direction, broken bytes), and cut
     where it gets absurd."""
-    line = " ".join(text[: 8 * longest].split())
+    line = without_commands(_joined(text[: 8 * longest]))
     if not line.isprintable():
         line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
@@ -58,7 +74,7 @@ def without_paths(text: str, paths: Sequence[str] = ()) -> str:
 
 def veiled(verdict: Verdict, veil: Veil) -> Verdict:
     """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
-    plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths))
+    plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
     plain["notes"] = plain["notes"][:_MOST_NOTES]
     for case in plain["cases"]:
         case["notes"] = case["notes"][:_MOST_NOTES]
@@ -66,23 +82,31 @@ def veiled(verdict: Verdict, veil: Veil) -> Verdict:
             case[name] = [_without_gold(leaf) for leaf in case[name]]
         if case["failure"]:
             for frame in case["failure"]["frames"]:
-                frame["text"] = "" if frame["file"].rpartition("/")[2] in veil.files else frame["text"]
+                is_private = frame["file"] in veil.files or frame["file"].rpartition("/")[2] in veil.files
+                frame["text"] = "" if is_private else frame["text"]
     return msgspec.convert(plain, Verdict)
 
 
-def _shown(value: Any, paths: tuple[str, ...]) -> Any:
+def _shown(value: Any, paths: tuple[str, ...], lines: tuple[str, ...]) -> Any:
     kind = type(value)
     if kind is str:
-        return _text(value[: 8 * LONGEST], paths)
+        return _text(value[: 8 * LONGEST], paths, lines)
     if kind is dict:
-        return {key: _shown(item, paths) for key, item in value.items()}
-    return [_shown(item, paths) for item in value] if kind in (list, tuple) else value
+        return {key: _shown(item, paths, lines) for key, item in value.items()}
+    return [_shown(item, paths, lines) for item in value] if kind in (list, tuple) else value
 
 
 @functools.lru_cache(maxsize=2**12)
-def _text(value: str, paths: tuple[str, ...]) -> str:
+def _text(value: str, paths: tuple[str, ...], lines: tuple[str, ...]) -> str:
     """Most texts in a verdict are in every verdict."""
+    if lines:
+        value = _any_of(lines).sub("…", _joined(value))
     return clean(without_paths(value, paths))
+
+
+@functools.lru_cache(maxsize=4)
+def _any_of(lines: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, lines)))
 
 
 _GOLDS = {"gold": None, "gold_rms": None, "atol_alone": None, "rtol_alone": None, "ulps": None, "cosine": None}

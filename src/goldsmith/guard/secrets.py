@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from goldsmith.course.secret_files import CREDENTIALS
+
 _PATTERNS = {
     "a private key": r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY(?: BLOCK)?-----\s*\\?n?\"?,?\s*\"?[A-Za-z0-9+/=]{8,}",
     "an AWS access key": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -19,7 +21,6 @@ _PATTERNS = {
     r"@(?!localhost|127\.)[^\s/]+",
 }
 _COMPILED = {what: re.compile(pattern) for what, pattern in _PATTERNS.items()}
-_FILES = {"id_rsa", "id_ed25519", "id_ecdsa", ".netrc", ".pypirc", "credentials.json"}
 _EXAMPLE = re.compile(
     r"(?i)example|changeme|placeholder|your[_-]|dummy|xxxx|\*\*\*\*|\.\.\.|not-needed|-local|fixture|token@|password@"
 )
@@ -28,7 +29,7 @@ _EXAMPLE = re.compile(
 def find_secrets(file: str, text: str) -> Iterator[tuple[int, str]]:
     """Lines with what stands there; placeholders are no secrets."""
     name = PurePosixPath(file).name
-    if name in _FILES:
+    if name in CREDENTIALS:
         yield 1, f"a file of credentials ({name})"
     for what, pattern in _COMPILED.items():
         for match in pattern.finditer(text):

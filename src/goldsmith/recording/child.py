@@ -43,6 +43,7 @@ from goldsmith.recording.reads import Reads
 from goldsmith.recording.replaying import ReplaySession
 from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
+from goldsmith.recording.sightings import Sightings
 from goldsmith.recording.trials import TrialSession
 from goldsmith.sandbox import confine
 
@@ -51,8 +52,10 @@ def run(job: Job) -> Result:
     """What became of the job, with the files of the course that were read for it."""
     reads = Reads(Path(job.root))
     reads.listen()
+    sightings = Sightings(job.forbidden, job.folder, job.recipe)
+    sightings.watch()
     result = _run(job)
-    return msgspec.structs.replace(result, reads=reads.paths())
+    return msgspec.structs.replace(result, reads=reads.paths(), forbidden=sightings.found())
 
 
 def _run(job: Job) -> Result:

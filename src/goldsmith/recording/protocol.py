@@ -128,7 +128,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
     `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
-    for comes through the folder `asks`; `lines` are to be noted from its beginning on."""
+    for comes through the folder `asks`; `lines` are to be noted from its beginning on. Where it calls what is
+    `forbidden` is noted, too."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -156,6 +157,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     confinement: Confinement | None = None
     level: Level | None = None
     stand_ins: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -212,7 +214,8 @@ class Built(msgspec.Struct, frozen=True):
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What the child has to say when it comes to its end; no result means that it did not. `peak` is the most address
-    space it had, where that can be known; `packages` are those that its code has imported."""
+    space it had, where that can be known; `packages` are those that its code has imported; `forbidden` is what it was
+    seen to call, with the places."""
 
     mode: Literal["cases", "script", "proposal"] = "cases"
     process: int = 0
@@ -227,6 +230,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     peak: int = 0
     packages: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    forbidden: tuple[tuple[str, str], ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -16,17 +16,26 @@ from typing import Any
 
 from goldsmith.recording.groups import Process, beginning_of, leads_session, signal_group
 from goldsmith.recording.leavings import UntrustedFolder, ended_file
+from goldsmith.sandbox import Reach, interpreter_command
 
 _GRACE = 1.0
+_MODULE = "goldsmith.recording.forking"
 
 
 class Warm:
     """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
     may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's. What
-    stands `before` its command line starts it, as bubblewrap does."""
+    stands `before` its command line starts it, as bubblewrap does. With a `reach` it imports from there only."""
 
-    def __init__(self, *, torch: bool, environment: dict[str, str] | None = None, before: Sequence[str] = ()) -> None:
-        self._torch, self._environment, self._before = torch, environment, before
+    def __init__(
+        self,
+        *,
+        torch: bool,
+        environment: dict[str, str] | None = None,
+        before: Sequence[str] = (),
+        reach: Reach | None = None,
+    ) -> None:
+        self._torch, self._environment, self._before, self._reach = torch, environment, before, reach
         self._server: subprocess.Popen[bytes] | None = None
         self._read: list[str] = []
         self._has_answered = False
@@ -119,9 +128,12 @@ class Warm:
     def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             self._has_answered = False
-            program = [sys.executable, "-P", "-m", "goldsmith.recording.forking", *(["torch"] if self._torch else [])]
+            program = [sys.executable, "-P", "-m", _MODULE]
+            if self._reach is not None:
+                here = self._reach
+                program = interpreter_command(_MODULE, here.folders, here.packages, here.absent)
             self._server = subprocess.Popen(
-                [*self._before, *program],
+                [*self._before, *program, *(["torch"] if self._torch else [])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

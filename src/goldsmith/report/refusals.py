@@ -30,5 +30,6 @@ def refuse_disagreeing(
         return
     bad = [case for case in verdict.cases if case.outcome != AGREES]
     reason = one_line(bad[0].reason) if bad else "nothing was compared"
+    reason = verdict.not_given[0] if verdict.not_given else reason
     report = verdict_text(verdict, with_next=False)
     raise CopyDisagrees(assignment.name, [case.name for case in bad], reason, report)

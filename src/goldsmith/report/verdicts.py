@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.printing import without_commands
 from goldsmith.report import words
 
 _COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
@@ -100,11 +101,20 @@ def _notes(console: Console, verdict: Verdict) -> None:
         _line(console)
     for note in notes:
         _line(console, Text("Note: ", "dim"), f"{note}.")
+    if verdict.forbidden:
+        _line(console)
+        _line(console, Text("Forbidden: ", "yellow"), ", ".join(use.words for use in verdict.forbidden))
+    for sentence in verdict.not_given:
+        _line(console)
+        _line(console, Text("Not given: ", "yellow"), f"{sentence}.")
 
 
 def _line(console: Console, start: Text | None = None, rest: str = "") -> None:
     """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began."""
     start = Text() if start is None else start
+    if without_commands(start.plain) != start.plain:
+        start = Text(without_commands(start.plain), start.style)
+    rest = without_commands(rest)
     indent = cell_len(start.plain)
     pieces = [rest]
     if console.is_terminal and rest:

@@ -8,22 +8,27 @@ from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
 from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.levels import Level, probe, user_namespaces
 from goldsmith.sandbox.limits import clean_environment
-from goldsmith.sandbox.reach import accelerators, inherited_readable
+from goldsmith.sandbox.packages import places_of
+from goldsmith.sandbox.reach import Reach, accelerators, reach
 
 __all__ = [
     "Confinement",
     "Level",
+    "Reach",
     "accelerators",
     "bubblewrap_hides",
     "bubblewrap_prefix",
     "clean_environment",
     "confine",
-    "inherited_readable",
+    "interpreter_command",
     "open_beneath",
     "open_folder",
+    "places_of",
     "probe",
+    "reach",
     "user_namespaces",
     "why_no_bubblewrap",
 ]

@@ -22,6 +22,7 @@ _WALLS = (
     "--cap-drop", "ALL",
 )  # fmt: skip
 _ROOM = ("--ro-bind", "/proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+_MANY = 8
 _PRIVATE_MOUNTS = ("/proc", "/dev")
 _LOOK = """
 import json, os, sys
@@ -57,12 +58,42 @@ def why_not() -> str:
 def prefix(*, readable: Iterable[str] = (), writable: Iterable[str] = ()) -> list[str]:
     """What stands before a program's own command line so that it has these files and nothing else, and no network."""
     found = [shutil.which(_PROGRAM) or _PROGRAM, *_WALLS, *_ROOM]
-    for path in dict.fromkeys(readable):
-        if not _is_private(path):
-            found += ["--ro-bind-try", path, path]
+    for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
+        found += mount
     for path in dict.fromkeys(writable):
         found += ["--bind", path, path]
     return [*found, "--chdir", "/", "--"]
+
+
+def _mounts(paths: Sequence[str]) -> list[list[str]]:
+    """What makes these paths readable, outermost first. Where most of a folder is, it is bound as a whole, with what
+    must not be seen covered up: 470 mounts take 0.4 s of processor time, for each looks at all before it."""
+    by_parent: dict[str, list[str]] = {}
+    for path in paths:
+        by_parent.setdefault(os.path.dirname(path), []).append(path)
+    found: list[tuple[int, list[str]]] = []
+    for parent, some in by_parent.items():
+        others = _others(parent, some) if len(some) >= _MANY else None
+        if others is None or 2 * len(others) > len(some):
+            found += [(path.count("/"), ["--ro-bind-try", path, path]) for path in some]
+            continue
+        found.append((parent.count("/"), ["--ro-bind-try", parent, parent]))
+        for path, is_folder in others:
+            cover = ["--tmpfs", path] if is_folder else ["--ro-bind", os.devnull, path]
+            found.append((path.count("/") - 1, cover))  # before what is bound in its place
+    return [mount for _, mount in sorted(found, key=lambda item: item[0])]
+
+
+def _others(parent: str, some: Sequence[str]) -> list[tuple[str, bool]] | None:
+    """What else there is in a folder, and whether it is a folder itself; None where that cannot be covered up."""
+    known = set(some)
+    try:
+        entries = [entry for entry in os.scandir(parent) if entry.path not in known]
+    except OSError:
+        return None
+    if any(entry.is_symlink() for entry in entries):
+        return None
+    return [(entry.path, entry.is_dir()) for entry in entries]
 
 
 def hides(before: Sequence[str], *, hidden: Sequence[str], writable: Sequence[str]) -> bool:

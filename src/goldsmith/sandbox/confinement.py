@@ -27,6 +27,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     files:        this many names in the workspace
     processes:    this many more, threads included, than the user has at that moment; no limit for root
     cpu_seconds:  for each process
+    listable:     folders whose names may be seen, and theirs in turn, as an import looks for a module
     devices:      may be opened, written to and controlled, as a GPU must be; none by default
     descriptors:  stay open, beside the standard streams
     variables:    of the environment, stay, beside `limits.KEPT_VARIABLES`
@@ -34,6 +35,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
     home: str
     readable: tuple[str, ...] = ()
+    listable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
@@ -97,6 +99,7 @@ def _landlock(confinement: Confinement, abi: int) -> None:
         landlock.restrict(
             abi,
             readable=confinement.readable,
+            listable=confinement.listable,
             writable=(confinement.home, *confinement.writable, *HARMLESS_DEVICES),
             devices=confinement.devices,
         )

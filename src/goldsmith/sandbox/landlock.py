@@ -57,13 +57,19 @@ def why_not(error: OSError) -> str:
 
 
 def restrict(
-    abi: int, *, readable: Iterable[str] = (), writable: Iterable[str] = (), devices: Iterable[str] = ()
+    abi: int,
+    *,
+    readable: Iterable[str] = (),
+    listable: Iterable[str] = (),
+    writable: Iterable[str] = (),
+    devices: Iterable[str] = (),
 ) -> None:
-    """From here on, this process reaches these files and folders only. Those that do not exist are skipped."""
+    """From here on, this process reaches these files and folders only, those that are `listable` by the names in them
+    alone. Those that do not exist are skipped."""
     rights = (1 << max(bits for since, bits in _RIGHTS_SINCE.items() if since <= abi)) - 1
     ruleset = system_call(_CREATE_RULESET, *_attributes(abi, rights), 0)
     try:
-        for paths, access in ((readable, READ), (writable, WRITE), (devices, DEVICE)):
+        for paths, access in ((readable, READ), (listable, READ_DIR), (writable, WRITE), (devices, DEVICE)):
             for path in paths:
                 _allow(ruleset, path, access & rights)
         system_call(_RESTRICT_SELF, ruleset, 0)

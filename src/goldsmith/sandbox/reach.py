@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from goldsmith.sandbox.packages import other_sites, places_of, visible_packages
 
 HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 """Devices that may be written to as well: nothing stays there."""
@@ -28,26 +32,50 @@ _FACTS = (
 """About the processor, the memory and this process itself: never `/proc` as a whole, where other processes are."""
 _GPU = ("/proc/driver/nvidia", "/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/class/drm", "/sys/bus/pci/devices")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd")
-_OF_A_PREFIX = ("bin", "include", "lib", "lib64", "share", "etc", "pyvenv.cfg")
+_OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "etc", "pyvenv.cfg")
 
 
-def inherited_readable(hidden: Iterable[str] = ()) -> tuple[str, ...]:
-    """Files and folders that a Python child with torch needs to read. Nothing in `hidden` (the course) is among them,
-    but for a virtual environment that lives there. Home, `/tmp` and folders around them never are."""
+@dataclass(frozen=True)
+class Reach:
+    """What a Python child with torch is left with of this machine. What is `listable` may be looked through for names,
+    and no more: an import looks for a module so. `folders` are where it imports from, `packages` those that it finds
+    elsewhere, by name, and `absent` modules in those folders that are not there for it."""
+
+    readable: tuple[str, ...]
+    listable: tuple[str, ...]
+    folders: tuple[str, ...]
+    packages: dict[str, str]
+    absent: tuple[str, ...]
+
+
+def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
+    """Files and folders that a Python child with torch needs. Nothing in `hidden` (the course) is among them, but for
+    a virtual environment that lives there. Home, `/tmp` and folders around them never are, nor is the bundled example
+    or what staff have installed from folders of their own, but for `packages`, by the names they are imported by."""
     closed = [_real(folder) for folder in hidden]
+    seen = visible_packages(packages)
+    elsewhere = {name: place for name in packages for place in places_of(name) if not _is_within(place, seen.sites)}
     never = [*closed, *(_real(folder) for folder in (os.path.expanduser("~"), "/tmp", tempfile.gettempdir(), "/root"))]
-    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     found: dict[str, None] = {}
-    for prefix in sorted(prefixes):
-        found.update(dict.fromkeys(_of_prefix(prefix, never)))
-    imported = [*sys.path, str(Path(__file__).parents[2]), *_library_folders()]
-    for entry in imported:
-        if entry and os.path.isabs(entry) and not _holds(entry, never) and not _is_within(entry, closed):
-            found[entry] = None
-    executable = os.path.realpath(sys.executable) if sys.executable else ""
-    system = [path for path in _SYSTEM if not _holds(path, closed)]
-    found.update(dict.fromkeys([executable, *system, *_FACTS]))
-    return _outermost(path for path in found if path)
+    for prefix in sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}):
+        parts = (os.path.join(prefix, name) for name in _OF_A_PREFIX)
+        found |= dict.fromkeys(path for path in parts if not _holds(path, never))
+    found |= dict.fromkeys(path for path in _SYSTEM if not _holds(path, closed))
+    found |= dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    sites = [*seen.sites, *other_sites(found)]
+    imported = [_real(entry) for entry in sys.path if entry and os.path.isabs(entry)]
+    strange = [entry for entry in imported if not _is_within(entry, [_real(path) for path in found])]
+    libraries = (folder for folder in _library_folders() if not _is_within(folder, strange))
+    found |= dict.fromkeys(path for path in libraries if not _holds(path, never) and not _is_within(path, closed))
+    holes, own = _Holes([*seen.hidden, *sites]), _Holes(seen.hidden)
+    system = [_real(path) for path in found]
+    readable = dict.fromkeys(part for path in found for part in holes.around(path, system))
+    beside = [*system, *map(_real, (*seen.sites, *elsewhere.values()))]
+    readable |= dict.fromkeys(part for path in seen.readable for part in own.around(path, beside))
+    executables = (sys.executable, _real(sys.executable)) if sys.executable else ()
+    readable |= dict.fromkeys((*executables, *_FACTS))
+    listable = dict.fromkeys((*seen.sites, *holes.split, *own.split))
+    return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere, seen.absent)
 
 
 def accelerators() -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -56,21 +84,47 @@ def accelerators() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (_GPU if devices else ()), tuple(devices)
 
 
+class _Holes:
+    """Paths that must not become readable along with a folder that they lie in. Permissions only ever add up, so what
+    is around a hole has to be named piece by piece; `split` are the folders of which that is so."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._holes = {_real(path) for path in paths}
+        self._above = {parent for hole in self._holes for parent in _parents(hole)}
+        self.split: dict[str, None] = {}
+
+    def around(self, path: str, within: Sequence[str], real: str = "") -> Iterator[str]:
+        """`path`, or as much of it as has no hole in it. Links must stay `within` these folders. `real` is where it
+        leads, if that is known."""
+        is_link = not real
+        real = real or _real(path)
+        if not os.path.exists(real) or not self._holes.isdisjoint((real, *_parents(real))):
+            return
+        if is_link and not any(real == place or real.startswith(f"{place}/") for place in within):
+            return
+        if real not in self._above:
+            yield path
+            return
+        self.split[path] = None
+        try:
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except OSError:
+            return
+        for entry in entries:
+            target = "" if entry.is_symlink() else os.path.join(real, entry.name)
+            yield from self.around(entry.path, within, target)
+
+
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that exist and do not lie in another of them."""
-    there = [path for path in paths if os.path.exists(path)]
-    return tuple(path for path in there if not any(path.startswith(other + "/") for other in there))
+    there = {path: None for path in paths if os.path.exists(path)}
+    return tuple(path for path in there if not any(parent in there for parent in _parents(path)))
 
 
-def _of_prefix(prefix: str, closed: Sequence[str]) -> Iterator[str]:
-    """An installation's folder, or, where something closed is in it, the parts that an installation consists of."""
-    if not _holds(prefix, closed):
-        yield prefix
-        return
-    for name in _OF_A_PREFIX:
-        path = os.path.join(prefix, name)
-        if not _holds(path, closed):
-            yield path
+def _parents(path: str) -> Iterator[str]:
+    while path not in ("/", ""):
+        path = path.rpartition("/")[0] or "/"
+        yield path
 
 
 def _library_folders() -> Iterator[str]:

@@ -16,6 +16,7 @@ from goldsmith.workspace.injection import (
 )
 from goldsmith.workspace.journal import Change, Journal, journals, read_journal
 from goldsmith.workspace.lock import course_lock, make_state_folder
+from goldsmith.workspace.selection import is_private, needed_files
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 from goldsmith.workspace.temporary import make_room, sweep_abandoned
 
@@ -33,11 +34,13 @@ __all__ = [
     "file_hash",
     "give_up_edits",
     "inject",
+    "is_private",
     "journals",
     "keep_edits",
     "make_room",
     "make_state_folder",
     "make_workspaces",
+    "needed_files",
     "needs_recovery",
     "read_journal",
     "recover",

@@ -7,21 +7,18 @@ Whatever code does in a workspace, the course itself is not touched by it. Works
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement
+from goldsmith.course import GRADES, GRADES_MARK, PROJECT_FILE, Assignment, Course, Placement
 from goldsmith.errors import CannotWrite, Unreadable
 from goldsmith.platforms import RUNNING_CODE, require
+from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import make_room
-
-_NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
-"""Nothing that runs needs them."""
 
 
 @dataclass(frozen=True)
@@ -44,44 +41,53 @@ def make_workspaces(
     placed: Sequence[Placement],
     count: int,
     *,
-    public: bool = False,
+    reads: Iterable[str] | None = None,
     whole: bool = False,
     room: Path | None = None,
     without: Sequence[Path] = (),
 ) -> Iterator[list[Workspace]]:
     """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
 
-    A `public` one holds nothing that students must not see: what is placed in it is somebody else's. A `whole` one
-    holds solutions and gold, too, as the internal tests need them. In a `room` they lie beside others. `without` are
-    more files and folders that stay out, relative to the course's root.
+    With `reads`, the files that its recipe reads, a workspace holds what the assignment needs and no more: what is
+    placed in it is somebody else's. Else it holds the course without solutions and gold, which a `whole` one holds,
+    too, as the internal tests need them. In a `room` they lie beside others. `without` are more files and folders that
+    stay out, relative to the course's root.
     """
     require(RUNNING_CODE)
-    apart = _apart(assignment.course, public=public, whole=whole).union(assignment.course.root / it for it in without)
+    course = assignment.course
+    apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in without)))
+    needed = None if reads is None else needed_files(assignment, reads, sorted(apart))
     with make_room(room) as base:
-        yield [_make(assignment, placed, base / f"run-{number}", apart, public) for number in range(1, count + 1)]
+        yield [_make(assignment, placed, base / f"run-{number}", apart, needed) for number in range(1, count + 1)]
 
 
-def _apart(course: Course, *, public: bool, whole: bool) -> frozenset[Path]:
+def _apart(course: Course, *, whole: bool) -> tuple[Path, ...]:
     """Folders that stay out of a workspace."""
     private = () if whole else (course.solutions_folder, course.fixtures_folder)
-    staff = (course.internal_tests_folder, course.grades_folder) if public else ()
-    return frozenset((course.reports_folder, *private, *staff))
+    return (course.reports_folder, *private)
 
 
 def _make(
-    assignment: Assignment, placed: Sequence[Placement], base: Path, apart: frozenset[Path], public: bool
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    base: Path,
+    apart: frozenset[Path],
+    needed: Mapping[Path, Path] | None,
 ) -> Workspace:
     course = assignment.course
     root, scratch = base / "course", base / "scratch"
     origins: dict[Path, Path] = {}
     try:
         scratch.mkdir(parents=True)
-        _copy_tree(assignment, course.root, root, origins, apart)
+        if needed is None:
+            _copy_tree(assignment, course.root, root, origins, apart)
+        else:
+            _copy_needed(assignment, needed, root, origins)
         folder = root / assignment.starter.relative_to(course.root)
         for item in placed:
             _place(item, root, folder / item.target)
             origins[folder / item.target] = item.source
-        is_solution = not public and any(item.source != assignment.recipe for item in placed)
+        is_solution = needed is None and any(item.source != assignment.recipe for item in placed)
         for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
             origins.pop(folder / name, None)
@@ -99,6 +105,23 @@ def _place(item: Placement, root: Path, target: Path) -> None:
     _copy_file(item.source, target)
 
 
+def _copy_needed(assignment: Assignment, needed: Mapping[Path, Path], root: Path, origins: dict[Path, Path]) -> None:
+    """Copy these files, without goldsmith's own settings, and links that lead out of the course."""
+    course = assignment.course
+    (root / course.relative(assignment.starter)).mkdir(parents=True)
+    wanted = [assignment.starter, *(course.root / inside for inside in needed)]
+    for link in links_out(assignment):
+        if not any(path.is_relative_to(link) for path in wanted):
+            (root / course.relative(link)).symlink_to(_link_target(course, link))
+    for inside, source in needed.items():
+        goal = root / inside
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        _copy_file(source, goal)
+        if inside == Path(PROJECT_FILE):
+            goal.write_text(without_settings(source.read_text(encoding="utf-8", errors="replace")), encoding="utf-8")
+        origins[goal] = source
+
+
 def _copy_tree(
     assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], apart: frozenset[Path]
 ) -> None:
@@ -113,7 +136,7 @@ def _copy_tree(
     grades = GRADES if any(entry.name == GRADES_MARK for entry in entries) else ()
     for entry in entries:
         path = Path(entry.path)
-        if path in apart or entry.name in grades or _left_out(course, path):
+        if path in apart or entry.name in grades or is_left_out(course, path):
             continue
         goal = target / entry.name
         if entry.is_symlink() and not _is_copied_through(assignment, path):
@@ -150,15 +173,6 @@ def _copy_file(source: Path, target: Path) -> None:
         raise Unreadable(source, error.strerror or str(error)) from None
     shutil.copyfile(source, target)
     target.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
-
-
-def _left_out(course: Course, path: Path) -> bool:
-    if path.name in _NEVER_COPIED:
-        return True
-    if (path / "pyvenv.cfg").is_file():
-        return True
-    inside = path.relative_to(course.root).as_posix()
-    return any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in course.config.exclude)
 
 
 def _link_target(course: Course, link: Path) -> str:

@@ -1,0 +1,202 @@
+"""Which installed packages a confined process may see: those that came from a package index, and what goldsmith needs.
+
+What staff have installed from folders of their own (editable or not), `PYTHONPATH`, `.pth` files and modules that
+belong to no distribution stay out of sight, unless the course names them in `packages`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import importlib.util
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+EXAMPLE = "_example"
+"""The bundled example, solutions included, in goldsmith's own package; no confined process ever sees it."""
+PACKAGE = Path(__file__).resolve().parents[1]
+_INFO = ".dist-info"
+_SITES = ("site-packages", "dist-packages")
+_NEEDED = ("goldsmith", "torch", "numpy")
+_FROM_THE_SYSTEM = re.compile(r"/usr/lib/python3/dist-packages$")
+"""Where only the system's own packages are, which often say nowhere what files they have."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One installed distribution: `tops` are what it has put into the `site` folder itself. `files`, relative to that,
+    are known of a local one, which came from a folder, a file or a repository instead of an index."""
+
+    name: str
+    site: str
+    tops: frozenset[str]
+    requires: frozenset[str]
+    is_local: bool
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What of the installed packages may be read: `readable` entries of site folders; `hidden` files that must stay
+    out of sight wherever else they would be readable; `sites` are the folders that modules are looked for in, and
+    `absent` the modules there that must not be found."""
+
+    readable: tuple[str, ...]
+    hidden: tuple[str, ...]
+    sites: tuple[str, ...]
+    absent: tuple[str, ...]
+
+
+def site_folders() -> tuple[str, ...]:
+    """Folders on the import path that hold installed distributions, in its order."""
+    known = [*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    found = (path for path in known if path and os.path.isabs(path) and os.path.isdir(path))
+    return tuple(dict.fromkeys(path for path in found if _is_site(path)))
+
+
+def _is_site(path: str) -> bool:
+    return os.path.basename(path) in _SITES or any(Path(path).glob(f"*{_INFO}/RECORD"))
+
+
+def other_sites(folders: Iterable[str]) -> Iterator[str]:
+    """Site folders of any interpreter below `folders` such as `/usr/lib`: what is installed there is nobody's need."""
+    for folder in folders:
+        for name in _SITES:
+            found = (os.path.realpath(path) for path in Path(folder).glob(f"*/{name}"))
+            yield from (path for path in found if not _FROM_THE_SYSTEM.search(path))
+
+
+def visible_packages(declared: Sequence[str] = ()) -> Packages:
+    """What a confined process may read of all that is installed; `declared` are more modules, by the names that they
+    are imported by."""
+    return _visible_packages(tuple(declared), site_folders(), tuple(sys.path))
+
+
+@functools.lru_cache(maxsize=4)
+def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: tuple[str, ...]) -> Packages:
+    """With `path` as it is: reading what every distribution consists of takes a quarter of a second."""
+    found = [item for site in sites for item in _distributions(site)]
+    needed = _closure({*_NEEDED}, found)
+    hidden = [item for item in found if item.is_local and item.name not in needed and not item.tops & set(declared)]
+    readable: dict[str, None] = {}
+    absent: set[str] = set()
+    for site in sites:
+        if _FROM_THE_SYSTEM.search(site):
+            readable[site] = None
+            continue
+        own = (item for item in found if item.site == site and item not in hidden)
+        tops = {top for item in own for top in item.tops if _may_be_seen(top)}
+        readable |= dict.fromkeys(os.path.join(site, top) for top in sorted(tops))
+        absent |= {name.partition(".")[0] for name in os.listdir(site) if name not in tops}
+    readable |= dict.fromkeys(str(path) for path in sorted(PACKAGE.iterdir()) if path.name != EXAMPLE)
+    readable |= dict.fromkeys(place for name in declared for place in places_of(name))
+    seen = {os.path.basename(path).partition(".")[0] for path in readable} | {"goldsmith"}
+    examples = [os.path.join(site, "goldsmith", EXAMPLE) for site in sites]
+    return Packages(
+        readable=tuple(readable),
+        hidden=(*examples, str(PACKAGE / EXAMPLE), *(path for item in hidden for path in _paths(item))),
+        sites=(*sites, str(PACKAGE.parent)),
+        absent=tuple(sorted(name for name in absent - seen if name.isidentifier() and name not in declared)),
+    )
+
+
+def places_of(module: str) -> tuple[str, ...]:
+    """Where the installed top-level `module` lies: folders of a package, or one file; nothing if it is not there."""
+    if not module.isidentifier():
+        return ()
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return ()
+    if spec is None:
+        return ()
+    if spec.submodule_search_locations is not None:
+        return tuple(dict.fromkeys(os.path.abspath(place) for place in spec.submodule_search_locations))
+    return (os.path.abspath(spec.origin),) if spec.origin and os.path.exists(spec.origin) else ()
+
+
+def _may_be_seen(top: str) -> bool:
+    """Neither what runs at every start, nor compiled code of nobody knows which module."""
+    return top != "__pycache__" and not top.endswith((".pth", ".egg-link")) and not top.startswith("__editable__")
+
+
+def _paths(distribution: Distribution) -> Iterator[str]:
+    """Its files, wherever they are, and where their compiled code lies."""
+    for file in distribution.files:
+        path = os.path.normpath(os.path.join(distribution.site, file))
+        yield path
+        folder = os.path.dirname(path)
+        if path.endswith(".py") and folder != distribution.site:
+            yield os.path.join(folder, "__pycache__")
+
+
+def _closure(names: set[str], found: Sequence[Distribution]) -> set[str]:
+    by_name = {item.name: item for item in found}
+    todo, known = list(names), set(names)
+    while todo:
+        item = by_name.get(todo.pop())
+        new = (item.requires if item else frozenset()) - known
+        known |= new
+        todo += new
+    return known
+
+
+def _distributions(site: str) -> Iterator[Distribution]:
+    for info in sorted(Path(site).glob(f"*{_INFO}")):
+        name = _normal(info.name.removesuffix(_INFO).partition("-")[0])
+        files = (*_recorded(info), *_claimed(info, name), info.name)
+        tops = frozenset({file.partition("/")[0] for file in files} - {"..", ""})
+        is_local = _is_local(info)
+        yield Distribution(name, site, tops, frozenset(_requires(info)), is_local, files if is_local else ())
+
+
+def _recorded(info: Path) -> Iterator[str]:
+    with contextlib.suppress(OSError, csv.Error), (info / "RECORD").open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            yield next(csv.reader([line]))[0] if line.startswith('"') else line.partition(",")[0]
+
+
+def _claimed(info: Path, name: str) -> Iterator[str]:
+    """What belongs to a distribution that has no record: modules of the names that it gives, or of its own."""
+    if (info / "RECORD").is_file():
+        return
+    try:
+        tops = (info / "top_level.txt").read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        tops = [name.replace("-", "_")]
+    for top in tops:
+        yield from (top, f"{top}.py")
+
+
+def _requires(info: Path) -> Iterator[str]:
+    with contextlib.suppress(OSError), (info / "METADATA").open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.strip():
+                return
+            found = re.match(r"Requires-Dist:\s*([\w.-]+)", line)
+            if found and "extra ==" not in line:
+                yield _normal(found[1])
+
+
+def _is_local(info: Path) -> bool:
+    """As PEP 610 has it written down. Conda's packages name the folder that they were built in, far from here."""
+    try:
+        origin = json.loads((info / "direct_url.json").read_bytes())
+        installer = (info / "INSTALLER").read_text().strip() if (info / "INSTALLER").is_file() else ""
+        is_remote_archive = "archive_info" in origin and not str(origin.get("url", "")).startswith("file:")
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, AttributeError):
+        return True
+    return installer != "conda" and not is_remote_archive
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

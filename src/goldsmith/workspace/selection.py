@@ -1,0 +1,163 @@
+"""Which files of a course a submission's workspace holds: those that it needs, and nothing that students must not see.
+
+Needed are the assignment's own folder, what the settings declare as `shared`, and what the recipe was seen to read when
+its gold was recorded. Never among them are secrets, solutions, gold, internal tests, grades and other people's work.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from goldsmith.course import (
+    CONFIG_FILE,
+    GRADES,
+    GRADES_MARK,
+    LITTER,
+    PROJECT_FILE,
+    SUFFIX,
+    Assignment,
+    Course,
+    is_secret_content,
+    is_secret_name,
+)
+
+NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
+"""Nothing that runs needs them."""
+_STAFF = re.compile(r"(?i)(?:solutions?|private|variants|staff|instructors?)(?:[-_.].*)?$")
+"""Names in an assignment's folder that are hardly meant for students; what the recipe reads there it gets all the
+same."""
+
+
+def needed_files(assignment: Assignment, reads: Iterable[str], without: Sequence[Path]) -> dict[Path, Path]:
+    """What to copy, by its place relative to the course's root, with where it is copied from: a link inside leads to
+    the file itself. `reads` are relative to the root, `without` are absolute."""
+    return dict(_Selection(assignment, without).found(reads))
+
+
+def is_private(assignment: Assignment, path: Path) -> bool:
+    """Whether no submission may get `path`, whatever is declared."""
+    return _Selection(assignment, ()).never(path)
+
+
+class _Selection:
+    def __init__(self, assignment: Assignment, without: Sequence[Path]) -> None:
+        self.assignment, self.course, self.root = assignment, assignment.course, assignment.course.root
+        course = self.course
+        private = (course.solutions_folder, course.fixtures_folder, course.internal_tests_folder, course.grades_folder)
+        closed = (*private, course.reports_folder, course.state_folder, course.root / CONFIG_FILE, *without)
+        self._closed = [(path, path.resolve()) for path in closed]
+        self._hushed = [course.root / name for name in course.config.guard.private]
+
+    def found(self, reads: Iterable[str]) -> Iterator[tuple[Path, Path]]:
+        starter = self.assignment.starter
+        yield from self._walk(starter, top=starter)
+        patterns = (*self.course.config.shared, *self.assignment.config.shared)
+        shared = [path for pattern in patterns for path in sorted(self.root.glob(pattern.rstrip("/")))]
+        for path in shared:
+            yield from self._walk(path, top=path)
+        read = [self.root / name for name in reads]
+        for path in read:
+            if path.is_file() and not self.never(path):
+                yield from self._file(path)
+        around = dict.fromkeys(folder for path in (starter, *shared, *read) for folder in path.parents)
+        for folder in around:
+            init = folder / "__init__.py"
+            if folder.is_relative_to(self.root) and init.is_file() and not self.never(init):
+                yield from self._file(init)
+        project = self.root / PROJECT_FILE  # by which code finds the root, without reading it
+        if project.is_file() and not self.never(project):
+            yield from self._file(project)
+
+    def never(self, path: Path) -> bool:
+        """Whether it is private in any case: by its name, by where it lies, or by where a link leads."""
+        inside = path.relative_to(self.root) if path.is_relative_to(self.root) else Path(path.name)
+        if any(part in NEVER_COPIED or is_secret_name(part) for part in inside.parts):
+            return True
+        if any(path.is_relative_to(closed) for closed, _ in self._closed):
+            return True
+        try:
+            real = path.resolve()
+        except (OSError, RuntimeError):
+            return True
+        return is_secret_name(real.name) or any(real.is_relative_to(closed) for _, closed in self._closed)
+
+    def _walk(self, path: Path, top: Path) -> Iterator[tuple[Path, Path]]:
+        if path != top and (self._is_for_staff(path, top) or is_left_out(self.course, path)):
+            return
+        if self.never(path) or (path.is_symlink() and not self._may_follow(path)):
+            return
+        if path.is_file():
+            yield from self._file(path)
+        elif path.is_dir():
+            try:
+                names = sorted(os.listdir(path))
+            except OSError:
+                names = []
+            if GRADES_MARK in names:
+                names = [name for name in names if name not in GRADES]
+            for name in names:
+                yield from self._walk(path / name, top)
+
+    def _is_for_staff(self, path: Path, top: Path) -> bool:
+        if any(path.is_relative_to(folder) for folder in self._hushed):
+            return True
+        in_starter = top == self.assignment.starter
+        return in_starter and (path.name.endswith(SUFFIX) or (_STAFF.match(path.name) is not None and path.is_dir()))
+
+    def _may_follow(self, link: Path) -> bool:
+        """A link in a circle leads to itself; one out of the course is copied as what it leads to inside the assignment
+        only, as before anything is placed there."""
+        target = link.resolve()
+        circles = link.parent.resolve().is_relative_to(target)
+        inside = target.is_relative_to(self.root.resolve()) or link.is_relative_to(self.assignment.starter)
+        return link.exists() and inside and not circles
+
+    def _file(self, path: Path) -> Iterator[tuple[Path, Path]]:
+        try:
+            with path.open("rb") as file:
+                is_secret = is_secret_content(path, file.read(4096))
+        except OSError:
+            is_secret = False  # that it cannot be read is said where it is copied
+        if not is_secret:
+            yield path.relative_to(self.root), path
+
+
+def links_out(assignment: Assignment) -> Iterator[Path]:
+    """Links beside the folders on the way to the assignment that lead out of the course, as to a disk full of data. A
+    sandbox does not show what they lead to."""
+    course = assignment.course
+    selection = _Selection(assignment, ())
+    for folder in (path for path in assignment.starter.parents if path.is_relative_to(course.root)):
+        for entry in sorted(os.scandir(folder), key=lambda item: item.name):
+            path = Path(entry.path)
+            if entry.is_symlink() and path.exists() and not selection.never(path) and not is_left_out(course, path):
+                target = path.resolve()
+                if not target.is_relative_to(course.root.resolve()):
+                    yield path
+
+
+def is_left_out(course: Course, path: Path) -> bool:
+    """Whether it is no part of any workspace: a tool's litter, an environment, what the settings exclude."""
+    if path.name in NEVER_COPIED:
+        return True
+    if (path / "pyvenv.cfg").is_file():
+        return True
+    inside = path.relative_to(course.root).as_posix()
+    return any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in course.config.exclude)
+
+
+def without_settings(project: str) -> str:
+    """A `pyproject.toml` without goldsmith's own tables, which say what staff know: rubrics, mutants that survive."""
+    kept, skipping = [], False
+    for line in project.splitlines(keepends=True):
+        header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+        if header:
+            names = [part.strip().strip("\"'") for part in header[1].split(".")]
+            skipping = names[:2] == ["tool", "goldsmith"]
+        if not skipping and not re.match(r"\s*(?:tool\s*\.\s*)?[\"']?goldsmith[\"']?\s*[.=]", line):
+            kept.append(line)
+    return "".join(kept)
