@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from goldsmith.checking.handed_in import files_below, list_names, list_revision, read_blob
 from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
 from goldsmith.errors import GoldUnreadable, NoSuchSubmission, NothingToCheck, SubmissionLeaves
 from goldsmith.gold import read_manifest
@@ -82,7 +82,7 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
     folder = _home(assignment, path.resolve())
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
-    for file in sorted(folder.rglob("*")):
+    for file in files_below(folder, name):
         inside = file.relative_to(folder)
         if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
             continue
@@ -131,11 +131,10 @@ def _home(assignment: Assignment, folder: Path) -> Path:
     return folder
 
 
-def _home_in(assignment: Assignment, listed: str) -> str | None:
+def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     """Where the assignment's files are in a repository that is no course: its root, the folder of that name, or else
     the only folder that has any of them. A solution is never taken for somebody's work."""
     folders: dict[str, None] = {}
-    names = [name for name in listed.split("\0") if name and not LITTER.intersection(name.split("/"))]
     for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
         folders |= dict.fromkeys(end.rstrip("/") for end in ends)
@@ -164,25 +163,20 @@ def _extract(assignment: Assignment, revision: str, folder: Path) -> bool:
         return False
     prefix = git(course, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{course.relative(assignment.starter).as_posix()}"
-    listed = git(course, "ls-tree", "-r", "-z", f"{revision}:{place}")
+    listed = list_revision(course, f"{revision}:{place}", revision)
     if listed is None:
-        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision) or "")
-        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{revision}:{other}")
+        other = _home_in(assignment, list_names(course, revision, revision))
+        listed = None if other is None else list_revision(course, f"{revision}:{other}", revision)
     if listed is None:
         raise NothingToCheck(revision, f"it has no {course.relative(assignment.starter)}", _wanted(assignment))
-    for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes
-        facts, _, name = line.partition("\t")
-        mode, kind, blob = facts.split()
-        if kind != "blob":
-            continue
-        if mode == "120000" or name.startswith("/") or ".." in name.split("/"):
+    for item in listed:  # not `git archive`, which obeys the revision's own attributes
+        name = item.path
+        if item.mode == "120000" or name.startswith("/") or ".." in name.split("/"):
             raise SubmissionLeaves(revision, Path(name))
         file = folder / name
-        command = ["git", "-C", str(course.root), "cat-file", "blob", blob]
-        content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            file.write_bytes(read_blob(course, item))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise NothingToCheck(revision, f"{name} is a file and a folder in it", _wanted(assignment)) from None
     return True

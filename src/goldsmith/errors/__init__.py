@@ -14,6 +14,7 @@ from goldsmith.errors.checking import (
     NotReplayed,
     StaleGold,
     SubmissionLeaves,
+    TooMuchHandedIn,
 )
 from goldsmith.errors.course import (
     BadConfig,
@@ -184,6 +185,7 @@ __all__ = [
     "SolutionsCollide",
     "StaleGold",
     "SubmissionLeaves",
+    "TooMuchHandedIn",
     "TreeChanged",
     "TrialsFailed",
     "Unexpected",

@@ -43,19 +43,20 @@ def serve() -> None:
     parent = os.getppid()
     children: dict[int, Path] = {}
     rooms: dict[int, Room] = {}
+    why: dict[int, str] = {}
     looked = due = 0.0
     adopt_orphans()
     _settle()
     ended = _told_of_endings()
     while os.getppid() == parent:
-        _reap(children)
+        _reap(children, why)
         if time.monotonic() - looked > _LOOK_AROUND:
-            end_strays(children)
+            why |= end_strays(children)
             looked = time.monotonic()
         if time.monotonic() > due:
             rooms = {number: room for number, room in rooms.items() if number in children}
             begun = time.monotonic()
-            end_what_takes_too_much(rooms)
+            why |= end_what_takes_too_much(rooms)
             took = time.monotonic() - begun
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
         ready = select.select([sys.stdin, ended], [], [], _LOOK_AROUND)[0]
@@ -96,9 +97,9 @@ def _told_of_endings() -> int:
     return reader
 
 
-def _reap(children: dict[int, Path]) -> None:
-    """Write down how children ended; what one has left running in its group ends first, while its number is still its
-    own."""
+def _reap(children: dict[int, Path], why: dict[int, str]) -> None:
+    """Write down how children ended, and `why` where they were ended here; what one has left running in its group ends
+    first, while its number is still its own."""
     while True:
         try:
             whose = -1
@@ -114,11 +115,12 @@ def _reap(children: dict[int, Path]) -> None:
             return
         if not number:
             return
+        reason = why.pop(number, "")
         ended = children.pop(number, None)
         if ended is not None:
             partial = ended.with_suffix(".partial")
             try:
-                partial.write_text(str(os.waitstatus_to_exitcode(status)))
+                partial.write_text(f"{os.waitstatus_to_exitcode(status)} {reason}")
                 partial.replace(ended)
             except OSError:
                 continue  # the workspace is gone: nobody waits for this any more

@@ -162,6 +162,7 @@ class _Forked:
 
     def __init__(self, number: int, ended: Path, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
+        self.why = ""
         self._number, self._ended, self._server = number, ended, server
         self._began = beginning_of(number)
 
@@ -172,7 +173,8 @@ class _Forked:
     def poll(self) -> int | None:
         if self.returncode is None:
             with contextlib.suppress(OSError, ValueError):
-                self.returncode = int(read_leaving(self._ended))
+                code, _, self.why = read_leaving(self._ended).decode().partition(" ")
+                self.returncode = int(code)
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = -9
         return self.returncode
