@@ -44,7 +44,7 @@ class Clock:
         return time.monotonic() - self._began
 
     def spent(self) -> float:
-        """Seconds of processor time, and those in which it was idle; by the wall clock where this system does not say."""
+        """Seconds of processor time, and those in which it was idle; of the wall clock where /proc does not say."""
         now = time.monotonic()
         used = self._use(now)
         idle = now - self._busy if now - self._busy > IDLE_S else 0.0
