@@ -11,7 +11,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LAST_RESORT, LAST_RESORT_S = 10, 60.0
@@ -36,8 +36,9 @@ class Clock:
     def begin(self) -> None:
         self._began = self._looked = self._busy = time.monotonic()
         self._first: float | None = None
-        self._last = self._seen = self._lost = self._idle = 0.0
-        self._fell = False
+        self._last = self._idle = 0.0
+        self._own: dict[tuple[int, str], float] = {}
+        self._before: dict[tuple[int, str], float] = {}
 
     @property
     def wall(self) -> float:
@@ -77,23 +78,21 @@ class Clock:
         found = _members(self._number)
         if not found:
             return None
-        total = self._counted(sum(item.seconds for item in found))
+        total = self._counted(found)
         if total - self._last > BUSY_S or any(item.state in "RD" for item in found):
             self._idle += now - self._busy if now - self._busy > IDLE_S else 0.0
             self._busy, self._last = now, total
         return total
 
-    def _counted(self, seconds: float) -> float:
-        """Processor time with that of processes that nobody waited for, which vanishes from the sum. A sum that is less
-        just once was taken while a process handed its own over."""
+    def _counted(self, found: Sequence[ProcessFacts]) -> float:
+        """Processor time since the first look. What a process has computed that nobody waited for vanishes with it: so
+        what each has computed itself is remembered."""
+        everything = sum(item.seconds for item in found)
         if self._first is None:
-            self._first = self._seen = seconds
-        if seconds >= self._seen or self._fell:
-            self._lost += max(0.0, self._seen - seconds)
-            self._seen, self._fell = seconds, False
-        else:
-            self._fell = True
-        return self._lost + self._seen - self._first
+            self._first, self._before = everything, {item.identity: item.own for item in found}
+        self._own |= {item.identity: item.own for item in found}
+        own = sum(seconds - self._before.get(identity, 0.0) for identity, seconds in self._own.items())
+        return max(self._last, own, everything - self._first)
 
 
 class Allowance:
@@ -118,7 +117,7 @@ class Allowance:
 
 class ProcessFacts(NamedTuple):
     """A process, its parent and session, its state as the system writes it, the seconds that it has computed, with
-    those of processes that it has waited for, and its threads."""
+    those of processes that it has waited for, its threads, its `own` seconds, and when it began."""
 
     number: int
     parent: int
@@ -126,6 +125,13 @@ class ProcessFacts(NamedTuple):
     state: str
     seconds: float
     threads: int = 1
+    own: float = 0.0
+    began: str = ""
+
+    @property
+    def identity(self) -> tuple[int, str]:
+        """What no other process ever has: a number may be used again."""
+        return self.number, self.began
 
 
 def processes() -> Iterator[ProcessFacts]:
@@ -144,7 +150,8 @@ def _facts(name: str) -> ProcessFacts:
     finally:
         os.close(descriptor)
     seconds = sum(map(int, fields[11:15])) / _TICKS
-    return ProcessFacts(int(name), int(fields[1]), int(fields[3]), fields[0], seconds, int(fields[17]))
+    own = sum(map(int, fields[11:13])) / _TICKS
+    return ProcessFacts(int(name), int(fields[1]), int(fields[3]), fields[0], seconds, int(fields[17]), own, fields[19])
 
 
 def _members(number: int) -> list[ProcessFacts]:
