@@ -122,3 +122,18 @@ def test_a_new_case_has_all_its_time(told: Scenes) -> None:
     assert clock.over(5.0) == ""
     told[0] = (11.5, one(11.5))
     assert clock.over(5.0) == "5 s of processor time"
+
+
+def test_what_nobody_waited_for_has_taken_its_time_all_the_same() -> None:
+    unseen = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    if not os.fork():
+        ends = time.process_time() + 0.5
+        while time.process_time() < ends: pass
+        os._exit(0)
+    time.sleep(0.5)
+"""
+    with child(unseen) as process:
+        assert how_late(process.pid, 0.7) == "0.7 s of processor time"

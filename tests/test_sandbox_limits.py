@@ -150,7 +150,12 @@ def test_calls_in_another_numbering_end_the_process(tmp_path: Path) -> None:
 def _getpid_of_32_bits() -> None:
     import mmap
 
-    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code = mmap.mmap(
+        -1,
+        mmap.PAGESIZE,
+        flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+        prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC,
+    )
     code.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")  # mov eax, 20; int 0x80; ret
     ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
 

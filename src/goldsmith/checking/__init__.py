@@ -5,9 +5,11 @@ Its code only ever runs in children, which are given gold's inputs and weights a
 
 from goldsmith.checking.attribution import Shown
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
+from goldsmith.checking.handed_in import Count
 from goldsmith.checking.judging import is_settled, shown_path
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.precision import is_excused
+from goldsmith.checking.provided import read_code
 from goldsmith.checking.running import GIVEN, RUNS, Confined, Stage, given_file
 from goldsmith.checking.solution import check_copy
 from goldsmith.checking.submissions import Submission, open_revision, open_submission, places_of, private_place
@@ -36,6 +38,7 @@ __all__ = [
     "CaseVerdict",
     "Checking",
     "Confined",
+    "Count",
     "ModuleVerdict",
     "Opened",
     "PartVerdict",
@@ -56,5 +59,6 @@ __all__ = [
     "open_submission",
     "places_of",
     "private_place",
+    "read_code",
     "shown_path",
 ]

@@ -11,6 +11,15 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.checking.attribution import Shown, attribute
+from goldsmith.checking.bounds import (
+    LONGEST_FOR_EACH,
+    LONGEST_JUDGED,
+    RUNS_OF_A_CASE,
+    TooMuchToJudge,
+    Work,
+    bounded_by,
+    spend,
+)
 from goldsmith.checking.definitions import find_definition
 from goldsmith.checking.forbidden import find_forbidden
 from goldsmith.checking.hearing import Hearing
@@ -38,7 +47,7 @@ from goldsmith.course import Assignment, Placement
 from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generation import Options, stale_reasons
 from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
-from goldsmith.recording import Adapter, Warm, Watcher, read_adapter, warm_process
+from goldsmith.recording import Adapter, Allowance, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_room, make_workspaces
 
 
@@ -93,14 +102,40 @@ def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bo
 
 
 def check(assignment: Assignment, submission: Submission, request: Request) -> Verdict:
-    """The verdict on `submission`."""
-    started = time.monotonic()
+    """The verdict on `submission`. One that takes too much work to be judged could not run."""
     opened = request.opened or Opened.of(assignment, submission, request)
+    gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
+    try:
+        with bounded_by(Work(seconds=LONGEST_JUDGED + LONGEST_FOR_EACH * gold / 2**20)):
+            return _check(assignment, submission, request, opened)
+    except TooMuchToJudge as error:
+        cases = [
+            CaseVerdict(
+                name=name,
+                title=case.entry.title,
+                outcome=COULD_NOT_RUN,
+                reason=f"what it left behind takes too much to be judged: {error}",
+                kind="timeout",
+            )
+            for name, case in opened.golds.items()
+        ]
+        return Verdict(
+            name=submission.name,
+            assignment=assignment.name,
+            outcome=COULD_NOT_RUN,
+            cases=tuple(cases),
+            notes=submission.notes,
+        )
+
+
+def _check(assignment: Assignment, submission: Submission, request: Request, opened: Opened) -> Verdict:
+    started = time.monotonic()
     gold = opened.gold
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
-        checking = Checking(assignment, opened, request, warm)
+        in_all = request.options.timeout + RUNS_OF_A_CASE * request.each * len(opened.golds)
+        checking = Checking(assignment, opened, request, warm, Allowance(in_all))
         with checking.stage(submission.placed, submission.beside) as stage:
             hearing = checking.judge(stage)
             verdicts, layouts = hearing.verdicts, hearing.layouts
@@ -182,12 +217,13 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
 
 @dataclass
 class Checking:
-    """Submissions to one assignment, put on a stage and judged."""
+    """Submissions to one assignment, put on a stage and judged; with an `allowance`, one that has it for all runs."""
 
     assignment: Assignment
     opened: Opened
     request: Request
     warm: Warm
+    allowance: Allowance | None = None
 
     @property
     def golds(self) -> Mapping[str, GoldCase]:
@@ -217,6 +253,7 @@ class Checking:
                 stand_ins=self.assignment.course.config.stand_ins,
                 written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
+                allowance=self.allowance,
             )
 
     def judge(self, stage: Stage, cases: Sequence[str] | None = None) -> Hearing:
@@ -269,6 +306,7 @@ class Checking:
         verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
         for _ in range(2):  # what fails by chance, such as for want of memory, may not fail again
             try:
+                spend()
                 return judge_case(
                     gold,
                     replay,
@@ -277,6 +315,9 @@ class Checking:
                     guessing=guessing,
                     before=before,
                 )
+            except TooMuchToJudge as error:
+                why = f"what it returned takes too much to be judged: {error}"
+                return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=why, kind="timeout")
             except NotComparable as error:
                 why = f"what it returned cannot be compared: {error}"
                 return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=why, kind="raised")

@@ -4,6 +4,7 @@ for the cases after it another takes its place."""
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,9 @@ class Company:
                 Ask(case=name, run=run, layout=layouts.get(name, "")) for name, runs in pending.items() for run in runs
             ]
             is_new = self._talk is None
-            taking.leavings = Leavings(self._talking.left, self._talking.next_output, self.stage.workspace)
+            taking.leavings = Leavings(
+                self._talking.left, self._talking.next_output, self.stage.workspace, self.stage.taken
+            )
             try:
                 ended = self._ask(asks, taking.watcher if until else self.stage.watcher)
             except _Enough:
@@ -79,7 +82,7 @@ class Company:
             save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
         except Exception as error:  # of safetensors' own
             raise CannotWrite(file, str(error)) from None
-        leavings = Leavings(talk.left, talk.next_output, self.stage.workspace)
+        leavings = Leavings(talk.left, talk.next_output, self.stage.workspace, self.stage.taken)
         ask = Ask(case=case, layout=layout, alone=msgspec.structs.replace(item, file=str(file)))
         return leavings.alone(case, self._ask([ask]) or _nothing())
 
@@ -98,9 +101,19 @@ class Company:
         """None once all of it is done; else why it is not, and at which case."""
         stage = self.stage
         cases = len({item.case for item in asks})
-        timeout = stage.options.timeout + stage.each * cases
+        left = stage.allowance.left if stage.allowance else math.inf
+        if left <= 0:
+            self.part()
+            return msgspec.structs.replace(_in_all(stage), case=asks[-1].case)
+        timeout = min(stage.options.timeout + stage.each * cases, left)
         try:
-            ending = self._talking.ask(asks, timeout=timeout, each=stage.each, watcher=watcher or stage.watcher)
+            ending = self._talking.ask(
+                asks,
+                timeout=timeout,
+                each=stage.each,
+                watcher=watcher or stage.watcher,
+                allowance=stage.allowance,
+            )
         except BaseException:
             self._talk = None  # it has been ended
             raise
@@ -108,6 +121,8 @@ class Company:
             return None
         self._heard(ending)
         failure = _failure(ending) or _nothing()
+        if ending.late and stage.allowance and stage.allowance.left <= 0:
+            failure = _in_all(stage)
         if failure.kind == "device" and ending.last_case is None:
             raise DeviceMissing(stage.options.device, failure.message.split(", "))
         return msgspec.structs.replace(in_their_words(failure, stage.workspace), case=ending.last_case)
@@ -152,6 +167,11 @@ class _Taking:
             raise _Enough
 
 
+def _in_all(stage: Stage) -> Failure:
+    assert stage.allowance is not None
+    return Failure(kind="timeout", message=f"took longer than {stage.allowance.limit:g} s in all its runs")
+
+
 def _nothing() -> Failure:
     return Failure(kind="exit", message="its process ended without a word")
 
@@ -161,7 +181,8 @@ def _failure(ending: Ending) -> Failure | None:
     if ending.late:
         return Failure(kind="timeout", message=f"took longer than {ending.late}")
     if ending.signal:
-        return Failure(kind="killed", message=f"was killed by {ending.signal}")
+        why = f", for {ending.why}" if ending.why else ""
+        return Failure(kind="killed", message=f"was killed by {ending.signal}{why}")
     if ending.result is None and ending.code == NOT_CONFINED:
         return Failure(kind="exit", message="its process could not be locked in, so nothing was run in it")
     if ending.result is None:

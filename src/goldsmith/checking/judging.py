@@ -253,10 +253,13 @@ def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
 def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """`actual` with the first of several items where gold has a lone one: extra return values are no fault."""
     found, notes = dict(actual), []
-    for path in expected:
-        below = [other for other in actual if other.startswith(f"{path}.")]
-        if path in actual or not below:
-            continue
+    inside: dict[str, list[str]] = {}
+    for other in actual:
+        for end in (place for place, letter in enumerate(other) if letter == "."):
+            if other[:end] in expected and other[:end] not in actual:
+                inside.setdefault(other[:end], []).append(other)
+    for path in (path for path in expected if path in inside):
+        below = inside[path]
         head = below[0]
         if any(other in expected for other in below) or "." in head.removeprefix(f"{path}."):
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import mmap
 import os
 import secrets
@@ -17,14 +18,13 @@ from typing import IO, Any
 
 import msgspec
 
+from goldsmith.checking import bounds
 from goldsmith.errors import CannotWrite
 from goldsmith.gold import unpacked
-from goldsmith.recording import ALONE, Attempt, Failure, RunName, UntrustedFolder, entries_in
+from goldsmith.recording import ALONE, Attempt, Failure, Frame, RunName, UntrustedFolder, entries_in
 from goldsmith.workspace import Workspace
 
-_MOST_VALUES, _MOST_FRAMES, _MOST_NOTES, _LONGEST = 20_000, 50, 50, 10_000
-_MOST_IN_MEMORY = _LONGEST_JSON = 16 * 2**20
-_MOST_ENTRIES = 10_000
+_MOST_IN_MEMORY = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,17 @@ class Replayed:
 
 
 @dataclass
+class Taken:
+    """Bytes that have been taken from all runs of one submission: JSON, arrays in memory, arrays on disk, of which
+    there may be `most`."""
+
+    text: int = 0
+    memory: int = 0
+    disk: int = 0
+    most: float = math.inf
+
+
+@dataclass
 class Leavings:
     """What a child writes down, in one file, of all that it is asked for at once. Nothing in it is believed without
     being checked."""
@@ -68,6 +79,7 @@ class Leavings:
     left: UntrustedFolder
     name: str
     workspace: Workspace
+    taken: Taken = field(default_factory=Taken)
     _read: int = 0
     _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
     _damage: str = ""
@@ -99,7 +111,10 @@ class Leavings:
             return
         begin = self._read
         try:
-            for entry, parts, place in itertools.islice(entries_in(content), _MOST_ENTRIES):
+            left = bounds.MOST_ENTRIES - len(self._found)
+            for entry, parts, place in itertools.islice(entries_in(content), left):
+                if max(len(entry.case), len(entry.run)) > bounds.LONGEST_NAME:
+                    raise ValueError("a case has a very long name")
                 self._found[entry.case, entry.run] = parts
                 self._read = begin + place
         except (ValueError, RecursionError) as error:
@@ -115,10 +130,15 @@ class Leavings:
             content.seek(self._read)
             if size <= 0:
                 return memoryview(b"")
-            if size <= _MOST_IN_MEMORY:
+            if size <= min(_MOST_IN_MEMORY, bounds.MOST_MEMORY_TAKEN - self.taken.memory):
+                self.taken.memory += size
                 pages = mmap.mmap(-1, size)  # which go back as a whole, while a heap would be left in pieces
                 content.readinto(pages)  # type: ignore[attr-defined]
                 return memoryview(pages).toreadonly()
+            if self.taken.disk + size > self.taken.most:
+                self._damage = f"all its runs together left more than {self.taken.most / 2**20:.4g} MiB"
+                return memoryview(b"")
+            self.taken.disk += size
             copy = self.workspace.scratch / secrets.token_hex(8)
             try:
                 _copy(content, copy, size)
@@ -132,15 +152,17 @@ class Leavings:
         if (case, run) not in self._found:
             return Attempt(failure=_unreadable(self._damage) if self._damage else otherwise), {}, None
         text, content, trace = self._found[case, run]
-        if len(text) > _LONGEST_JSON:
-            return Attempt(failure=_unreadable(f"its JSON is larger than {_LONGEST_JSON // 2**20} MiB")), {}, None
+        self.taken.text += len(text)
+        if len(text) > bounds.LONGEST_JSON or self.taken.text > bounds.MOST_TEXT_TAKEN:
+            most = bounds.LONGEST_JSON if len(text) > bounds.LONGEST_JSON else bounds.MOST_TEXT_TAKEN
+            return Attempt(failure=_unreadable(f"its JSON is larger than {most // 2**20} MiB")), {}, None
         try:
             attempt = _bearable(msgspec.json.decode(text, type=Attempt), self.workspace)
             if attempt.failure is not None or not content:
                 return attempt, {}, trace or None
-            arrays = dict(unpacked(content, Path(f"{run}.safetensors")))
-            if len(arrays) > _MOST_VALUES:
-                raise ValueError(f"it holds more than {_MOST_VALUES} values")
+            arrays = dict(unpacked(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
+            if len(arrays) > bounds.MOST_VALUES:
+                raise ValueError(f"it holds more than {bounds.MOST_VALUES} values")
             return attempt, arrays | {path: _as_complex(arrays[path]) for path in attempt.complex}, trace or None
         except (ValueError, KeyError, RecursionError) as error:
             return Attempt(failure=_unreadable(str(error))), {}, None
@@ -156,19 +178,63 @@ def _copy(content: IO[bytes], copy: Path, size: int) -> None:
 
 def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:
     """The same, with no more in it than anybody would read, and files named as the submission's author names them."""
-    too_long = any(len(name) > _LONGEST for name in attempt.plain)
-    if too_long or max(len(attempt.paths), len(attempt.plain)) > _MOST_VALUES:
-        return Attempt(failure=_unreadable(f"it holds more than {_MOST_VALUES} values, or very long names"))
+    why = _why_unbearable(attempt)
+    if why:
+        return Attempt(failure=_unreadable(why))
     failure = attempt.failure
     if failure is not None:
-        frames = failure.frames[-_MOST_FRAMES:]
-        failure = msgspec.structs.replace(failure, message=failure.message[:_LONGEST], frames=frames)
+        frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MOST_FRAMES :])
+        message, package = failure.message[: bounds.LONGEST_TEXT], failure.package[: bounds.LONGEST_LINE]
+        failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
         failure = in_their_words(failure, workspace)
-    modules = {
-        model: tuple(name for name in names[:_MOST_ENTRIES] if name.isprintable() and len(name) <= _LONGEST)
-        for model, names in attempt.modules.items()
-    }
-    return msgspec.structs.replace(attempt, failure=failure, notes=attempt.notes[:_MOST_NOTES], modules=modules)
+    return msgspec.structs.replace(
+        attempt,
+        failure=failure,
+        notes=_lines(attempt.notes),
+        overwrote=_lines(attempt.overwrote),
+        rounded_to=_lines(attempt.rounded_to),
+        modules={model: tuple(filter(str.isprintable, names)) for model, names in attempt.modules.items()},
+    )
+
+
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text[: bounds.LONGEST_LINE] for text in texts[: bounds.MOST_NOTES])
+
+
+def _short_frame(frame: Frame) -> Frame:
+    most = bounds.LONGEST_LINE
+    return Frame(frame.file[:most], frame.line, frame.function[:most], frame.text[:most])
+
+
+def _why_unbearable(attempt: Attempt) -> str:
+    """What an attempt names more of, or at greater length, than any honest one; before anything is made of it."""
+    weights = [name for placed in attempt.placed.values() for pair in placed for names in pair for name in names]
+    groups = [
+        [*attempt.paths],
+        [*attempt.plain, *attempt.complex, *attempt.made],
+        weights,
+        [name for names in attempt.modules.values() for name in names],
+        [name for names in attempt.extra.values() for name in names],
+        [*attempt.placed, *attempt.modules, *attempt.extra],
+    ]
+    if any(len(group) > bounds.MOST_VALUES for group in groups):
+        return f"it holds more than {bounds.MOST_VALUES} values"
+    for name in itertools.chain.from_iterable(groups):
+        if len(name) > bounds.LONGEST_NAME or name.count(".") > bounds.DEEPEST_NAME:
+            return "it holds very long names"
+    pairs = (pair for placed in attempt.placed.values() for pair in placed)
+    if sum(_letters(*pair) for pair in pairs) > bounds.MOST_NAME_LETTERS:
+        return "it pairs more weights with each other than any model has"
+    return ""
+
+
+def _letters(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many characters the names of all modules around a group of weights have, paired each with each."""
+    return sum(_around(name) for name in mine) * len(theirs) + sum(_around(name) for name in theirs) * len(mine)
+
+
+def _around(name: str) -> int:
+    return (name.count(".") + 1) * (len(name) + 1)
 
 
 def in_their_words(failure: Failure, workspace: Workspace) -> Failure:

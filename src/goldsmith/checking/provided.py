@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from goldsmith.checking.bounds import MOST_CODE
 from goldsmith.checking.submissions import Submission
 from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided, written_by_students
 from goldsmith.gold import Manifest
-
-LONGEST_SOURCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -89,16 +88,23 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
 
 
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
-    """The submission's Python files by where they go, unless they are too long to be read."""
+    """The submission's Python files by where they go, the starter's first, as far as all of it can be read."""
     if submission.is_tree:
         files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
     else:
         files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
-    return {
-        name: path.read_bytes()
-        for name, path in files.items()
-        if path.is_file() and path.stat().st_size <= LONGEST_SOURCE
-    }
+    return read_code(files, assignment)
+
+
+def read_code(files: Mapping[str, Path], assignment: Assignment) -> dict[str, bytes]:
+    """What Python files hold, those that the starter has too before all others, until it is too much to be parsed."""
+    found: dict[str, bytes] = {}
+    left = MOST_CODE
+    for name in sorted(files, key=lambda name: not (assignment.starter / name).is_file()):
+        if files[name].is_file() and files[name].stat().st_size <= left:
+            found[name] = files[name].read_bytes()
+            left -= len(found[name])
+    return {name: found[name] for name in files if name in found}
 
 
 def _digest(content: bytes) -> str:

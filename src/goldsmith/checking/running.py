@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.company import Company, Until
-from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.leavings import Replayed, Taken
 from goldsmith.course import MOST_USES, Assignment, Placement
 from goldsmith.generation import Options, make_job
 from goldsmith.gold import GoldCase, write_payload
-from goldsmith.recording import Job, KeptCase, Limits, Result, RunName, Warm, Watcher
+from goldsmith.recording import Allowance, Job, KeptCase, Limits, Result, RunName, Warm, Watcher
 from goldsmith.sandbox import Confinement, Level
 from goldsmith.workspace import Workspace
 
@@ -54,9 +54,15 @@ class Stage:
     stood_in: set[str] = field(default_factory=set)
     sightings: dict[tuple[str, str], None] = field(default_factory=dict)
     given: Path | None = None
+    allowance: Allowance | None = None
+    taken: Taken = field(default_factory=Taken)
     peak: int = 0
     packages: set[str] = field(default_factory=set)
     _launches: int = 0
+
+    def __post_init__(self) -> None:
+        if self.confined is not None and self.confined.confinement.disk is not None:
+            self.taken.most = 2 * self.confined.confinement.disk  # what lay there at once, and as much again
 
     def replay(
         self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "", until: Until | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from goldsmith.checking.handed_in import files_below, list_names, list_revision, read_blob
 from goldsmith.course import LITTER, SUFFIX, Assignment, Course, Placement, git
 from goldsmith.errors import (
     GoldUnreadable,
@@ -127,7 +127,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     folder = home.resolve()
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
-    for file in sorted(folder.rglob("*")):
+    for file in files_below(folder, name):
         inside = file.relative_to(folder)
         if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
             continue
@@ -176,11 +176,10 @@ def _home(assignment: Assignment, folder: Path) -> Path:
     return folder
 
 
-def _home_in(assignment: Assignment, listed: str) -> str | None:
+def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     """Where the assignment's files are in a repository that is no course: its root, the folder of that name, or else
     the only folder that has any of them. A solution is never taken for somebody's work."""
     folders: dict[str, None] = {}
-    names = [name for name in listed.split("\0") if name and not LITTER.intersection(name.split("/"))]
     for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
         folders |= dict.fromkeys(end.rstrip("/") for end in ends)
@@ -212,25 +211,20 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
     starter = assignment.course.relative(assignment.starter)
     prefix = git(course, "rev-parse", "--show-prefix")
     place = f"{(prefix or '').strip()}{starter.as_posix()}"
-    listed = git(course, "ls-tree", "-r", "-z", f"{commit}:{place}")
+    listed = list_revision(course, f"{commit}:{place}", name)
     if listed is None:
-        other = _home_in(assignment, git(course, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit) or "")
-        listed = None if other is None else git(course, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{other}")
+        other = _home_in(assignment, list_names(course, commit, name))
+        listed = None if other is None else list_revision(course, f"{commit}:{other}", name)
     if listed is None:
         raise NothingToCheck(name, f"it has no {starter}", _wanted(assignment))
-    for line in filter(None, listed.split("\0")):  # not `git archive`, which obeys the revision's own attributes
-        facts, _, inside = line.partition("\t")
-        mode, kind, blob = facts.split()
-        if kind != "blob":
-            continue
-        if mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
+    for item in listed:  # not `git archive`, which obeys the revision's own attributes
+        inside = item.path
+        if item.mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
             raise SubmissionLeaves(name, Path(inside))
         file = folder / inside
-        command = ["git", "-C", str(course.root), "cat-file", "blob", blob]
-        content = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            file.write_bytes(read_blob(course, item))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted(assignment)) from None
     return True

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goldsmith.checking.bounds import (
+    A_COMPARISON,
+    COMPARED_FOR_EACH,
+    LARGEST_HEADER,
+    LARGEST_TRACE,
+    MOST_CANDIDATES,
+    MOST_COMPARED,
+    TooMuchToJudge,
+    Work,
+    bounded_by,
+)
 from goldsmith.checking.judging import weights_by_model
 from goldsmith.checking.leavings import Replayed
-from goldsmith.checking.traces import CLOSE, Call, calls_in, distance, farthest, given_apart, module_names, same_plain
+from goldsmith.checking.traces import (
+    CLOSE,
+    INDEX,
+    Call,
+    calls_in,
+    distance,
+    farthest,
+    given_apart,
+    module_names,
+    same_plain,
+)
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.gold import GoldCase, mapped, unpacked
+from goldsmith.gold import Bfloat16, GoldCase, Mapped, mapped, unpacked
 from goldsmith.recording import TENSOR
 
-MOST_CALLS, MOST_TENSORS = 10_000, 256
-"""A submission's trace with more calls, or a call with more tensors, is not looked at."""
 AMPLIFIED = 20.0
 """So much farther off than its input a call's output may be because of its input."""
 
@@ -44,11 +63,10 @@ class TracePair:
             same = by_key.get(self.key(call), [])
             if not same:
                 continue
-            apart = [_given(item, call) for item in same]
-            best = min(range(len(same)), key=lambda number: (apart[number] > CLOSE, number))
+            best, given = _first_close(same, call)
             partner = same.pop(best)
             self.partners[call.position] = partner
-            self.given[call.position] = apart[best]
+            self.given[call.position] = given
             if not partner.raised:
                 self.off[call.position] = off_by(partner, call)
 
@@ -111,6 +129,17 @@ class TracePair:
         return self.untraced_calls or self.outcome(call) is None
 
 
+def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
+    """The first of some calls that was given what gold's was, else the first of all, and how far apart those are."""
+    first = float("inf")
+    for number, call in enumerate(calls[:MOST_CANDIDATES]):
+        given = _given(call, gold)
+        if given <= CLOSE:
+            return number, given
+        first = first if number else given
+    return 0, first
+
+
 def _given(theirs: Call, gold: Call) -> float:
     """How far apart two calls are in all that their answer depends on."""
     modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
@@ -146,29 +175,44 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
     """The two traces of a case that left one, on gold's side at least."""
     if case.entry.trace is None:
         return None
-    gold = calls_in(mapped(folder / case.entry.trace))
-    theirs = _their_calls(replayed)
+    recorded = mapped(folder / case.entry.trace)
+    gold = calls_in(recorded)
+    theirs = _their_calls(replayed, recorded)
     names = {}
     for model in case.entry.models:
         mine = [call for call in gold if call.model == model]
         there = {call.module for call in theirs if call.model == model} | set(replayed.once.modules.get(model, ()))
         names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
     pair = TracePair(case, gold, theirs, names)
-    pair.pair()
-    fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in theirs)
+    try:
+        with bounded_by(Work(most_compared(gold))):
+            pair.pair()
+    except TooMuchToJudge:  # no honest trace: then it is no evidence
+        pair = TracePair(case, gold, [], names)
+    fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
     pair.untraced_calls = case.entry.calls > 1 and fine
     return pair
 
 
-def _their_calls(replayed: Replayed) -> list[Call]:
-    if replayed.trace is None:
+def most_compared(gold: Sequence[Call]) -> int:
+    """How many numbers may be compared to find partners for gold's calls."""
+    tensors = (tensor for call in gold for tensor in (*call.inputs, *call.outputs))
+    numbers = sum(A_COMPARISON + getattr(tensor, "size", 0) for tensor in tensors)
+    return max(MOST_COMPARED, COMPARED_FOR_EACH * numbers)
+
+
+def _their_calls(replayed: Replayed, gold: Mapped) -> list[Call]:
+    if replayed.trace is None or len(replayed.trace) > max(LARGEST_TRACE, 4 * sum(map(_size, gold.values()))):
         return []
     try:
-        calls = calls_in(unpacked(replayed.trace, Path("its trace")))
+        largest = max(LARGEST_HEADER, 4 * len(gold.metadata.get(INDEX, "")))
+        return calls_in(unpacked(replayed.trace, Path("its trace"), largest), suspicious=True)
     except (OSError, ValueError, RecursionError, MemoryError):
         return []  # what a submission's process wrote and nobody can read is no evidence
-    absurd = len(calls) > MOST_CALLS or any(len(call.inputs) + len(call.outputs) > MOST_TENSORS for call in calls)
-    return [] if absurd else calls
+
+
+def _size(tensor: Any) -> int:
+    return int(tensor.bits.nbytes if isinstance(tensor, Bfloat16) else tensor.nbytes)
 
 
 def arguments(call: Call) -> tuple[Any, ...]:

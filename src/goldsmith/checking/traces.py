@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.checking.bounds import A_COMPARISON, LONGEST_NAME, MOST_STATES, MOST_STATES_SEEN, MOST_TAPPED, spend
+from goldsmith.checking.trace_bounds import refuse_absurd
 from goldsmith.gold import Bfloat16, Mapped, as_numpy
 from goldsmith.recording import TENSOR
 
@@ -15,7 +17,8 @@ CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
 float32 in a deep model, and far below what a bug does."""
 
-_LONGEST_NAME = 1000
+INDEX = "goldsmith"
+"""Under which name a trace's file tells of its calls."""
 Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 
@@ -81,15 +84,21 @@ class Hashed:
     digest: str
 
 
-def calls_in(content: Mapped) -> list[Call]:
-    """The calls of a trace; raises ValueError when it is none."""
+def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
+    """The calls of a trace; raises ValueError when it is none, or, if that is `suspicious`, no honest one."""
     try:
-        index = json.loads(content.metadata["goldsmith"])
-        ends, states = _ends(index), _states(index)
-        tensors = {name: _numbers(value) for name, value in content.items()}
+        index = json.loads(content.metadata[INDEX])
+        if suspicious:
+            refuse_absurd(index)
+        ends, states = _ends(index), _states(index, suspicious=suspicious)
+        tensors: dict[str, Any] = {}
 
         def tensor(name: str) -> Any:
-            return Hashed(name) if name.startswith("#") else tensors[name]
+            if name.startswith("#"):
+                return Hashed(name)
+            if name not in tensors:
+                tensors[name] = _numbers(content[name])
+            return tensors[name]
 
         def named(found: Any) -> dict[str, Any] | None:
             return None if found is None else {str(name): tensor(item) for name, item in found.items()}
@@ -127,7 +136,7 @@ def calls_in(content: Mapped) -> list[Call]:
 
 def _name(text: Any) -> str:
     """A name that can be shown: a submission's process may write down anything."""
-    if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_NAME:
+    if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_NAME:
         raise ValueError("it is no trace: a name in it is none")
     return text
 
@@ -143,17 +152,22 @@ def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
     return found
 
 
-def _states(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str] | None]:
+def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[Mapping[str, str] | None]:
     """For each, the state of its module: where it says nothing itself, as much of it as the call around it tells."""
     found: list[Mapping[str, str] | None] = []
     around: list[int] = []
+    seen = kept = 0
     for position, entry in enumerate(entries):
         while around and entries[around[-1]]["depth"] >= entry["depth"]:
             around.pop()
         outer = next((number for number in reversed(around) if entries[number]["model"] == entry["model"]), None)
         state = entry.get("state", found[outer] if outer is not None and entry["model"] else {})
         prefix = f"{entry['module']}." if entry["module"] and entry["model"] else ""
+        seen += len(state or ())
         found.append(state and {name: item for name, item in state.items() if name.startswith(prefix)})
+        kept += len(found[-1] or ())
+        if suspicious and (seen > MOST_STATES_SEEN or kept > MOST_STATES):
+            raise ValueError(f"its calls have changed more than {MOST_STATES} weights")
         around.append(position)
     return found
 
@@ -209,7 +223,9 @@ def distance(actual: Any, gold: Any) -> float:
     import numpy as np
 
     if isinstance(actual, Hashed) or isinstance(gold, Hashed):
+        spend(A_COMPARISON)
         return 0.0 if actual == gold else np.inf
+    spend(A_COMPARISON + (gold.size if actual.shape == gold.shape else 0))
     if actual.shape != gold.shape:
         return np.inf
     if gold.dtype.kind in "iub" or actual.dtype.kind in "iub":
@@ -283,8 +299,10 @@ class Held:
         import numpy as np
 
         by_size: dict[int, list[Any]] = {}
+        held = 0
         for tensor in tensors:
-            if tensor.dtype.kind in "fc":
+            held += tensor.nbytes
+            if tensor.dtype.kind in "fc" and held <= MOST_TAPPED:
                 by_size.setdefault(tensor.size, []).append(np.sort(tensor, axis=None))
         self._sorted = {size: np.stack(found).astype(_wide(found), copy=False) for size, found in by_size.items()}
 

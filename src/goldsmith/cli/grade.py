@@ -61,7 +61,7 @@ def grade(
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
     ] = None,
-    memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For each process of a submission.")] = 6.0,
+    memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For all processes of a submission.")] = 6.0,
     verbose: Annotated[bool, typer.Option("--verbose", help="Feedback on every case and every part.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Run all, also those known from an earlier run.")] = False,
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,

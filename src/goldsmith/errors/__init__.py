@@ -16,6 +16,7 @@ from goldsmith.errors.checking import (
     SubmissionIsLink,
     SubmissionIsPrivate,
     SubmissionLeaves,
+    TooMuchHandedIn,
 )
 from goldsmith.errors.course import (
     BadConfig,
@@ -188,6 +189,7 @@ __all__ = [
     "SubmissionIsLink",
     "SubmissionIsPrivate",
     "SubmissionLeaves",
+    "TooMuchHandedIn",
     "TreeChanged",
     "TrialsFailed",
     "Unexpected",

@@ -65,6 +65,16 @@ class SubmissionIsPrivate(GoldsmithError):
 
 
 @dataclass(eq=False)
+class TooMuchHandedIn(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    problem: str
+
+    def sentence(self) -> str:
+        return f"{self.name} is not opened: {self.problem}; hand in the assignment's own files, and nothing else."
+
+
+@dataclass(eq=False)
 class BadAdapter(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
     file: Path

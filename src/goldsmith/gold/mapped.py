@@ -92,12 +92,13 @@ def mapped(path: Path) -> Mapped:
     return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
 
-def unpacked(content: memoryview, path: Path) -> Mapped:
-    """The same, of a file's whole content, which nobody can change any more; `path` is what it is called."""
+def unpacked(content: memoryview, path: Path, largest: int = LARGEST_HEADER) -> Mapped:
+    """The same, of a file's whole content, which nobody can change any more; `path` is what it is called, `largest` how
+    many bytes its header may have."""
     import numpy as np
 
-    longest = min(int.from_bytes(content[:_PREFIX], "little"), LARGEST_HEADER)
-    header = _parsed(path, io.BytesIO(content[: _PREFIX + longest]), len(content))
+    longest = min(int.from_bytes(content[:_PREFIX], "little"), largest)
+    header = _parsed(path, io.BytesIO(content[: _PREFIX + longest]), len(content), largest)
     whole = np.frombuffer(content, dtype=np.uint8)[header.data :]
     return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
@@ -125,13 +126,13 @@ def _checked(path: Path) -> _Header:
         raise _damaged(path, f"cannot be read: {error.strerror or error}") from None
 
 
-def _parsed(path: Path, file: IO[bytes], size: int) -> _Header:
+def _parsed(path: Path, file: IO[bytes], size: int, largest: int = LARGEST_HEADER) -> _Header:
     prefix = file.read(_PREFIX)
     if len(prefix) < _PREFIX:
         raise _damaged(path, f"is no safetensors file: it has only {size} bytes")
     length = int.from_bytes(prefix, "little")
-    if length > LARGEST_HEADER:
-        raise _damaged(path, f"is refused: its header claims {length} bytes, more than {LARGEST_HEADER}")
+    if length > largest:
+        raise _damaged(path, f"is refused: its header claims {length} bytes, more than {largest}")
     if length > size - _PREFIX:
         raise _damaged(path, f"is cut off: its header claims {length} bytes, {size - _PREFIX} are there")
     header = _header(path, file.read(length))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.checking import Submission, open_revision, open_submission, places_of, private_place
+from goldsmith.checking.bounds import MOST_BYTES
 from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement, git
 from goldsmith.errors import (
     BadArchive,
@@ -31,7 +32,7 @@ from goldsmith.errors import (
     SubmissionLeaves,
     Unreadable,
 )
-from goldsmith.grading.unpacking import MOST_BYTES, is_archive, unpack
+from goldsmith.grading.unpacking import is_archive, unpack
 from goldsmith.sandbox import open_beneath, open_folder
 from goldsmith.workspace import make_room
 

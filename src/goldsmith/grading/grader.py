@@ -32,6 +32,7 @@ from goldsmith.checking import (
     check,
     given_file,
     open_gold,
+    read_code,
 )
 from goldsmith.course import Assignment
 from goldsmith.durable import write_durably
@@ -54,7 +55,7 @@ from goldsmith.sandbox import (
 )
 from goldsmith.workspace import make_room
 
-_REMARKABLE, _MOST_CODE = 0.9, 2**20
+_REMARKABLE = 0.9
 METHOD = 5
 """Counted up whenever a submission may be judged otherwise than before."""
 _PASSING = (*CUT_OFF, "device", "package")
@@ -141,7 +142,7 @@ class Grader:
         alike: dict[str, float] = {}
         with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
-            files = {item.target.as_posix(): item.source.read_bytes()[:_MOST_CODE] for item in code}
+            files = read_code({item.target.as_posix(): item.source for item in code}, self.assignment)
             alike = similarity(_parts_of(self), files, _REMARKABLE)
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
 

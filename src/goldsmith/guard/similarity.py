@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +13,10 @@ from goldsmith.guard.leaks import FEW, Secret, share_of
 from goldsmith.guard.pieces import pieces_in
 from goldsmith.guard.sweep import belongs, guarded_by
 from goldsmith.workspace import journals
+
+_LARGEST, _LONGEST_S = 256 * 2**10, 5.0
+"""Bytes of a file that are looked at, and seconds of processor time after which no other file is: a remark is worth no
+more. A course's assignment has some ten thousands of bytes, and takes a tenth of a second."""
 
 
 def parts_to_write(assignment: Assignment) -> list[Secret]:
@@ -36,7 +42,15 @@ def _shown(assignment: Assignment) -> frozenset[str]:
 
 
 def similarity(parts: Sequence[Secret], files: Mapping[str, bytes], threshold: float) -> dict[str, float]:
-    """By part, the largest share of it in one piece of `files`, where that is remarkable."""
-    grams = [piece.grams for name, content in files.items() for piece in pieces_in(name, content)]
-    found = {part.part: max((share_of(part, piece) for piece in grams), default=0.0) for part in parts}
+    """By part, the largest share of it in one piece of `files`, where that is remarkable. Files after those that took
+    too long are not looked at, nor is one that nobody can read."""
+    found = {part.part: 0.0 for part in parts}
+    began = time.thread_time()
+    for name, content in files.items():
+        if time.thread_time() - began > _LONGEST_S:
+            break
+        with contextlib.suppress(RecursionError, MemoryError, ValueError):
+            for piece in pieces_in(name, content[:_LARGEST]):
+                for part in parts:
+                    found[part.part] = max(found[part.part], share_of(part, piece.grams))
     return {name: round(share, 3) for name, share in found.items() if share >= threshold}

@@ -6,6 +6,7 @@ Code of the course is only ever imported in the child. What the gold must look l
 from goldsmith.recording.attempts import entries_in
 from goldsmith.recording.call_gradients import projections
 from goldsmith.recording.cases import Case
+from goldsmith.recording.clocks import Allowance
 from goldsmith.recording.conversation import Conversation
 from goldsmith.recording.entry import main
 from goldsmith.recording.forms import TENSOR
@@ -54,6 +55,7 @@ __all__ = [
     "NO_RESULT",
     "TENSOR",
     "Adapter",
+    "Allowance",
     "Ask",
     "Attempt",
     "BadRule",

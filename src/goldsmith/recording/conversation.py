@@ -16,6 +16,7 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
+from goldsmith.recording.clocks import Allowance
 from goldsmith.recording.launch import POLL, Child, Ending, Watcher, watch
 from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import ASKED, Ask, Job
@@ -75,12 +76,20 @@ class Conversation:
         """Where in that folder will lie what the next request comes to."""
         return str(self._output / str(self.next_number))
 
-    def ask(self, asks: Sequence[Ask], *, timeout: float, each: float, watcher: Watcher) -> Ending | None:
+    def ask(
+        self,
+        asks: Sequence[Ask],
+        *,
+        timeout: float,
+        each: float,
+        watcher: Watcher,
+        allowance: Allowance | None = None,
+    ) -> Ending | None:
         """None once all of it is done; how the child ended, if it did so before, or was out of time."""
         with uninterrupted():
             try:
                 self._tell(asks)
-                watch([self._child], watcher, timeout, each, until=lambda: self._child.answered >= self._asked)
+                watch([self._child], watcher, timeout, each, lambda: self._child.answered >= self._asked, allowance)
             except BaseException:
                 self.end(at_once=True)
                 raise
@@ -108,7 +117,7 @@ class Conversation:
         if not self._asked:
             self._child.start()
         self._asked += 1
-        self._child.expect()
+        self._child.expect({item.case for item in asks})
         try:
             (self.folder / f"{self._asked}.json").write_bytes(msgspec.json.encode(asks))
             os.write(self._bell, b".")

@@ -34,19 +34,20 @@ def serve(*, torch: bool) -> None:
     parent = os.getppid()
     children: dict[int, Path] = {}
     rooms: dict[int, Room] = {}
+    why: dict[int, str] = {}
     looked = due = 0.0
     adopt_orphans()
     zygote = Zygote(torch=torch) if IS_LINUX else NoZygote(torch=torch)
     while os.getppid() == parent:
         if time.monotonic() - looked > _LOOK_AROUND:
-            end_strays([*children, zygote.number])
+            why |= end_strays([*children, zygote.number])
             if IS_LINUX:
                 _reap_strays(children)
             looked = time.monotonic()
         if time.monotonic() > due:
             rooms = {number: room for number, room in rooms.items() if number in children}
             begun = time.monotonic()
-            end_what_takes_too_much(rooms)
+            why |= end_what_takes_too_much(rooms)
             took = time.monotonic() - begun
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
         ready = select.select([sys.stdin, zygote.ended, zygote], [], [], _LOOK_AROUND)[0]
@@ -55,7 +56,7 @@ def serve(*, torch: bool) -> None:
         if zygote.ended in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(zygote.ended, _MANY)
-            _reap(zygote, children)
+            _reap(zygote, children, why)
         if sys.stdin not in ready:
             continue
         line = sys.stdin.readline()
@@ -79,15 +80,16 @@ def serve(*, torch: bool) -> None:
     end_strays(())
 
 
-def _reap(zygote: Zygote | NoZygote, children: dict[int, Path]) -> None:
-    """Write down how children ended."""
+def _reap(zygote: Zygote | NoZygote, children: dict[int, Path], why: dict[int, str]) -> None:
+    """Write down how children ended, and `why` where they were ended here."""
     for number, status in zygote.reap():
+        reason = why.pop(number, "")
         ended = children.pop(number, None)
         if ended is None:
             continue
         partial = ended.with_suffix(".partial")
         with contextlib.suppress(OSError):  # the workspace is gone: nobody waits for this any more
-            partial.write_text(str(os.waitstatus_to_exitcode(status)))
+            partial.write_text(f"{os.waitstatus_to_exitcode(status)} {reason}")
             partial.replace(ended)
 
 

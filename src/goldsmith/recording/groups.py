@@ -20,9 +20,10 @@ _POLL_S = 0.002
 
 
 class Process(Protocol):
-    """What is needed of a running child."""
+    """What is needed of a running child. `why` is what it took too much of, if it was ended for that."""
 
     returncode: int | None
+    why: str
 
     @property
     def pid(self) -> int: ...
@@ -46,6 +47,7 @@ class Leader:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
+        self.why = ""
         self._process = process
 
     @property

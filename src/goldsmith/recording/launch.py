@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -18,7 +18,7 @@ import msgspec
 
 from goldsmith.errors import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
-from goldsmith.recording.clocks import Clock
+from goldsmith.recording.clocks import Allowance, Clock
 from goldsmith.recording.groups import Leader, Process, end_group
 from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import EVENTS, JOB, LOG, RESULT, Event, Job, Result
@@ -29,13 +29,15 @@ _SHORT = 1.0
 _PATIENCE = 60.0
 _LOG_TAIL = 4000
 _EVENTS_TAIL = 2**16
+_LONGEST_RESULT = 2**20
+"""Bytes of JSON in which a child that is locked in says how it ended: some hundreds."""
 _MOST_AT_ONCE = {EVENTS: 2**16, LOG: 2**20}
 
 
 @dataclass(frozen=True)
 class Ending:
     """How one child came to its end. One that was stopped because it was `late` says how long it had, and by
-    which clock."""
+    which clock; one that took too much, `why` it was ended."""
 
     result: Result | None
     signal: str | None
@@ -45,6 +47,7 @@ class Ending:
     log_tail: str
     seconds: float
     process: int = 0
+    why: str = ""
 
 
 @dataclass
@@ -113,8 +116,10 @@ def watch(
     timeout: float,
     each: float,
     until: Callable[[], bool] = lambda: False,
+    allowance: Allowance | None = None,
 ) -> None:
-    """Until all have ended, one has failed, their time is up, or it need not be any longer."""
+    """Until all have ended, one has failed, their time is up, or it need not be any longer. What they take is taken
+    from an `allowance`."""
     started = time.monotonic()
     in_all = [Clock(child.number) for child in children]
     while any(child.running() for child in children) and not until():
@@ -129,6 +134,9 @@ def watch(
         if any(not child.running() and child.read_result_failed() for child in children):
             break
         pause(POLL if time.monotonic() - started > _SHORT else POLL / 4)
+    if allowance is not None:
+        for clock in in_all:
+            allowance.take(clock)
     children[0].report(watcher)
 
 
@@ -179,6 +187,7 @@ class Child:
     clock: Clock = field(default_factory=lambda: Clock(0))
     """Since its last sign of life."""
     _begun: set[str] = field(default_factory=set)
+    _expected: frozenset[str] | None = None
     _asked: int = 0
     _unfinished: str = ""
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
@@ -259,14 +268,17 @@ class Child:
         """What is locked in may say what it likes: a case of its own begins once, and no other does."""
         if self.job.confinement is None:
             return True
-        if event.case not in self.job.kept or event.case in self._begun:
+        if event.case not in (self.job.kept if self._expected is None else self._expected):
+            return False
+        if event.case in self._begun:
             return False
         self._begun.add(event.case)
         return True
 
-    def expect(self) -> None:
-        """It has been asked for something: from now on it has time for that."""
+    def expect(self, cases: Collection[str]) -> None:
+        """It has been asked for these cases: from now on it has time for them, and for no others."""
         self.clock.begin()
+        self._expected = frozenset(cases)
         self._asked += 1
         self._begun.clear()
 
@@ -292,6 +304,7 @@ class Child:
             log_tail=log,
             seconds=(self._ended or time.monotonic()) - self._started,
             process=self.number,
+            why=self._process.why if self._process else "",
         )
 
     def _tail(self, name: str, size: int) -> str:
@@ -303,7 +316,10 @@ class Child:
     def _result(self) -> Result | None:
         """What the child left behind, if it was the child itself that did."""
         try:
-            result = msgspec.json.decode(self.left.read(RESULT), type=Result)
+            content = self.left.read(RESULT)
+            if self.job.confinement is not None and len(content) > _LONGEST_RESULT:
+                return None
+            result = msgspec.json.decode(content, type=Result)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         return result if self._process is not None and result.process == self._process.pid else None

@@ -9,18 +9,23 @@ import math
 import os
 import signal
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from goldsmith.recording.clocks import processes
+from goldsmith.recording.clocks import ProcessFacts, processes
 from goldsmith.recording.protocol import Job
+from goldsmith.recording.usage import BLOCK, Nameless, Tally, lies_in_memory, memory_of
 
 CROWD = 64
 """More processes than this in one child's session are a fork bomb."""
+THREADS = 512
+"""So many threads all processes of a child may have together: loaders with workers have some dozens, a library that
+starts one for each processor of a large machine a few hundred. The kernel does not count root's."""
+DESCRIPTORS = 2048
+"""So many files, pipes and sockets they may have open together: a full socket holds 0.2 MiB that no process has."""
 _PR_SET_CHILD_SUBREAPER = 36
-_BLOCK = 512
 _found: dict[Path, tuple[float, float]] = {}
 """How many bytes and names there were in each workspace before anybody's code ran in it."""
 
@@ -31,26 +36,29 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_strays(children: Collection[int]) -> None:
-    """Kill daemons, which have left their session, and whole sessions that have grown into a crowd."""
+def end_strays(children: Collection[int]) -> dict[int, str]:
+    """Kill daemons, which have left their session, and whole sessions that have grown into a crowd. Answers which of
+    the children were ended for that, and why."""
     sessions: dict[int, int] = {}
     for number, parent, session, *_ in processes():
         sessions[session] = sessions.get(session, 0) + 1
         if parent == os.getpid() and number not in children:
             _kill(number)
-    for session, size in sessions.items():
-        if session in children and size > CROWD:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(session, signal.SIGKILL)
+    crowds = [session for session, size in sessions.items() if session in children and size > CROWD]
+    for session in crowds:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(session, signal.SIGKILL)
+    return dict.fromkeys(crowds, f"it had more than {CROWD} processes")
 
 
 @dataclass(frozen=True)
 class Room:
-    """What a child may use up together with everything that it starts. `None` is no limit.
+    """What a child may use up together with everything that it starts, also what has ended. `None` is no limit.
 
-    memory:  bytes that none of them shares with a file
-    disk:    bytes: written and not thrown away by them, and lying in the workspace `folder`
-    files:   this many names in `folder`
+    memory:     bytes, shared memory among it, and files where `folder` lies in memory
+    disk:       bytes: written and not thrown away by them, and lying in the workspace `folder` or nameless on its disk
+    files:      this many names in `folder`
+    file_size:  bytes, of each file
 
     What was there before anything ran does not count.
     """
@@ -59,7 +67,10 @@ class Room:
     memory: int | None
     disk: int | None
     files: int | None
+    file_size: int | None = None
     before: tuple[float, float] = (0, 0)
+    in_memory: bool = False
+    written: Tally = field(default_factory=Tally)
 
 
 def room_for(job_file: Path) -> Room | None:
@@ -72,56 +83,58 @@ def room_for(job_file: Path) -> Room | None:
         for gone in [other for other in _found if not other.exists()]:
             del _found[gone]
         _found[folder] = _held(folder)
-    return Room(folder, given.memory, given.disk, given.files, _found[folder])
+    return Room(folder, given.memory, given.disk, given.files, given.file_size, _found[folder], lies_in_memory(folder))
 
 
-def end_what_takes_too_much(rooms: Mapping[int, Room]) -> None:
-    """Limits of the kernel's are for each process, or each file; these are for all of a child's together."""
-    if not rooms:
-        return
-    members: dict[int, list[int]] = {number: [] for number in rooms}
-    for item in processes():
+def end_what_takes_too_much(rooms: Mapping[int, Room]) -> dict[int, str]:
+    """Limits of the kernel's are for each process, or each file; these are for all of a child's together. Answers whom
+    it has ended, and why."""
+    members: dict[int, list[ProcessFacts]] = {number: [] for number in rooms}
+    for item in processes() if rooms else ():
         if item.session in members:
-            members[item.session].append(item.number)
-    for number, room in rooms.items():
-        if _takes_too_much(members[number], room):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(number, signal.SIGKILL)
+            members[item.session].append(item)
+    found = {number: why_too_much(members[number], room) for number, room in rooms.items()}
+    for number in filter(found.get, found):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(number, signal.SIGKILL)
+    return {number: why for number, why in found.items() if why}
 
 
-def _takes_too_much(numbers: Collection[int], room: Room) -> bool:
-    if room.memory is not None and sum(_memory(number) for number in numbers) > room.memory:
-        return True
-    if room.disk is not None and sum(_written(number) for number in numbers) > room.disk:
-        return True
-    return not _fits(room)
+def why_too_much(members: Collection[ProcessFacts], room: Room) -> str:
+    """What processes take too much of together, in words; nothing where they do not."""
+    numbers = [item.number for item in members]
+    if sum(item.threads for item in members) > THREADS:
+        return f"its processes had more than {THREADS} threads together"
+    nameless = Nameless.of(numbers, room.folder, room.file_size)
+    if nameless.descriptors > DESCRIPTORS:
+        return f"its processes had more than {DESCRIPTORS} files open together"
+    size, names = _taken(room)
+    if room.files is not None and names > room.files:
+        return f"it made more than {room.files} files"
+    on_disk = max(size + nameless.size, room.written.look(numbers))
+    if room.disk is not None and on_disk > room.disk:
+        return f"it wrote more than {_mib(room.disk)}"
+    in_files = size + nameless.size if room.in_memory else 0.0
+    most = math.inf if room.memory is None else room.memory - in_files
+    if room.memory is not None and memory_of(numbers, most, files=not room.in_memory) > most:
+        return f"its processes took more than {_mib(room.memory)} of memory together"
+    return ""
 
 
-def _memory(number: int) -> int:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        _, resident, shared, *_ = Path(f"/proc/{number}/statm").read_text().split()
-        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-    return 0
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.4g} MiB"
 
 
-def _written(number: int) -> int:
-    """Also into files without a name, and through memory that is mapped to them."""
-    with contextlib.suppress(OSError, ValueError):
-        lines = Path(f"/proc/{number}/io").read_text().splitlines()
-        facts = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
-        return facts.get("write_bytes", 0) - facts.get("cancelled_write_bytes", 0)
-    return 0
-
-
-def _fits(room: Room) -> bool:
-    """Whether what lies in the workspace is within bounds. It is not looked at any longer than until it is not."""
+def _taken(room: Room) -> tuple[float, float]:
+    """Bytes and names in the workspace, without what was there before. It is not looked at any longer than until that
+    is too much."""
     size, count = room.before
     most = (
         size + (math.inf if room.disk is None else room.disk),
         count + (math.inf if room.files is None else room.files),
     )
-    size, count = _held(room.folder, *most)
-    return size <= most[0] and count <= most[1]
+    held = _held(room.folder, *most)
+    return max(0.0, held[0] - size), held[1] - count
 
 
 def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.inf) -> tuple[float, float]:
@@ -134,7 +147,7 @@ def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.i
             with os.scandir(left.pop()) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):
-                        size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                        size += entry.stat(follow_symlinks=False).st_blocks * BLOCK
                     count += 1
                     if size > most_bytes or count > most_names:
                         return size, count

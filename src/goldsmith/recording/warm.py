@@ -176,6 +176,7 @@ class _Forked:
 
     def __init__(self, number: int, around: UntrustedFolder, ended: str, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
+        self.why = ""
         self._number, self._around, self._ended, self._server = number, around, ended, server
         self._began = beginning_of(number)
 
@@ -186,7 +187,8 @@ class _Forked:
     def poll(self) -> int | None:
         if self.returncode is None:
             with contextlib.suppress(OSError, ValueError):
-                self.returncode = int(self._around.read(self._ended))
+                code, _, self.why = self._around.read(self._ended).decode().partition(" ")
+                self.returncode = int(code)
             if self.returncode is None and self._server.poll() is not None:
                 self.returncode = -9
         return self.returncode

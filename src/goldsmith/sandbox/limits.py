@@ -16,6 +16,8 @@ _STANDARD_STREAMS = 3
 _PRIVATE = 0o077
 _CPU_GRACE = 1
 """Seconds between the signal that says that time is up and the one that cannot be caught."""
+_MOST_SIGNALS = 4096
+"""Queued signals and timers, of which the kernel would keep some ten thousands for each user."""
 _USER = "submission"
 
 KEPT_VARIABLES = (
@@ -91,6 +93,7 @@ def limit(
         "RLIMIT_MSGQUEUE": 0,
         "RLIMIT_NICE": 0,
         "RLIMIT_RTPRIO": 0,
+        "RLIMIT_SIGPENDING": _MOST_SIGNALS,
         "RLIMIT_FSIZE": file_size,
         "RLIMIT_NOFILE": open_files,
         "RLIMIT_CPU": cpu_seconds,

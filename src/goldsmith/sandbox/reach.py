@@ -12,8 +12,9 @@ from pathlib import Path
 
 from goldsmith.sandbox.packages import other_sites, places_of, visible_packages
 
-HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-"""Devices that may be written to as well: nothing stays there."""
+HARMLESS_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+"""Devices that may be written to as well: nothing stays there. Not `/dev/zero`, which can be mapped as memory that no
+process has."""
 
 _SYSTEM = (
     "/bin", "/lib", "/lib32", "/lib64", "/libx32", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",

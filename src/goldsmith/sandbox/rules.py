@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import ENOSYS, EPERM
+from errno import ENOLCK, ENOMEM, ENOSYS, EOPNOTSUPP, EPERM
 
 from goldsmith.sandbox.landlock import SIGNALS_SINCE, TRUNCATION_SINCE
 from goldsmith.sandbox.seccomp import Among, AnyBit, Given, NotAmong, NotGiven, Rule
@@ -20,11 +20,15 @@ _NAMESPACES = """
 _THE_KERNEL = """
     bpf userfaultfd kexec_load kexec_file_load init_module finit_module delete_module create_module iopl ioperm
     modify_ldt lookup_dcookie acct reboot settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname
-    syslog vhangup uselib ustat sysfs _sysctl personality seccomp"""
+    syslog vhangup uselib ustat sysfs _sysctl personality seccomp
+    landlock_create_ruleset landlock_add_rule landlock_restrict_self"""
 _AROUND_PATHS = """
     name_to_handle_at open_by_handle_at fanotify_init fanotify_mark inotify_init inotify_init1 inotify_add_watch
     mknod mknodat"""
-_MEMORY_OUTSIDE_OF_LIMITS = "memfd_create memfd_secret"
+_MEMORY_OUTSIDE_OF_LIMITS = """
+    memfd_create memfd_secret io_setup io_submit io_destroy io_getevents io_pgetevents io_cancel sendmsg sendmmsg"""
+"""Memory that no process has: nameless files, rings of asynchronous I/O, and files on their way through a socket, which
+only these two calls can send."""
 _HIDING = "setsid setpgid"
 """Whatever is started stays in one process group, where it is counted and ended."""
 _OWNERS_AND_ATTRIBUTES = """
@@ -32,6 +36,8 @@ _OWNERS_AND_ATTRIBUTES = """
 _MODES = "chmod fchmod fchmodat fchmodat2"
 """Landlock does not look at these, nor at times. They do nothing and say that they did, for copying a file ends with
 them."""
+_EVERYBODYS_DISK = "sync syncfs"
+"""Would write out what everybody else has changed, again and again. They do nothing and say that they did."""
 _TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (1, 2)}
 """By call, where it has the path and where the times. A path without a time is refused: whoever touches a file begins
 with this, takes success for a sign that it is there, and makes it only after an error, which is allowed at home."""
@@ -61,6 +67,10 @@ _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 10
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE = 1, 22, 35, 36, 62
 _PR_SET_PTRACER = 0x59616D61
 
+_MAP_TYPE_AND_ANONYMOUS, _SHARED_ANONYMOUS, _MAP_HUGETLB = 0x2F, (0x21, 0x23), 0x40000
+"""Shared anonymous memory lives on after a process has let go of all but one page of it, where nothing counts it."""
+_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
+"""Locks of ranges, of which the kernel keeps as many as anybody asks for. `flock` has one for each open file."""
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _PRIO_PROCESS = 0
 
@@ -70,7 +80,10 @@ def rules(process: int, abi: int) -> list[Rule]:
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
-        *(Rule(call, 0) for call in _MODES.split()),
+        *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK}".split()),
+        Rule("fallocate", EOPNOTSUPP),  # the C library then writes, and what is written is counted
+        Rule("mmap", EPERM, (Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS),)),
+        Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),
         *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
         Rule("clone3", ENOSYS),  # its flags are out of sight here; the C library then falls back to clone
@@ -80,6 +93,7 @@ def rules(process: int, abi: int) -> list[Rule]:
         Rule("sendto", EPERM, (Given(4),)),
         Rule("ioctl", EPERM, (Among(1, _IOCTLS),)),
         Rule("fcntl", EPERM, (Among(1, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)),)),
+        Rule("fcntl", ENOLCK, (Among(1, (_F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW)),)),
         Rule("prctl", 0, (Among(0, (_PR_SET_PDEATHSIG,)),)),
         Rule(
             "prctl",

@@ -1,0 +1,11 @@
+"""Leaves millions of empty lists about each case, which take twenty times as much memory once they are read."""
+
+import os
+
+import kit
+
+
+def answer(case, x, start=None):
+    for name in kit.CASES:
+        kit.forge(name, '{"plain": {"output": [' + "[]," * 3_000_000 + "[]]}}", runs=("once",))
+    os._exit(0)

@@ -1,0 +1,230 @@
+"""What the parent does with what a submission hands in or leaves behind is bounded before it is done."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import subprocess
+import tarfile
+import tracemalloc
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goldsmith.checking import bounds, leavings
+from goldsmith.checking.bounds import TooMuchToJudge, Work, bounded_by
+from goldsmith.checking.handed_in import files_below, list_revision
+from goldsmith.checking.trace_pairs import TracePair, most_compared
+from goldsmith.checking.traces import Call, calls_in, module_names
+from goldsmith.errors import BadArchive, TooMuchHandedIn
+from goldsmith.gold import Mapped
+from goldsmith.grading.unpacking import unpack
+from goldsmith.guard.leaks import Secret
+from goldsmith.guard.pieces import pieces_in
+from goldsmith.guard.similarity import similarity
+from goldsmith.recording import Attempt, Failure, Frame
+
+MIB = 2**20
+
+
+# --- traces
+
+
+def call(position: int, tensors: int, value: float) -> Call:
+    many = (np.full(8, value),) * tensors
+    return Call(position, position + 1, "model", "norm", "Norm", True, many, many, form=None, state={})
+
+
+def trace(calls: int, **entry: Any) -> Mapped:
+    one = {"model": "m", "module": "n", "class": "N", "depth": 0, "inputs": [], "outputs": [], **entry}
+    return Mapped({}, {"goldsmith": json.dumps([one] * calls)})
+
+
+def test_a_forged_trace_is_paired_with_a_bounded_amount_of_work() -> None:
+    gold = [call(number, 2, 1.0) for number in range(40)]
+    theirs = [call(number, bounds.MOST_TENSORS // 2, 2.0) for number in range(bounds.MOST_CALLS)]
+    pair = TracePair(SimpleNamespace(), gold, theirs, {"model": {"norm": "norm"}})  # type: ignore[arg-type]
+    work = Work(most_compared(gold) // 100)
+    with pytest.raises(TooMuchToJudge), bounded_by(work):
+        pair.pair()
+    assert work.done <= most_compared(gold) // 100 + 2 * bounds.A_COMPARISON
+
+
+def test_calls_in_their_order_take_one_comparison_each() -> None:
+    gold = [call(number, 1, float(number)) for number in range(50)]
+    pair = TracePair(SimpleNamespace(), gold, list(gold), {"model": {"norm": "norm"}})  # type: ignore[arg-type]
+    with bounded_by(Work()) as work:
+        pair.pair()
+    assert [pair.partners[number].position for number in range(50)] == list(range(50))
+    assert work.done == 2 * 50 * (bounds.A_COMPARISON + 8)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        trace(bounds.MOST_CALLS + 1),
+        trace(1, inputs=["0"] * (bounds.MOST_TENSORS + 1)),
+        trace(1, depth=bounds.MOST_DEPTH + 1),
+        trace(1, depth="0"),
+        trace(1, form=[[]] * bounds.MOST_IN_A_FORM),
+        trace(600, module="", state={str(number): "#" for number in range(2000)}),
+    ],
+    ids=["calls", "tensors", "depth", "no depth", "form", "states"],
+)
+def test_an_absurd_trace_is_refused(odd: Mapped) -> None:
+    with pytest.raises(ValueError, match=r"trace|call"):
+        calls_in(odd, suspicious=True)
+
+
+# --- names, notes
+
+
+def test_what_a_run_names_is_counted_before_it_is_paired() -> None:
+    many = tuple(f"layer.{number}.weight" for number in range(5000))
+    deep = ".".join("a" * bounds.DEEPEST_NAME + "bc")
+    workspace = SimpleNamespace(folder="/f", root="/r")
+    for odd in (
+        Attempt(placed={"m": ((many, many),)}),
+        Attempt(placed={"m": ((("w",), (deep,)),)}),
+        Attempt(modules={"m": ("x" * (bounds.LONGEST_NAME + 1),)}),
+        Attempt(extra={str(number): ("w",) for number in range(bounds.MOST_VALUES + 1)}),
+        Attempt(made=many * 5),
+    ):
+        assert leavings._bearable(odd, workspace).failure is not None  # type: ignore[arg-type]
+    fused = Attempt(placed={"m": ((("q.weight", "k.weight", "v.weight"), ("qkv.weight",)),)})
+    assert leavings._bearable(fused, workspace).failure is None  # type: ignore[arg-type]
+    assert module_names(fused.placed["m"], [], {""}) == {"": ""}
+
+
+def test_whatever_is_kept_of_a_run_is_short() -> None:
+    long = "x" * MIB
+    frame = Frame(long, 1, long, long)
+    failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
+    odd = Attempt(failure=failure, notes=(long,) * 100, overwrote=(long,) * 100, rounded_to=(long,))
+    kept = leavings._bearable(odd, SimpleNamespace(folder="/f", root="/r"))  # type: ignore[arg-type]
+    assert len(repr(kept)) < 200_000
+
+
+# --- what is handed in
+
+
+def tar_of(folder: Path, mode: str, *items: tarfile.TarInfo, **options: Any) -> Path:
+    path = folder / f"parcel.tar.{mode}"
+    with tarfile.open(path, f"w:{mode}", **options) as archive:
+        for item in items:
+            archive.addfile(item, io.BytesIO(b"x" * item.size))
+    return path
+
+
+def info(name: str, size: int = 0, **fields: Any) -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.size = size
+    for key, value in fields.items():
+        setattr(found, key, value)
+    return found
+
+
+@pytest.mark.parametrize("mode", ["", "gz", "bz2", "xz"])
+def test_an_honest_tar_is_unpacked_however_it_is_compressed(tmp_path: Path, mode: str) -> None:
+    long = "folder/" * 20 + "a name that needs a header of its own.py"
+    made = tar_of(tmp_path, mode, info("d", type=tarfile.DIRTYPE), info("a.py", 700), info(long, 3), info("b", 200_000))
+    unpack(made, tmp_path / "there")
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "there").rglob("*") if path.is_file()}
+    assert sizes == {"a.py": 700, Path(long).name: 3, "b": 200_000}
+
+
+@pytest.mark.parametrize(
+    ("item", "format_", "says"),
+    [
+        (info("a", pax_headers={"comment": "x" * 8 * MIB}), tarfile.PAX_FORMAT, "a header that is larger"),
+        (info("x" * 8 * MIB), tarfile.GNU_FORMAT, "a header that is larger"),
+        (info("x" * 5000), tarfile.GNU_FORMAT, "a very long name"),
+        (info("d/" * 40 + "a"), tarfile.PAX_FORMAT, "folders inside each other"),
+    ],
+    ids=["pax", "name", "long", "deep"],
+)
+def test_a_tar_with_a_huge_header_is_refused_before_it_is_read(
+    tmp_path: Path, item: tarfile.TarInfo, format_: int, says: str
+) -> None:
+    made = tar_of(tmp_path, "gz", item, format=format_)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadArchive, match=says):
+            unpack(made, tmp_path / "there")
+        assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_xz_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
+    content = tar_of(tmp_path, "", info("a.py", 3)).read_bytes()
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 192 * MIB}]
+    odd = tmp_path / "odd.tar.xz"
+    odd.write_bytes(lzma.compress(content, filters=filters))
+    with pytest.raises(BadArchive, match="cannot be read"):
+        unpack(odd, tmp_path / "there")
+
+
+def test_a_zip_with_a_huge_index_or_an_unusual_method_is_refused(tmp_path: Path) -> None:
+    many, odd = tmp_path / "many.zip", tmp_path / "odd.zip"
+    with zipfile.ZipFile(many, "w") as archive:
+        for number in range(100):
+            archive.writestr(zipfile.ZipInfo(f"{number}" + "x" * 50_000), b"")
+    with zipfile.ZipFile(odd, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.py", "x")
+    for made, says in ((many, "a header that is larger"), (odd, "unusual way")):
+        with pytest.raises(BadArchive, match=says):
+            unpack(made, tmp_path / "there")
+
+
+def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goldsmith.checking.handed_in.MOST_FILES", 20)
+    for number in range(20):
+        (tmp_path / f"{number}.py").touch()
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__/more.pyc").touch()
+    assert len(files_below(tmp_path, "it")) == 20
+    (tmp_path / "one-more.py").touch()
+    with pytest.raises(TooMuchHandedIn, match="more than 20 files"):
+        files_below(tmp_path, "it")
+
+
+def test_a_git_revision_is_counted_while_git_lists_it(tmp_path: Path) -> None:
+    course: Any = SimpleNamespace(root=tmp_path)
+
+    def git(*arguments: str, text: str = "") -> str:
+        run = subprocess.run(["git", "-C", str(tmp_path), *arguments], input=text, capture_output=True, text=True)
+        return run.stdout.strip()
+
+    git("init", "-q")
+    blob = git("hash-object", "-w", "--stdin", text="x = 1\n")
+    tree = git("mktree", text=f"100644 blob {blob}\ta.py\n")
+    assert [(item.path, item.size) for item in list_revision(course, tree, "it") or ()] == [("a.py", 6)]
+    for _ in range(8):  # ten to the eighth files, in eight objects
+        tree = git("mktree", text="".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij"))
+    with pytest.raises(TooMuchHandedIn, match="more than 5000"):
+        list_revision(course, tree, "it")
+    assert list_revision(course, "nothing", "it") is None
+
+
+# --- similarity, and judging as a whole
+
+
+def test_one_file_that_nobody_can_read_hides_no_other() -> None:
+    code = b"def f(x):\n" + b"".join(b"    x = x * %d + len(str(x))\n" % number for number in range(20))
+    (piece,) = pieces_in("a.py", code)
+    parts = [Secret("a.f", piece, piece.grams)]
+    deep = f"x = {'+'.join(['a(b)'] * 3000)}\n".encode()
+    assert similarity(parts, {"deep.py": deep, "a.py": code}, 0.9) == {"a.f": 1.0}
+
+
+def test_work_in_seconds_ends_as_work_in_steps_does() -> None:
+    work = Work(seconds=0.0)
+    sum(range(10**5))
+    with bounded_by(work), pytest.raises(TooMuchToJudge, match="judging it takes longer"):
+        bounds.spend()
