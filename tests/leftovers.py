@@ -89,7 +89,7 @@ def odd_value(chance: Random, words: list[str]) -> Any:
         lambda: Repeated(tuple((chance.choice(words), number) for number in range(min(size, 100)))),
         lambda: {"bytes": chance.choice(["", "====", base64.b64encode(chance.randbytes(30)).decode(), 7])},
         lambda: {"tensor": chance.choice([0, -1, "0", size])},
-        lambda: [],
+        list,
         dict,
     ]
     return chance.choice(makers)()
@@ -213,7 +213,9 @@ def _very_many(header: dict[str, Any], data: bytes, chance: Random) -> tuple[dic
     count = int(10 ** chance.uniform(1, 4.4))
     empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     deep = chance.random() < 0.3
-    return header | {(".".join("a" * (n % 50 + 1)) + str(n) if deep else f"output.{n}"): empty for n in range(count)}, data
+    return header | {
+        (".".join("a" * (n % 50 + 1)) + str(n) if deep else f"output.{n}"): empty for n in range(count)
+    }, data
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------------

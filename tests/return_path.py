@@ -1,4 +1,4 @@
-"""The way back, from what a child leaves behind to a score: grading's own, with generated children in place of real ones.
+"""From what a child leaves behind to a score: grading's own way, with generated children in place of real ones.
 
 Whatever they leave, the parent must not follow a link, hang, grow beyond a bound, fail, or give points. As a program,
 `python tests/return_path.py 123 400-499`, it tries these numbers alone and says what came of
@@ -25,7 +25,6 @@ from typing import Any
 import pytest
 
 import checking
-from courses import CourseOnDisk
 from goldsmith.checking import company
 from goldsmith.course import find_course
 from goldsmith.generation import Options
@@ -75,7 +74,9 @@ class ReturnPath:
         self.course.write({"goldsmith.toml": _RUBRIC})
         self.assignment = find_course(self.course.root).assignment("hw1")
         self.rubric = rubric_for(self.assignment, allow_stale=False)
-        wrong = {kind: checking.hand_in(self.course, *map(_WRONG.get, names), name=kind) for kind, names in KINDS.items()}
+        wrong = {
+            kind: checking.hand_in(self.course, *map(_WRONG.get, names), name=kind) for kind, names in KINDS.items()
+        }
         right = checking.hand_in(self.course, name=PLAIN)
         honest = {kind: self._as_it_is(kind, what) for kind, what in [*wrong.items(), (PLAIN, right)]}
         self.earned = {kind: grade.score for kind, (grade, _) in honest.items()}
@@ -129,29 +130,38 @@ class ReturnPath:
                 found.problems.append(f"{number}: something outside was read or changed")
             meter.begin()
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(graders, "Warm", warm)
-            if not processes:
-                patch.setattr(Talk, "known", self.known)
-                patch.setattr(Talk, "baits", self.baits, raising=False)
-                patch.setattr(Talk, "started", warm.started)
-                patch.setattr(company, "Conversation", Talk)
-            meter.begin()
-            try:
+        meter.begin()
+        try:
+            with self._in_place_of_children(warm, processes):
                 self._graded(list(items.values()), look)
-            finally:
-                faulthandler.cancel_dump_traceback_later()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
         found.children = sum(warm.started.values())
         errors = self.baits.folder.with_name("errors of ours")
         found.problems += [errors.read_text()] if errors.exists() else []
         return found
 
+    def honest_again(self, *, processes: bool) -> Grade:
+        """What right answers earn if the same stand-in leaves them behind as they are."""
+        item = self._hand_in(PLAIN, f"# number 0, {PLAIN}\n")
+        with self._in_place_of_children(StandIn(self.known, self.baits), processes):
+            (grade,) = self._graded([item], lambda made: None)
+        return grade
+
+    @contextlib.contextmanager
+    def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(graders, "Warm", warm)
+            if not processes:
+                patch.setattr(company, "Conversation", Talk)
+            yield
+
     def _handed_in(self, number: int) -> HandedIn:
         kind = list(KINDS)[number % len(KINDS)]
         source = textwrap.dedent(checking.STARTER)
-        return self.hand_in(f"{number}", f"{source}\n# number {number}, {kind}\n")
+        return self._hand_in(f"{number}", f"{source}\n# number {number}, {kind}\n")
 
-    def hand_in(self, name: str, source: str) -> HandedIn:
+    def _hand_in(self, name: str, source: str) -> HandedIn:
         folder = self.folder / "handed in" / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ops.py").write_text(source)
@@ -231,7 +241,11 @@ def main(numbers: Sequence[int]) -> None:
         print(path.earned, {kind: [(part.case, part.run) for part in parts] for kind, parts in path.known.items()})
         began = time.monotonic()
         found = path.try_all(numbers, processes="processes" in sys.argv)
-    print(dict(found.outcomes), f"{time.monotonic() - began:.0f} s,", f"{found.children} children, slowest {found.slowest:.1f} s, {found.grown // 2**20} MiB")
+    print(
+        dict(found.outcomes),
+        f"{time.monotonic() - began:.0f} s,",
+        f"{found.children} children, slowest {found.slowest:.1f} s, {found.grown // 2**20} MiB",
+    )
     print("\n".join(found.problems))
 
 

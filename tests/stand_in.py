@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
-from goldsmith.recording.conversation import asked
 from goldsmith.recording import Ending, Watcher
+from goldsmith.recording.conversation import asked
 from goldsmith.recording.groups import Process, signal_group, wait_for
 from goldsmith.recording.launch import Child
 from goldsmith.recording.protocol import EVENTS, LOG, RESULT, Ask, Job
@@ -74,14 +74,18 @@ class StandIn:
 
     def start(self, job_file: Path, *_: Any, **__: Any) -> Process:
         job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+        player, kind = self.player(job, is_process=True)
+        child = os.fork()
+        if not child:
+            _in_the_child(job, lambda: player.play(kind), self._baits.folder.with_name("errors of ours"))
+        return _Forked(child)
+
+    def player(self, job: Job, *, is_process: bool) -> tuple[_Player, str]:
+        """Who answers, and to which kind of submission."""
         number, kind = next(_marks(Path(job.folder)))
         self.started[number] += 1
         chance = Random(f"{number} {self.started[number]}")
-        child = os.fork()
-        if not child:
-            player = _Player(job, chance, self._known[kind], self._baits)
-            _in_the_child(job, lambda: player.play(kind), self._baits.folder.with_name("errors of ours"))
-        return _Forked(child)
+        return _Player(job, chance, self._known[kind], self._baits, is_process), kind
 
 
 def _marks(folder: Path) -> Iterator[tuple[int, str]]:
@@ -139,17 +143,10 @@ class Talk:
     """What is asked of `Conversation`, answered at once and in this process: a hundred times as many can be had. What
     is left behind is read by the real `Child`, as if its process had ended."""
 
-    known: ClassVar[dict[str, list[Part]]] = {}
-    baits: ClassVar[Baits]
-    started: ClassVar[Counter[int]] = Counter()
-
-    def __init__(self, job: Job, warm: object = None) -> None:
-        number, kind = next(_marks(Path(job.folder)))
-        self.started[number] += 1
-        chance = Random(f"{number} {self.started[number]}")
+    def __init__(self, job: Job, warm: StandIn) -> None:
         self.folder = Path(job.asks)
         self.folder.mkdir()
-        self._player = _Player(job, chance, self.known[kind], self.baits, is_process=False)
+        self._player, kind = warm.player(job, is_process=False)
         self._child = Child(job)
         self._child._process = _Gone(os.getpid(), None)
         self._kind, self._asked = kind, 0
@@ -208,7 +205,7 @@ class _Player:
     known: list[Part]
     baits: Baits
 
-    is_process: bool = True
+    is_process: bool
 
     def play(self, kind: str) -> None:
         """Answer until nobody asks any more."""
@@ -283,7 +280,8 @@ class _Player:
                 lambda: dumped(odd_value(self.chance, self.words)) + b"\n",
                 lambda: b"x" * 2 ** self.chance.randint(1, 21),
                 lambda: b"".join(
-                    dumped({"case": "", "number": number, "of": 1}) + b"\n" for number in range(self.chance.choice([3, 99]))
+                    dumped({"case": "", "number": number, "of": 1}) + b"\n"
+                    for number in range(self.chance.choice([3, 99]))
                 ),
             ]
             text = self.chance.choice(odd)() + (text if self._happens(0.7) else b"")
@@ -394,5 +392,3 @@ def parts_in(content: bytes) -> Iterator[Part]:
             found.append(content[place : place + head[name]])
             place += -(-head[name] // 64) * 64
         yield Part(head["case"], head["run"], *found)
-
-

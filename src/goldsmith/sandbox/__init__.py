@@ -9,11 +9,13 @@ from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
 from goldsmith.sandbox.confinement import Confinement, confine
 from goldsmith.sandbox.levels import Level, probe, user_namespaces
 from goldsmith.sandbox.limits import clean_environment
+from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 from goldsmith.sandbox.reach import accelerators, inherited_readable
 
 __all__ = [
     "Confinement",
     "Level",
+    "SandboxLevel",
     "accelerators",
     "bubblewrap_hides",
     "bubblewrap_prefix",
@@ -21,6 +23,7 @@ __all__ = [
     "confine",
     "inherited_readable",
     "probe",
+    "sandbox_level",
     "user_namespaces",
     "why_no_bubblewrap",
 ]
