@@ -130,7 +130,7 @@ def _sandbox() -> Iterator[Fact]:
         "bubblewrap",
         "note" if reason else "ok",
         reason or "works",
-        "an extra for grading: without it, a submission can tell whether a file whose path it knows exists, and its size"
+        "an extra for grading: without it, a submission can tell that a file exists whose path it knows, and its size"
         if reason
         else "on top when a class is graded: gold, solutions and what others handed in are not even there by name",
     )
