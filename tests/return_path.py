@@ -64,6 +64,12 @@ class Found:
     grown: int = 0
     problems: list[str] = field(default_factory=list)
 
+    def add(self, other: Found) -> None:
+        self.tried, self.children = self.tried + other.tried, self.children + other.children
+        self.slowest, self.grown = max(self.slowest, other.slowest), max(self.grown, other.grown)
+        self.outcomes += other.outcomes
+        self.problems += other.problems
+
 
 class ReturnPath:
     """A NumPy course with gold, results of honest children to start from, and things that nobody may reach."""
