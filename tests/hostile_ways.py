@@ -23,6 +23,7 @@ TESTS = Path(__file__).resolve().parent
 PAGE = TESTS.parent / "docs" / "sandbox.md"
 BEGIN, END = "<!-- begin: printed by tests/hostile_ways.py -->", "<!-- end -->"
 _ORDINARY = "nobody"
+_SHOWN = 12
 _WORKS = "from goldsmith.sandbox import why_no_bubblewrap; print(why_no_bubblewrap())"
 _ABSENT = "#!/bin/sh\necho 'bwrap: left out of this run' >&2\nexit 1\n"
 
@@ -47,7 +48,7 @@ class Way:
             if self.bubblewrap and (why := self._output(run, ["-c", _WORKS]).strip()):
                 raise NotHere(f"bubblewrap: {why}")
             files = sorted(map(str, TESTS.glob("test_hostile*.py")))
-            options = ["-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'own/base'}"]
+            options = ["-q", "-p", "no:cacheprovider", "--timeout=1800", f"--basetemp={folder / 'own/base'}"]
             self._output(run, ["-m", "pytest", *options, f"--junitxml={folder / 'own/report.xml'}", *files])
             return _read(folder / "own/report.xml")
 
@@ -130,7 +131,8 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
             except NotHere as why:
                 yield who, what, "", f"not tried: {why}"
                 continue
-            yield who, what, str(held), ", ".join(failed) or "none"
+            more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
+            yield who, what, str(held), ", ".join(failed[:_SHOWN]) + more or "none"
 
 
 def main() -> int:

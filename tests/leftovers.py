@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-_ALIGNED = 64
+_ALIGNED, _MOST = 64, 2**20
+"""No one thing that is generated is made larger than this: what takes memory is to be the parent."""
 _DTYPES = ("BOOL", "U8", "I8", "I16", "F16", "BF16", "F32", "I32", "F64", "I64", "U64", "C64", "F8_E4M3", "", "O")
 
 
@@ -117,7 +118,8 @@ def mutated(tree: Any, chance: Random, words: list[str]) -> Any:
         if action == 0:
             return tree[:place] + tree[place + 1 :]
         if action == 1:
-            return tree[:place] + [tree[place]] * int(10 ** chance.uniform(0, 4)) + tree[place:]
+            most = _MOST // (1 + len(dumped(tree[place])))
+            return tree[:place] + [tree[place]] * min(most, int(10 ** chance.uniform(0, 4))) + tree[place:]
         if action == 2:
             return chance.sample(tree, len(tree))
         return [*tree[:place], mutated(tree[place], chance, words), *tree[place + 1 :]]
