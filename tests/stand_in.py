@@ -80,12 +80,12 @@ class StandIn:
             _in_the_child(job, lambda: player.play(kind), self._baits.folder.with_name("errors of ours"))
         return _Forked(child)
 
-    def player(self, job: Job, *, is_process: bool) -> tuple[_Player, str]:
+    def player(self, job: Job, *, is_process: bool) -> tuple[Player, str]:
         """Who answers, and to which kind of submission."""
         number, kind = next(_marks(Path(job.folder)))
         self.started[number] += 1
         chance = Random(f"{number} {self.started[number]}")
-        return _Player(job, chance, self._known[kind], self._baits, is_process), kind
+        return Player(job, chance, self._known[kind], self._baits, is_process), kind
 
 
 def _marks(folder: Path) -> Iterator[tuple[int, str]]:
@@ -197,7 +197,7 @@ class _Gone:
 
 
 @dataclass
-class _Player:
+class Player:
     """One child: it answers what it is asked as its `chance` has it."""
 
     job: Job

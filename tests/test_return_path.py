@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import IO
-
 import pytest
 
 from goldsmith.sandbox import probe
 from return_path import KINDS, ReturnPath
-from stand_in import PLAIN
+from stand_in import PLAIN, Player
 
 pytestmark = [
     pytest.mark.xdist_group("return path"),
     pytest.mark.skipif(not probe().sufficient, reason=f"grading is refused here: {probe().name}"),
 ]
-IN_THIS_PROCESS, AS_PROCESSES = range(1000, 1030), range(2000, 2005)
+IN_THIS_PROCESS, AS_PROCESSES = range(1000, 1020), range(2000, 2003)
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +47,19 @@ def test_what_is_damaged_is_worth_something_as_it_was(path: ReturnPath) -> None:
         assert (found.score, found.outcome) == (6.0, "agrees")
 
 
-def test_points_and_looks_outside_are_noticed(path: ReturnPath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a parent that follows every link, and another that is given the right answers to damage."""
-
-    def follow(file: Path) -> IO[bytes]:
-        return os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb")
-
-    monkeypatch.setattr("goldsmith.checking.leavings.open_leaving", follow)
-    found = path.try_all(range(40, 60), processes=False)
-    assert any("outside was read" in text for text in found.problems)
+def test_points_are_noticed(path: ReturnPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children that damage right answers earn something now and then."""
     monkeypatch.setattr(path, "known", path.known | dict.fromkeys(KINDS, path.known[PLAIN]))
-    assert any("and is worth" in text for text in path.try_all(range(3000, 3005), processes=False).problems)
+    assert any("and is worth" in text for text in path.try_all(range(3000, 3010), processes=False).problems)
+
+
+def test_looks_outside_are_noticed(path: ReturnPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = Player.begin
+
+    def look_and_begin(player: Player, kind: str) -> None:
+        player.baits.secret.read_bytes()
+        begin(player, kind)
+
+    monkeypatch.setattr(Player, "begin", look_and_begin)
+    (problem,) = path.try_all([3010], processes=False).problems
+    assert problem == "3010: something outside was read or changed"
