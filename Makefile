@@ -80,11 +80,12 @@ hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root an
 	$(BIN)/python tests/hostile_ways.py --write
 
 # An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.
+APT = DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10
+
 bubblewrap:  ## install bubblewrap where that can be done without asking anybody
 	@if command -v bwrap >/dev/null; then echo "bubblewrap is installed"; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& (apt-get install -y -q bubblewrap || (apt-get update -q && apt-get install -y -q bubblewrap)) \
-			</dev/null >/dev/null 2>&1; then echo "bubblewrap has been installed"; \
+		&& ($(APT) install -y bubblewrap || ($(APT) update && $(APT) install -y bubblewrap)) </dev/null >/dev/null 2>&1; then echo "bubblewrap has been installed"; \
 	else echo "no bubblewrap here, and no way to install it: its tests are skipped"; fi
 
 picture: $(BIN)/.ready  ## the pictures, from a real terminal
