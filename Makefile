@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions reports tolerances rigor soak picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -73,8 +73,20 @@ tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
 rigor: $(BIN)/.ready  ## the tables of docs/rigor.md and docs/operators.md, measured anew
 	$(BIN)/python benchmarks/mutants.py --write
 
-soak: $(BIN)/.ready  ## the long kill test, and its table in docs/soak.md
+soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
 	$(BIN)/python tests/soak.py --write
+
+hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root and not; the table in docs/sandbox.md
+	$(BIN)/python tests/hostile_ways.py --write
+
+# An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.
+APT = DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10
+
+bubblewrap:  ## install bubblewrap where that can be done without asking anybody
+	@if command -v bwrap >/dev/null; then echo "bubblewrap is installed"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& ($(APT) install -y bubblewrap || ($(APT) update && $(APT) install -y bubblewrap)) </dev/null >/dev/null 2>&1; then echo "bubblewrap has been installed"; \
+	else echo "no bubblewrap here, and no way to install it: its tests are skipped"; fi
 
 picture: $(BIN)/.ready  ## the pictures, from a real terminal
 	$(BIN)/python scripts/picture.py

@@ -1,6 +1,8 @@
-"""The long kill test: `make soak`. Prints the table of docs/soak.md and, with --write, puts it there.
+"""The long tests: `make soak`. Prints the tables of docs/soak.md and, with --write, puts them there.
 
 Everything is real: processes, SIGKILL, files. After each kill the course is recovered and compared with what it was.
+What hostile children leave behind is generated, and judged as it is when a class is graded. `--only children` or
+`--only kills` runs one of the two. Exit code 1 if any child did what it must not.
 """
 
 from __future__ import annotations
@@ -12,30 +14,61 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import injecting as injection
 import test_interruption as interruption
 from courses import COMMAND, RECIPE_FILE, CourseOnDisk, numpy_course
 from killing import killed_after, killed_at_step, random_moments, whole_tree
+from return_path import Found, ReturnPath
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "soak.md"
-BEGIN, END = "<!-- begin: printed by tests/soak.py -->", "<!-- end -->"
+KILLS, CHILDREN, END = "<!-- begin: kills -->", "<!-- begin: children -->", "<!-- end -->"
 RANDOM, BY_COMMAND, GENERATE = 250, 60, 120
+IN_ONE_PROCESS, AS_PROCESSES, AT_ONCE = 10_000, 500, 250
+"""How many submissions leave generated things behind; the first of the second kind has the number 10^6."""
 
 
-def main() -> None:
-    lines = [
-        "| killed | where | times | before it was done | work lost | solution left |",
-        "|---|---|---:|---:|---:|---:|",
-        *(f"| {' | '.join(map(str, row))} |" for row in rows()),
-    ]
-    text = "\n".join(lines)
+def main() -> int:
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
+    problems: list[str] = []
+    if only != "children":
+        heading = ("killed", "where", "times", "before it was done", "work lost", "solution left")
+        _put(KILLS, heading, list(rows()), first_numbers=2)
+    if only != "kills":
+        heading = ("left behind by", "submissions", "children", "slowest", "parent grew by", "problems")
+        _put(CHILDREN, heading, list(children(problems)), first_numbers=1)
+    print("\n".join(problems), file=sys.stderr)
+    return int(bool(problems))
+
+
+def _put(begin: str, heading: Sequence[str], rows: list[tuple[object, ...]], *, first_numbers: int) -> None:
+    """Print a table, and put it into the page if that is wanted."""
+    marks = ["---" if number < first_numbers else "---:" for number in range(len(heading))]
+    lines = [f"| {' | '.join(map(str, row))} |" for row in (heading, *rows)]
+    text = "\n".join([lines[0], f"|{'|'.join(marks)}|", *lines[1:]])
     print(text)
     if "--write" in sys.argv:
-        page = PAGE.read_text()
-        PAGE.write_text(f"{page.partition(BEGIN)[0]}{BEGIN}\n{text}\n{END}{page.partition(END)[2]}")
+        before, _, after = PAGE.read_text().partition(begin)
+        PAGE.write_text(f"{before}{begin}\n{text}\n{END}{after.partition(END)[2]}")
+
+
+def children(problems: list[str]) -> Iterator[tuple[object, ...]]:
+    """What the parent makes of what hostile children leave behind."""
+    for name, processes, first, count in (
+        ("generated results", False, 0, IN_ONE_PROCESS),
+        ("processes that generate them", True, 10**6, AS_PROCESSES),
+    ):
+        total = Found()
+        for start in range(first, first + count, AT_ONCE):
+            with tempfile.TemporaryDirectory() as folder:
+                numbers = range(start, min(start + AT_ONCE, first + count))
+                total.add(ReturnPath(Path(folder)).try_all(numbers, processes=processes))
+            print(f"{total.tried} of {count}, {len(total.problems)} problems", file=sys.stderr, flush=True)
+        problems += total.problems
+        size = f"{total.grown // 2**20} MiB"
+        yield name, total.tried, total.children, f"{total.slowest:.0f} s", size, len(total.problems)
 
 
 def rows() -> Iterator[tuple[object, ...]]:
@@ -128,4 +161,4 @@ def generate(course: CourseOnDisk, folder: Path) -> tuple[int, int, int]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

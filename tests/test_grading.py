@@ -197,8 +197,10 @@ def test_without_landlock_it_is_graded_if_told_and_recorded_as_none(
     run = course.run(*arguments, prefix=prefix)
     assert run.code == 0, run.err
     assert "Nothing kept submissions in (--allow-unsandboxed)." in run.out
-    (item,) = course.run(*arguments, "--json", prefix=prefix).json["submissions"]
-    assert (item["outcome"], item["sandbox"]) == ("agrees", "none")
+    assert "\nSandbox level none: nothing keeps a submission from" in run.out
+    said = course.run(*arguments, "--json", prefix=prefix).json
+    (item,) = said["submissions"]
+    assert (item["outcome"], item["sandbox"], said["sandbox"]["level"]) == ("agrees", "none", "none")
 
 
 LOOKS = """

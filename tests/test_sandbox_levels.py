@@ -30,6 +30,7 @@ from goldsmith.sandbox import (
     privileges,
     probe,
     reach,
+    sandbox_level,
 )
 from goldsmith.sandbox.packages import PACKAGE
 
@@ -195,6 +196,21 @@ def test_in_bubblewrap_a_process_locks_itself_in_as_well(tmp_path: Path) -> None
     assert (tmp_path / "new").read_text() == "x"
 
 
+@pytest.mark.parametrize(
+    ("walls", "level"),
+    [
+        (["Landlock (ABI 7), seccomp, limits, bubblewrap"], "full"),
+        (["Landlock (ABI 7), seccomp, limits, bubblewrap", "Landlock (ABI 5), seccomp, limits"], "basic"),
+        (["Landlock (ABI 7), seccomp, limits, bubblewrap", "none"], "none"),
+        ([], "none"),
+    ],
+)
+def test_the_weakest_walls_say_at_which_level_a_class_was_graded(walls: list[str], level: str) -> None:
+    found = sandbox_level(walls)
+    assert found.level == level
+    assert found.sentence == f"Sandbox level {level}: {found.meaning}."
+
+
 # --- the doctor
 
 
@@ -206,4 +222,5 @@ def test_the_doctor_says_how_well_submissions_can_be_locked_in(tmp_path: Path) -
     assert facts["bubblewrap"]["value"] == (bubblewrap.why_not() or "works")
     assert "user-namespaces" in facts
     assert ("user" in facts) == (os.getuid() == 0)
+    assert run.json["sandbox"]["level"] == ("full" if HERE.bubblewrap else "basic")
     assert run.code == 0

@@ -68,3 +68,9 @@ def test_source_becomes_a_tree_at_one_place_only() -> None:
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions count the depth for each tree")
 def test_without_the_lock_they_would_not() -> None:
     assert any(isinstance(error, SystemError) for _ in range(5) for error in in_threads(ast.parse))
+
+
+@pytest.mark.parametrize("source", ["-" * 100_000 + "1", "x" + "+ 1" * 100_000], ids=["nested", "chained"])
+def test_source_that_no_parser_can_follow_is_wrong_syntax_and_no_error_of_ours(source: str) -> None:
+    with pytest.raises(SyntaxError, match="nested too deeply"):
+        syntax_tree(f"y = {source}\n")

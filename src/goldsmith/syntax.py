@@ -14,6 +14,10 @@ parsing = threading.RLock()
 
 
 def syntax_tree(source: bytes | str) -> ast.Module:
-    """The tree of `source`, parsed while no other thread parses."""
+    """The tree of `source`, parsed while no other thread parses; SyntaxError also for source that is nested deeper than
+    Python's parser can go, which says so in errors of other kinds."""
     with parsing:
-        return ast.parse(source)
+        try:
+            return ast.parse(source)
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError(f"nested too deeply to be parsed ({error or 'out of memory'})") from None

@@ -1,4 +1,4 @@
-"""`goldsmith doctor`: what on this machine bears on determinism."""
+"""`goldsmith doctor`: what on this machine bears on determinism, and on locking submissions in."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, shown_e
 
 if TYPE_CHECKING:
     from goldsmith.recording import Fact
+    from goldsmith.sandbox import SandboxLevel
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
-    """Say what on this machine bears on the bits that come out of a recipe.
+    """Say what on this machine bears on the bits that come out of a recipe, and how well submissions are locked in.
 
     Exit codes: 0 nothing interferes, 1 something does.
     """
     with shown_errors("doctor", as_json=json, debug=debug, subjects="facts"):
         from goldsmith.recording import examine
+        from goldsmith.sandbox import probe, sandbox_level
 
         facts = examine()
+        level = sandbox_level([probe().name] if probe().sufficient else [])
         bad = [fact for fact in facts if fact.outcome == "warning"]
         if json:
             from goldsmith.report import report
 
-            print(report("doctor", not bad, "facts", facts))
+            print(report("doctor", not bad, "facts", facts, sandbox=level))
         else:
-            _show(facts, bad, no_color)
+            _show(facts, level, bad, no_color)
     raise typer.Exit(1 if bad else 0)
 
 
-def _show(facts: list[Fact], bad: list[Fact], no_color: bool) -> None:
+def _show(facts: list[Fact], level: SandboxLevel, bad: list[Fact], no_color: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -47,6 +50,7 @@ def _show(facts: list[Fact], bad: list[Fact], no_color: bool) -> None:
         table.add_row(Text(fact.outcome, style=colours[fact.outcome]), fact.name, fact.value, fact.meaning)
     console.print(table)
     console.print()
+    console.print(level.sentence, highlight=False, soft_wrap=True)
     names = ", ".join(fact.name for fact in bad)
     verdict = (
         f"Look at {names} before you trust gold made here." if bad else "Nothing here interferes with making gold."

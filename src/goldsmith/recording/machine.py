@@ -115,7 +115,9 @@ def _sandbox() -> Iterator[Fact]:
         "landlock",
         "ok" if level.landlock else "note",
         f"ABI {level.landlock}" if level.landlock else "none",
-        "a submission reaches no file but its own" if level.landlock else why + refused,
+        "a submission changes no file but its own, and reads no other than Python's and what it is given"
+        if level.landlock
+        else why + refused,
     )
     yield Fact(
         "seccomp",
@@ -128,7 +130,7 @@ def _sandbox() -> Iterator[Fact]:
         "bubblewrap",
         "note" if reason else "ok",
         reason or "works",
-        "an extra for grading: without it, a submission can tell names and sizes of files that it cannot read"
+        "an extra for grading: without it, a submission can tell that a file exists whose path it knows, and its size"
         if reason
         else "on top when a class is graded: gold, solutions and what others handed in are not even there by name",
     )

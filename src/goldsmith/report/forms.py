@@ -18,6 +18,7 @@ from goldsmith.guard import Finding as Leak
 from goldsmith.recording import Fact
 from goldsmith.rigor import Finding
 from goldsmith.rigor.internal import InternalVerdict
+from goldsmith.sandbox import SandboxLevel
 from goldsmith.skills import SkillResult
 
 
@@ -265,12 +266,21 @@ class OfRigor(msgspec.Struct, frozen=True, kw_only=True):
 class OfClass(msgspec.Struct, frozen=True, kw_only=True):
     """What `grade` says about a class as a whole."""
 
+    sandbox: SandboxLevel | None
+    """How well submissions were locked in, the weakest of all; null where nothing was run."""
     overview: Overview
     """The class in numbers."""
     earlier: str | None
     """Where files went that stood in the way; null where none did."""
     left: tuple[str, ...]
     """Files that a person has changed, and that this run had nothing new to say in."""
+
+
+class OfMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """What `doctor` says about a machine as a whole."""
+
+    sandbox: SandboxLevel
+    """How well submissions can be locked in."""
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,7 +310,7 @@ FORMS = (
     Form(command="reset", subjects="assignments", item=TakenAway),
     Form(command="guard", subjects="findings", item=Seen),
     Form(command="skills install", subjects="skills", item=SkillResult),
-    Form(command="doctor", subjects="facts", item=Fact),
+    Form(command="doctor", subjects="facts", item=Fact, more=OfMachine),
 )
 
 OUTCOMES: dict[str, dict[str, str]] = {

@@ -20,6 +20,7 @@ from goldsmith.grading.grades import UNSANDBOXED, Grade
 from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grading.texts import clean
 from goldsmith.report.machine import report
+from goldsmith.sandbox import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
     from goldsmith.grading.run import Class
@@ -65,19 +66,27 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
 
 
 def closing_lines(result: Class, where: Path) -> str:
-    """What kept submissions in while they ran, what was written where, and what became of what stood there before."""
+    """What kept submissions in while they ran, and what that means; what was written where, and what became of what
+    stood there before."""
     walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
     kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
     if UNSANDBOXED in walls:
         kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
     files = ", ".join(file.name for file in result.files)
-    lines = [f"{kept_in}.", f"In {where}/: {files}, feedback/, gradescope/"]
+    level = _level(result)
+    lines = [f"{kept_in}.", *([level.sentence] if level else []), f"In {where}/: {files}, feedback/, gradescope/"]
     if result.left:
         lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
     if result.earlier is not None:
         aside = where / result.earlier.parent.name / result.earlier.name
         lines.append(f"Moved to {aside}/: what earlier runs wrote and this one did not, and what you had changed.")
     return "\n".join(lines)
+
+
+def _level(result: Class) -> SandboxLevel | None:
+    """The weakest that anybody's work was run at; None where nothing was run."""
+    walls = {item.sandbox for item in result.grades if item.sandbox}
+    return sandbox_level(walls, unsandboxed=UNSANDBOXED) if walls else None
 
 
 def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
@@ -110,7 +119,16 @@ def grades_report(result: Class, ok: bool) -> str:
     """For machines: every field of every grade, the class, and what became of files that stood there before."""
     submissions = [grade.plain() for grade in result.grades]
     earlier = str(result.earlier) if result.earlier else None
-    return report("grade", ok, "submissions", submissions, overview=result.overview, earlier=earlier, left=result.left)
+    return report(
+        "grade",
+        ok,
+        "submissions",
+        submissions,
+        sandbox=_level(result),
+        overview=result.overview,
+        earlier=earlier,
+        left=result.left,
+    )
 
 
 @dataclass

@@ -12,12 +12,14 @@ from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.levels import Level, probe, user_namespaces
 from goldsmith.sandbox.limits import clean_environment
 from goldsmith.sandbox.packages import places_of
+from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 from goldsmith.sandbox.reach import Reach, accelerators, reach
 
 __all__ = [
     "Confinement",
     "Level",
     "Reach",
+    "SandboxLevel",
     "accelerators",
     "bubblewrap_hides",
     "bubblewrap_prefix",
@@ -29,6 +31,7 @@ __all__ = [
     "places_of",
     "probe",
     "reach",
+    "sandbox_level",
     "user_namespaces",
     "why_no_bubblewrap",
 ]

@@ -1,0 +1,42 @@
+"""What each level of the sandbox promises, in one sentence. SECURITY.md and docs/sandbox.md say the same at length."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+
+LevelName = Literal["full", "basic", "none"]
+
+_BUBBLEWRAP = "bubblewrap"
+_MEANINGS: dict[LevelName, str] = {
+    "full": "a submission can neither read nor see the course, gold, solutions, other submissions or your home, and "
+    "has no network",
+    "basic": "a submission cannot read the course, gold, solutions, other submissions or your home, and has no "
+    "network; of a file whose path it knows, it can tell that it exists and how large it is",
+    "none": "nothing keeps a submission from reading and changing what you can, or from the network",
+}
+
+
+class SandboxLevel(msgspec.Struct, frozen=True):
+    """How well submissions are locked in."""
+
+    level: LevelName
+    """`full` with bubblewrap around it, `basic` with Landlock and seccomp alone, `none` without them."""
+    meaning: str
+    """What that means, in one sentence."""
+
+    @property
+    def sentence(self) -> str:
+        return f"Sandbox level {self.level}: {self.meaning}."
+
+
+def sandbox_level(walls: Collection[str], *, unsandboxed: str = "none") -> SandboxLevel:
+    """The weakest level among submissions, from the names of the walls that stood around each; `unsandboxed` is the
+    name for none."""
+    if not walls or unsandboxed in walls:
+        level: LevelName = "none"
+    else:
+        level = "full" if all(name.endswith(_BUBBLEWRAP) for name in walls) else "basic"
+    return SandboxLevel(level, _MEANINGS[level])
