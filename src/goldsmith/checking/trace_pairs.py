@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class TracePair:
     gold: list[Call]
     theirs: list[Call]
     names: Mapping[str, Mapping[str, str]]
+    used: Mapping[str, Sequence[str]] = field(default_factory=dict)
     partners: dict[int, Call] = field(default_factory=dict)
     given: dict[int, float] = field(default_factory=dict)
     off: dict[int, float] = field(default_factory=dict)
@@ -90,8 +91,10 @@ class TracePair:
         ]
 
     def never_called(self, outer: Call) -> list[Call]:
-        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all."""
+        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all. One whose
+        weights are used all the same, as by `F.linear`, is not among them."""
         called = {(item.model, item.module) for item in self.theirs}
+        called |= {(model, module) for model, names in self.used.items() for name in names for module in _around(name)}
         weights = weights_by_model(self.case.entry.models, self.case.state_dict)
         return [
             call
@@ -109,6 +112,12 @@ class TracePair:
         if not call.own or call.form is None or not is_there or call.drew:
             return False
         return self.untraced_calls or self.outcome(call) is None
+
+
+def _around(weight: str) -> Iterator[str]:
+    """The names of all modules that hold a weight."""
+    path = weight.split(".")[:-1]
+    return (".".join(path[:count]) for count in range(len(path) + 1))
 
 
 def _given(theirs: Call, gold: Call) -> float:
@@ -153,7 +162,8 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
         mine = [call for call in gold if call.model == model]
         there = {call.module for call in theirs if call.model == model} | set(replayed.once.modules.get(model, ()))
         names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
-    pair = TracePair(case, gold, theirs, names)
+    traced = replayed.attempts.get("traced", replayed.once)
+    pair = TracePair(case, gold, theirs, names, traced.used)
     pair.pair()
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in theirs)
     pair.untraced_calls = case.entry.calls > 1 and fine

@@ -30,6 +30,7 @@ from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.made import noting_made
 from goldsmith.recording.memory import marked_memory
+from goldsmith.recording.models import is_module
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
@@ -41,6 +42,7 @@ from goldsmith.recording.session import Session
 from goldsmith.recording.settling import Settled
 from goldsmith.recording.taps import tapped
 from goldsmith.recording.traces import Tracer
+from goldsmith.recording.weight_use import WeightUse
 
 T = TypeVar("T")
 _MOST_MODULES = 10_000
@@ -177,6 +179,7 @@ class ReplayCase(Case):
         self._aliased: list[str] = []
         self.made: list[Any] = []
         self._recorded_made: list[str] = []
+        self._weight_use: dict[str, WeightUse] = {}
 
     def trace_so_far(self) -> bytes:
         """What has been traced, of a run that is traced."""
@@ -194,8 +197,11 @@ class ReplayCase(Case):
 
     def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
         model = super().model(factory, *args, **options)
+        name = options.get("name", "model")
         if self.changes is not None:
-            self.changes.model(options.get("name", "model"), model)
+            self.changes.model(name, model)
+        if self._tracing and is_module(model):
+            self._weight_use[name] = WeightUse(model)
         return adapt_calls(model, self._adapter)
 
     def _keep_weights(self, name: str, model: Any) -> None:
@@ -244,6 +250,7 @@ class ReplayCase(Case):
             },
             "extra": {name: settled.extra for name, settled in self._settled.items() if settled.extra},
             "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
+            "used": {name: use.names() for name, use in self._weight_use.items()},
         }
 
 
