@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given
 
+from goldsmith import compare
 from goldsmith.checking.check import first_case
-from goldsmith.grading import grade, overview_of
+from goldsmith.grading import feedback_markdown, grade, overview_of
 from goldsmith.grading.texts import code, escaped
 from goldsmith.report import verdict_markdown
 from goldsmith.report.words import how_far, leaf_lines
@@ -78,6 +82,21 @@ def test_a_hint_speaks_to_who_wrote_it() -> None:
         hinted, reveal=False
     )
     assert "it looks like this: actual is gold with its sign flipped (checked)" in leaf_lines(hinted, reveal=True)
+
+
+@pytest.mark.parametrize("made", [bool, np.bool_, lambda value: np.array([value, value])])
+def test_a_flag_that_is_wrong_can_be_graded(made: Any) -> None:
+    leaves = compare({"output.flag": made(False)}, {"output.flag": made(True)}).leaves
+    found = verdict(case("whole", "differs", leaves=leaves, natural=leaves))
+    text = feedback_markdown(grade(found, rubric()), found)
+    assert "flag" in text
+    assert "True" not in text, "it is gold's"
+
+
+def test_reduced_precision_is_told_beside_the_values() -> None:
+    why = "the output differs: computed in float16 inside"
+    found = verdict(case("whole", "differs", kind="precision", reason=why))
+    assert f"\n- {why}\n" in feedback_markdown(grade(found, rubric()), found)
 
 
 def test_a_lone_output_has_no_name_of_its_own() -> None:

@@ -23,6 +23,7 @@ from goldsmith.recording import Warm
 from grading import case, failed, rubric, verdict
 
 check_module = importlib.import_module("goldsmith.checking.check")
+grading_run = importlib.import_module("goldsmith.grading.run")
 pytestmark = pytest.mark.xdist_group("grading")
 
 
@@ -81,6 +82,15 @@ def test_an_error_of_ours_is_no_verdict_and_no_score(course: CourseOnDisk, monke
     monkeypatch.setattr(grader, "check", real)
     code, report, _ = run(course, "grade", ada)
     assert (code, report["submissions"][0]["outcome"]) == (0, "agrees"), "nothing of it was kept"
+
+
+def test_an_error_in_telling_one_grade_does_not_cost_the_others(
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = hand_in(course, name="ada"), hand_in(course, ("x * factor", "x - factor"), name="bob")
+    monkeypatch.setattr(grading_run, "grade", failing(1, ValueError("a bool, not a number"), grading_run.grade))
+    code, report, _ = run(course, "grade", ada, bob)
+    assert (code, sorted(item["outcome"] for item in report["submissions"])[1:]) == (3, ["error"])
 
 
 def test_it_is_tried_once_more(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:

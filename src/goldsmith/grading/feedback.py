@@ -19,7 +19,7 @@ _NEXT = {
     "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
     "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
     "have been told. If it is a file of your own, submit it too.",
-    "device": "Let whoever runs it choose the device: code that asks for `cuda` cannot run where there is none.",
+    "device": "Let whoever runs it choose the device: what asks for `cuda` or `mps` cannot run where there is none.",
     "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
     "none": "Check that every function ends in a `return`.",
     "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
@@ -35,7 +35,8 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None, 
     """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
     shown = veiled(verdict, veil or Veil())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
-    lines += [f"**Next step.** {next_step(grade)}", "", *what_to_look_at(shown)]
+    details = what_to_look_at(shown)
+    lines += [f"**Next step.** {next_step(grade)}", *(["", *details] if details else [])]
     for text in (*_points(grade), *_remarks(grade)):
         lines += ["", text]
     if verbose and verdict.cases:

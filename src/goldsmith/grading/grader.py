@@ -54,7 +54,7 @@ from goldsmith.sandbox import (
 from goldsmith.workspace import make_room
 
 _REMARKABLE, _MOST_CODE = 0.9, 2**20
-METHOD = 5
+METHOD = 6
 """Counted up whenever a submission may be judged otherwise than before."""
 _PASSING = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""

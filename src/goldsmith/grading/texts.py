@@ -19,8 +19,8 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
 _NAME = re.compile(
     r"""(
         `[\w.]+`                                    # what its author has marked as code
-        | (?<![\w.`])(?=[^\W\d])(?:
-            \w{2,}(?:\.\w+)+                        # blocks.0.norm, policy.py
+        | (?<![\w.`/])(?=[^\W\d])(?:
+            (?:\w+/)*\w{2,}(?:\.\w+)+               # blocks.0.norm, parts/policy.py
             | \w*_\w*                               # gold_output
             | [A-Z]+[a-z]+[A-Z]\w+                  # FeedForward
             | [A-Z]{2,}[a-z]\w+                     # RMSNorm

@@ -77,7 +77,9 @@ def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
 
 
 def _traceback(case: CaseVerdict) -> list[str]:
-    assert case.failure is not None
+    """Where it failed; nothing where that is not known, for the reason has been told."""
+    if case.failure is None or not case.failure.frames:
+        return []
     frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
     return ["", "```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
 

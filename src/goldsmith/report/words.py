@@ -28,9 +28,11 @@ OUTCOMES = {
     PROVIDED_CHANGED: "provided changed",
     ERROR: "error",
 }
+_MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
+"""Kinds of difference that no value shows: the reason has to be told beside it."""
 _PREFIX = {
     "import": "could not be imported: ",
-    "package": "a package is not installed here: ",
+    "package": "it imports what is not installed here: ",
     "device": "it asks for a device that is not here: ",
     "call": "it is called differently: ",
     "exit": "it left early: ",
@@ -207,17 +209,17 @@ def telling_case(verdict: Verdict) -> CaseVerdict | None:
 def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
     the first of them is defined."""
-    lines: list[str] = []
     if case.kind == "stub":
-        return lines  # its reason says it all
+        return []  # its reason says it all
+    lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
         if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
             sources.setdefault(module.callable, []).append(module)
     for found in sources.values():
-        count = len(found) - 1
-        more = f", and so {'is' if count == 1 else 'are'} {count} more of its calls" if count else ""
-        lines.append(_source_line(found[0], more, place if not lines else ""))
+        more = f", in {len(found)} of its calls" if len(found) > 1 else ""
+        lines.append(_source_line(found[0], more, place, _told_of(case)))
+        place = ""
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
     fine = [name.removesuffix(".forward") for name in right if name not in sources]
     if fine:
@@ -225,7 +227,13 @@ def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     return lines
 
 
-def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
+def _told_of(case: CaseVerdict) -> str:
+    """How far off its first wrong record is, which is said of every case."""
+    return how_far(case.first_wrong) if case.first_wrong else ""
+
+
+def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str:
+    """`told` is what is said below about the case as a whole, and not twice."""
     label = source.their_label if source.theirs else source.label
     details = [source.kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
@@ -238,8 +246,10 @@ def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
         return f"{name}{why}"
     if source.inferred or source.relative is None:
         return f"{name} is wrong; nothing that it calls was seen to be{why}"
-    off = f" by {size_words(source.relative)}" if math.isfinite(source.relative) else ""
-    return f"{name} is wrong by itself: given the right inputs, its output is off{off}{more}{why}"
+    off = f"off by {size_words(source.relative)}"
+    if not math.isfinite(source.relative) or (told.endswith(off) and not more):
+        return f"{name} is wrong by itself, given the right inputs{more}{why}"
+    return f"{name} is wrong by itself: given the right inputs, its output is {off}{more}{why}"
 
 
 def notes_of(verdict: Verdict) -> list[str]:
