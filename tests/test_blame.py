@@ -74,6 +74,13 @@ def test_a_module_that_is_never_called_speaks_against_its_caller() -> None:
     assert found["Model"].why == "head is never called"
 
 
+def test_a_layer_whose_weights_are_used_by_other_means_is_not_said_to_be_never_called() -> None:
+    theirs = [call(0, 1, "", "Model", answer=WRONG)]
+    weights = SimpleNamespace(**vars(GOLD_CASE) | {"state_dict": {"head.weight": RIGHT, "norm.scale": RIGHT}})
+    pair = TracePair(weights, GOLD, theirs, NAMES, {"model": ("head.weight",)})
+    assert [item.module for item in pair.never_called(GOLD[0])] == ["norm"]
+
+
 @pytest.mark.parametrize("other", [{"training": True}, {"state": {"w": RIGHT}}, {"no_grad": True}, {"inference": True}])
 def test_another_mode_or_state_is_another_input(other: dict[str, Any]) -> None:
     """Whoever set it is to blame."""

@@ -165,8 +165,11 @@ def test_reports_say_what_students_are_told_they_say() -> None:
         ("a line\nand more?", "a line\nand more!"),
     ]
     leaves = [leaf for actual, wanted in pairs for leaf in goldsmith.compare(actual, wanted).leaves]
+    leaves += goldsmith.compare({"gradients": {"w": None}}, {"gradients": {"w": gold}}).leaves
     said = "\n".join(line for leaf in leaves for line in (how_far(leaf), *leaf_lines(leaf, reveal=False)))
-    assert len(told) == 9
+    seen = {"computed in float16 inside", "final_norm is never called"}  # test_dtypes_inside.py, test_blame.py
+    assert len(told) == 12
+    told = [phrase for phrase in told if phrase not in seen]
     for phrase in told:
         assert phrase in said, phrase
 

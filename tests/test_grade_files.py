@@ -63,7 +63,7 @@ def test_the_next_step_of_what_is_not_written_is_the_smallest() -> None:
     cases = [case(name, "could-not-run", **failed("stub", f"{name} is not written yet")) for name in ("whole", "norm")]
     found = grade(verdict(*cases), rubric())
     assert found.first_case == "norm"
-    assert "Go on with what is not written yet: norm is not" in feedback_markdown(found, verdict(*cases))
+    assert "Continue with what is not written yet: norm is not" in feedback_markdown(found, verdict(*cases))
 
 
 def test_one_reason_for_many_cases_is_told_once() -> None:
@@ -80,9 +80,9 @@ def test_feedback_has_the_score_first_then_the_next_step() -> None:
     found = wrong_at("norm1", "Norm")
     lines = feedback_markdown(grade(found, rubric()), found).splitlines()
     assert lines[0] == "## hw1: 3 of 4 points"
-    assert lines[2].startswith("**Next step.** Look at norm1 (Norm) first")
-    assert "**All points:** norm, loss, steps." in lines
-    assert "**No points yet**, differs: whole." in lines
+    assert lines[2].startswith("**Next step.** Look at `norm1` (`Norm`) first")
+    assert "**All points:** `norm`, `loss`, `steps`." in lines
+    assert "**No points yet**, differs: `whole`." in lines
     assert len([line for line in lines if line]) <= 15, "what more there is to say is for --verbose"
 
 
@@ -97,27 +97,27 @@ def test_what_nobody_touched_is_not_started() -> None:
     cases = [case(name, "could-not-run", **failed("stub", f"{name} is not written yet")) for name in ("whole", "norm")]
     found = verdict(*cases, not_started=True)
     assert grade(found, rubric()).reason == "not started: what is left to write is as it was given"
-    assert "**Next step.** Not started yet: begin with norm." in feedback_markdown(grade(found, rubric()), found)
+    assert "**Next step.** Not started yet: start with `norm`." in feedback_markdown(grade(found, rubric()), found)
 
 
 def test_the_first_to_look_at_has_its_file_and_line_and_the_students_own_name() -> None:
     found = wrong_at("layers.0", "Norm", first_name="net.0", first_place="model.py:12")
     text = feedback_markdown(grade(found, rubric()), found)
-    assert "Look at net.0 (Norm) first, in model.py, line 12: it goes wrong first" in text
+    assert "Look at `net.0` (`Norm`) first, in `model.py`, line 12: it is the first to go wrong" in text
 
 
 def test_the_first_wrong_record_is_told_before_the_farthest_off() -> None:
     leaves = (leaf(path="output.loss", relative=0.01, excess=4.0), leaf(path="output.gradients.w", relative=1.32))
     bad = case("whole", "differs", leaves=leaves, natural=leaves)
     assert "loss is off by 1% of its size, and 1 more" in verdict_markdown(verdict(bad), verbose=True)
-    assert "- loss is off by 1% of its size" in verdict_markdown(verdict(bad))
+    assert "- `loss` is off by 1% of its size" in verdict_markdown(verdict(bad))
 
 
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("stub", "Go on with what is not written yet"),
-        ("import", "not the same as wrong"),
+        ("stub", "Continue with what is not written yet"),
+        ("import", "That is not the same as wrong"),
         ("device", "Let whoever runs it choose the device"),
         ("timeout", "a loop that never ends"),
     ],
@@ -131,7 +131,7 @@ def test_feedback_says_what_is_withheld_what_a_person_looks_at_and_which_package
     some = rubric(parts={"Norm": 1.0, "Head": ItemConfig(1.0, ("Norm",)), "loss": 1.0})
     found = verdict(case("whole", "differs"), parts=(part("Norm", "differs"), part("Head")))
     text = feedback_markdown(grade(found, some, stand_ins=["wandb"]), found)
-    for words in ("right, but withheld: Head", "Marked for a person to look at: loss", "took their place: wandb"):
+    for words in ("right, but withheld: `Head`", "Marked for review by staff: `loss`", "took their place: wandb"):
         assert words in text
 
 

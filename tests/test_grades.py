@@ -322,8 +322,7 @@ def test_the_table_is_aligned_and_the_line_that_counts_is_last() -> None:
     start = lines[0].index("outcome")
     assert [line[start:].split("  ")[0] for line in lines[1:5]] == ["differs"] * 4
     assert lines[-1] == (
-        "hw1: 8 submissions graded (1 agrees, 4 differs, 3 could not run), mean 3.125 of 4, median 3; "
-        "3 for a person to look at."
+        "hw1: 8 submissions graded (1 agrees, 4 differs, 3 could not run), mean 3.125 of 4, median 3; 3 need review."
     )
     assert "  3  could not run: could not be imported: No module named 'einops'" in "\n".join(lines)
 

@@ -23,6 +23,7 @@ from goldsmith.recording import Warm
 from grading import case, failed, rubric, verdict
 
 check_module = importlib.import_module("goldsmith.checking.check")
+grading_run = importlib.import_module("goldsmith.grading.run")
 pytestmark = pytest.mark.xdist_group("grading")
 
 
@@ -74,13 +75,22 @@ def test_an_error_of_ours_is_no_verdict_and_no_score(course: CourseOnDisk, monke
     (row, _) = csv.DictReader((folder / "grades.csv").open())
     assert (row["outcome"], row["review"]) == ("error", row["not_judged"])
     feedback = (folder / "feedback/ada.md").read_text()
-    assert "None of yours: goldsmith, which grades, failed here itself" in feedback
+    assert "None: the grading program itself failed" in feedback
     assert '"error"' in (folder / "gradescope/ada/results.json").read_text()
     assert "error" in (folder / "overview.md").read_text()
 
     monkeypatch.setattr(grader, "check", real)
     code, report, _ = run(course, "grade", ada)
     assert (code, report["submissions"][0]["outcome"]) == (0, "agrees"), "nothing of it was kept"
+
+
+def test_an_error_in_telling_one_grade_does_not_cost_the_others(
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = hand_in(course, name="ada"), hand_in(course, ("x * factor", "x - factor"), name="bob")
+    monkeypatch.setattr(grading_run, "grade", failing(1, ValueError("a bool, not a number"), grading_run.grade))
+    code, report, _ = run(course, "grade", ada, bob)
+    assert (code, sorted(item["outcome"] for item in report["submissions"])[1:]) == (3, ["error"])
 
 
 def test_it_is_tried_once_more(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +180,7 @@ def test_a_package_that_is_missing_is_told_to_staff_once_and_is_not_blamed_on_st
     assert "not_here_yet (2), not_here_either (1)" in note
     assert "stand-ins" in note
     feedback = (course.root / "private/grades/hw1/feedback/gil.md").read_text()
-    assert "no fault of yours" in feedback
+    assert "that is not your fault" in feedback
     assert "stand-ins" not in feedback
     assert kept() == before, "once it is installed, it is to run"
 

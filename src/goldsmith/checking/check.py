@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,9 @@ from goldsmith.generation import Options, stale_reasons
 from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
 from goldsmith.recording import Adapter, Allowance, Warm, Watcher, read_adapter, warm_process
 from goldsmith.workspace import make_room, make_workspaces
+
+CLEAR = 1e-3
+"""A case whose first wrong record is this far off, over the size of gold's, shows clearly that something is wrong."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
     found = list(verdicts.values())
     shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     parts = tuple(judge_parts(found, shown))
-    first = _first_case(found, shown)
+    first = first_case(found, shown)
     source = next((item for item in first.modules if item.source), None) if first else None
     return Verdict(
         name=submission.name,
@@ -176,12 +180,30 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
     )
 
 
-def _first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None:
-    """The case that shows best what is wrong: of those that go wrong the one that runs the least."""
+def first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None:
+    """Choose the case that shows best what is wrong: the one that runs the least. Of several that run as little and
+    show the same part, the first that shows it clearly: an eps in the wrong place is far off where numbers are small,
+    and a hair beyond the tolerance elsewhere."""
     wrong = [
         item for item in found if item.outcome == gravest(case.outcome for case in found) and item.first_divergence
     ]
-    return min(wrong, key=lambda item: shown.width(item.name), default=None)
+    if not wrong:
+        return None
+    first = min(wrong, key=lambda item: shown.width(item.name))
+    alike = [
+        item
+        for item in wrong
+        if item.first_part == first.first_part and shown.width(item.name) == shown.width(first.name)
+    ]
+    return next((item for item in alike if _how_far(item) >= CLEAR), max(alike, key=_how_far))
+
+
+def _how_far(case: CaseVerdict) -> float:
+    """How far off its first wrong record is, over the size of gold's; what is no matter of size is infinitely far."""
+    leaf = case.first_wrong
+    if leaf is None or leaf.problem != "values" or not math.isfinite(leaf.relative):
+        return math.inf
+    return leaf.relative
 
 
 def _place(source: ModuleVerdict, provided: Provided) -> str:

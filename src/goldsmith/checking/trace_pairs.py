@@ -49,6 +49,7 @@ class TracePair:
     gold: list[Call]
     theirs: list[Call]
     names: Mapping[str, Mapping[str, str]]
+    used: Mapping[str, Sequence[str]] = field(default_factory=dict)
     partners: dict[int, Call] = field(default_factory=dict)
     given: dict[int, float] = field(default_factory=dict)
     off: dict[int, float] = field(default_factory=dict)
@@ -108,8 +109,10 @@ class TracePair:
         ]
 
     def never_called(self, outer: Call) -> list[Call]:
-        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all."""
+        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all. One whose
+        weights are used all the same, as by `F.linear`, is not among them."""
         called = {(item.model, item.module) for item in self.theirs}
+        called |= {(model, module) for model, names in self.used.items() for name in names for module in _around(name)}
         weights = weights_by_model(self.case.entry.models, self.case.state_dict)
         return [
             call
@@ -138,6 +141,12 @@ def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
             return number, given
         first = first if number else given
     return 0, first
+
+
+def _around(weight: str) -> Iterator[str]:
+    """The names of all modules that hold a weight."""
+    path = weight.split(".")[:-1]
+    return (".".join(path[:count]) for count in range(len(path) + 1))
 
 
 def _given(theirs: Call, gold: Call) -> float:
@@ -183,7 +192,8 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
         mine = [call for call in gold if call.model == model]
         there = {call.module for call in theirs if call.model == model} | set(replayed.once.modules.get(model, ()))
         names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
-    pair = TracePair(case, gold, theirs, names)
+    traced = replayed.attempts.get("traced", replayed.once)
+    pair = TracePair(case, gold, theirs, names, traced.used)
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()

@@ -10,16 +10,16 @@ from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, V
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE
 from goldsmith.grading.scoring import NOT_JUDGED, ItemResult
-from goldsmith.grading.texts import Veil, escaped, veiled
+from goldsmith.grading.texts import Veil, code, escaped, veiled
 from goldsmith.report import words
 from goldsmith.report.markdown import everything, what_to_look_at
 
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
 _NEXT = {
     "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
-    "package": "If that is a package, it is not installed where this was graded: no fault of yours; staff are told. "
-    "If it is a file of your own, hand it in, too.",
-    "device": "Let whoever runs it choose the device: code that asks for `cuda` cannot run where there is none.",
+    "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
+    "have been told. If it is a file of your own, submit it too.",
+    "device": "Let whoever runs it choose the device: what asks for `cuda` or `mps` cannot run where there is none.",
     "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
     "none": "Check that every function ends in a `return`.",
     "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
@@ -27,7 +27,7 @@ _NEXT = {
     "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
     "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",
     "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
-    "unopened": "Hand in the files that the assignment asks for, under the names it asks for.",
+    "unopened": "Submit the files that the assignment asks for, under the names it asks for.",
 }
 
 
@@ -35,7 +35,8 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None, 
     """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
     shown = veiled(verdict, veil or Veil())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
-    lines += [f"**Next step.** {next_step(grade)}", "", *what_to_look_at(shown)]
+    details = what_to_look_at(shown)
+    lines += [f"**Next step.** {next_step(grade)}", *(["", *details] if details else [])]
     for text in (*_points(grade), *_remarks(grade)):
         lines += ["", text]
     if verbose and verdict.cases:
@@ -52,7 +53,7 @@ def _points(grade: Grade) -> list[str]:
     if full and none + some:
         lines.append(f"**All points:** {_named(full)}.")
     if some:
-        shares = [f"{escaped(item.name)} ({number(item.earned)} of {number(item.points)})" for item in some]
+        shares = [f"{code(item.name)} ({number(item.earned)} of {number(item.points)})" for item in some]
         lines.append(f"**Some points:** {', '.join(shares)}.")
     by_standing: dict[str, list[ItemResult]] = {}
     for item in none:
@@ -61,7 +62,7 @@ def _points(grade: Grade) -> list[str]:
 
 
 def _named(items: list[ItemResult]) -> str:
-    return ", ".join(escaped(item.name) for item in items)
+    return ", ".join(code(item.name) for item in items)
 
 
 def _standing(item: ItemResult) -> str:
@@ -86,33 +87,36 @@ def next_step(grade: Grade) -> str:
     """One thing to do, the most useful one."""
     first = grade.telling
     if grade.outcome == AGREES:
-        return "None: everything agrees."
+        return "None: everything is right."
     if grade.outcome == PROVIDED_CHANGED:
         parts = escaped(", ".join(grade.provided)) or "the provided code"
-        return f"What you wrote is right. Put {parts} back as it was given to you, and the whole is right, too."
+        return f"What you wrote is right. Restore {parts} as it was given to you, and everything is right."
     if grade.outcome == ERROR:
-        return "None of yours: goldsmith, which grades, failed here itself. Points are withheld until that is mended."
+        return "None: the grading program itself failed. Your points are withheld until staff have fixed that."
     if grade.not_started:
-        return f"Not started yet: begin with {escaped(grade.first_part or (first.name if first else 'any part'))}."
+        start = grade.first_part or (first.name if first else "")
+        return f"Not started yet: start with {code(start) if start else 'any part'}."
     if grade.outcome == COULD_NOT_RUN or first is None:
         why = escaped(first.why) if first else "nothing was run"
-        where = f" (in {escaped(first.name)})" if first and first.cause != "unopened" else ""
+        where = f" (in {code(first.name)})" if first and first.cause != "unopened" else ""
         if grade.cause == "stub":
-            return f"Go on with what is not written yet: {why}{where}."
+            return f"Continue with what is not written yet: {why}{where}."
         advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
-        return f"It could not be run, so it was not judged, which is not the same as wrong: {why}{where}. {advice}"
+        return f"It could not be run, so it was not judged. That is not the same as wrong: {why}{where}. {advice}"
     if grade.first_divergence:
         file, _, line = grade.first_place.rpartition(":")
-        where = f", in {escaped(file)}, line {line}" if file else ""
-        name = escaped(first_name(grade))
-        return f"Look at {name} first{where}: it goes wrong first, and what comes after it may be right already."
-    return f"Look at {escaped(first.name)} first: {escaped(first.why)}."
+        where = f", in {code(file)}, line {line}" if file else ""
+        name, part = first_name(grade)
+        named = f"{code(name)} ({code(part)})" if part else code(name)
+        then = "it is the first to go wrong, and what comes after it may already be right"
+        return f"Look at {named} first{where}: {then}."
+    return f"Look at {code(first.name)} first: {escaped(first.why)}."
 
 
-def first_name(grade: Grade) -> str:
-    """What goes wrong first, in the student's own names, with the part that it is."""
+def first_name(grade: Grade) -> tuple[str, str]:
+    """What goes wrong first, in the student's own names, and the part that it is unless its name says so."""
     name, part = grade.first_name or grade.first_divergence, grade.first_part
-    return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
+    return name, "" if part in (name, name.partition(".")[0]) else part
 
 
 def _remarks(grade: Grade) -> list[str]:
@@ -120,14 +124,14 @@ def _remarks(grade: Grade) -> list[str]:
     if any(item.withheld for item in grade.items):
         found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
     if grade.review:
-        found.append(f"Marked for a person to look at: {escaped(', '.join(grade.review))}.")
+        found.append(f"Marked for review by staff: {', '.join(map(code, grade.review))}.")
     if grade.forbidden:
         cost = f" That costs {number(grade.forbidden_costs)} points." if grade.forbidden_costs else ""
         where = escaped(", ".join(grade.forbidden))
         found.append(f"It uses what this assignment asks you to do without: {where}.{cost}")
     if grade.stand_ins:
         names = escaped(", ".join(grade.stand_ins))
-        found.append(f"These packages were not there; stand-ins that do nothing took their place: {names}.")
+        found.append(f"These packages are not installed here, so stand-ins that do nothing took their place: {names}.")
     return found
 
 

@@ -56,7 +56,7 @@ from goldsmith.sandbox import (
 from goldsmith.workspace import make_room
 
 _REMARKABLE = 0.9
-METHOD = 5
+METHOD = 7
 """Counted up whenever a submission may be judged otherwise than before."""
 _PASSING = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""

@@ -214,7 +214,8 @@ def summary_line(overview: Overview) -> str:
         return f"{overview.assignment}: no submission was graded."
     said = ", ".join(f"{found} {OUTCOMES[outcome]}" for outcome, found in overview.outcomes.items())
     scores = f"mean {number(overview.mean)} of {number(overview.points)}, median {number(overview.median)}"
-    look = f"; {len(overview.review)} for a person to look at" if overview.review else ""
+    needy = len(overview.review)
+    look = f"; {needy} need{'s' if needy == 1 else ''} review" if needy else ""
     return f"{overview.assignment}: {count} submission{'' if count == 1 else 's'} graded ({said}), {scores}{look}."
 
 
@@ -243,6 +244,6 @@ def overview_markdown(overview: Overview) -> str:
             who = ", ".join(map(escaped, item.names))
             lines.append(f"| {len(item.names)} | {escaped(item.description)} | {who} |")
     if overview.review:
-        lines += ["", "## For a person to look at", "", *(f"- {escaped(name)}" for name in overview.review)]
+        lines += ["", "## Needs review", "", *(f"- {escaped(name)}" for name in overview.review)]
     lines += ["", *(f"Note: {escaped(note)}." for note in overview.notes)] if overview.notes else []
     return "\n".join(lines) + "\n"

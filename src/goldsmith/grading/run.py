@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from goldsmith.checking import Verdict
 from goldsmith.course import Assignment
+from goldsmith.errors import GoldsmithError
 from goldsmith.gold import read_manifest
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.engines import Engine, Local
 from goldsmith.grading.feedback import feedback_markdown
 from goldsmith.grading.folder import Folder
 from goldsmith.grading.grader import Grader, Judged
-from goldsmith.grading.grades import Grade, grade
+from goldsmith.grading.grades import Grade, failed, grade
 from goldsmith.grading.overview import Overview, overview_of
 from goldsmith.grading.results import file_names, write_class, write_submission
 from goldsmith.grading.texts import Veil, private_lines
@@ -91,18 +93,30 @@ def _text_of(path: Path) -> str:
 
 def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str, hidden: Veil) -> Grade:
     grader = wanted.grader
-    course = grader.assignment.course
-    veil = dataclasses.replace(hidden, paths=(str(course.root), item.what))
+    try:
+        made, text = _told(wanted, item, judged, judged.verdict, hidden)
+    except GoldsmithError:
+        raise
+    except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+        verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
+        made, text = _told(wanted, item, judged, verdict, hidden)
+    write_submission(folder, stem, made, text)
+    return made
+
+
+def _told(wanted: Wanted, item: HandedIn, judged: Judged, verdict: Verdict, hidden: Veil) -> tuple[Grade, str]:
+    """The grade that a verdict comes to, and the feedback on it."""
+    grader = wanted.grader
+    veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), item.what))
     made = grade(
-        judged.verdict,
+        verdict,
         grader.rubric,
         veil=veil,
-        stand_ins=judged.verdict.stand_ins,
+        stand_ins=verdict.stand_ins,
         similarity=judged.similarity,
         sandbox=judged.sandbox,
         digest=judged.digest,
         name=item.name,
         forbidden_costs=grader.assignment.config.forbid_costs,
     )
-    write_submission(folder, stem, made, feedback_markdown(made, judged.verdict, veil, verbose=wanted.verbose))
-    return made
+    return made, feedback_markdown(made, verdict, veil, verbose=wanted.verbose)

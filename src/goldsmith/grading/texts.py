@@ -17,6 +17,19 @@ from goldsmith.printing import without_commands
 LONGEST = 400
 _MOST_NOTES = 20
 _MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
+_NAME = re.compile(
+    r"""(
+        `[\w.]+`                                    # what its author has marked as code
+        | (?<![\w.`/])(?=[^\W\d])(?:
+            (?:\w+/)*\w{2,}(?:\.\w+)+               # blocks.0.norm, parts/policy.py
+            | \w*_\w*                               # gold_output
+            | [A-Z]+[a-z]+[A-Z]\w+                  # FeedForward
+            | [A-Z]{2,}[a-z]\w+                     # RMSNorm
+        )(?![\w`])
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+"""What is a name rather than a word, wherever it stands."""
 _QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
 _SHORTEST_LINE = 16
 """A shorter line of a private file says nothing that is private."""
@@ -59,9 +72,20 @@ def _escape(code: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup."""
-    line = _MARKUP.sub(r"\\\1", clean(text))
-    return line.replace("://", ":\\//").replace("www.", "www\\.")
+    """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup. Names
+    from code become code, which is read as easily before it is rendered."""
+    pieces = _NAME.split(clean(text))  # every second one is a name
+    return "".join(f"`{piece.strip('`')}`" if index % 2 else _inert(piece) for index, piece in enumerate(pieces))
+
+
+def code(text: str) -> str:
+    """A name for Markdown, as code."""
+    line = clean(text)
+    return f"`{line}`" if line and not set(line) & {"`", "|"} else escaped(line)
+
+
+def _inert(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text).replace("://", ":\\//").replace("www.", "www\\.")
 
 
 def without_paths(text: str, paths: Sequence[str] = ()) -> str:

@@ -206,7 +206,8 @@ class Case:
         self.record(name, self._weights_of(model, f"output {name!r}"), **options)
 
     def first(self, value: Any) -> Any:
-        """The main output of a model that may return extras: a tuple's, list's or dict's first item."""
+        """Take the main output of a model that may return more: the first item of a tuple or list, the first value of a
+        dict, the first field of a dataclass."""
         return first_of(value)
 
     def checkpoint(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from goldsmith.gold import is_array, is_tensor
@@ -14,14 +15,26 @@ _LONGEST = 4096
 
 
 def tensors_in(value: Any) -> list[Any]:
-    """Every array in `value`, however nested, in order."""
+    """List every array in `value`, however nested, in order."""
+    return list(_arrays(value, set()))
+
+
+def _arrays(value: Any, seen: set[int]) -> Iterator[Any]:
+    """`seen` are dataclasses that have been looked into: they may refer to each other."""
     if is_array(value):
-        return [value] if _is_plain_array(value) else []
+        if _is_plain_array(value):
+            yield value
+        return
+    items: Iterable[Any] = ()
     if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in tensors_in(item)]
-    if isinstance(value, list | tuple):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    return []
+        items = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type) and id(value) not in seen:
+        seen.add(id(value))
+        items = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    for item in items:
+        yield from _arrays(item, seen)
 
 
 def form_of(value: Any, number: Iterator[int]) -> Any:

@@ -250,10 +250,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     `paths` is the order in which it all was recorded.
 
     `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
-    model; `modules` are the names of their modules, `extra` of the weights that gold does not have, by model; `places`
-    are those that ran and those that did not, by file, where that was asked for and could be seen; `acted` says whether
-    the condition it ran under has changed anything; `rounded_to` are the floating dtypes that results were rounded to,
-    where they were noted.
+    model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
+    that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
+    where that was asked for and could be seen; `acted` says whether the condition it ran under has changed anything;
+    `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
     """
 
     failure: Failure | None = None
@@ -266,6 +266,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
     modules: dict[str, tuple[str, ...]] = {}
     extra: dict[str, tuple[str, ...]] = {}
+    used: dict[str, tuple[str, ...]] = {}
     places: dict[str, tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]] | None = None
     acted: bool = True
     pure: bool = True

@@ -32,6 +32,7 @@ from goldsmith.recording.isolation import run_alone
 from goldsmith.recording.lines import Places
 from goldsmith.recording.made import noting_made
 from goldsmith.recording.memory import marked_memory
+from goldsmith.recording.models import is_module
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.payloads import payloads
 from goldsmith.recording.precision import Purity, in_float64, noting_dtypes, widened
@@ -43,6 +44,7 @@ from goldsmith.recording.session import Session
 from goldsmith.recording.settling import Settled
 from goldsmith.recording.taps import tapped
 from goldsmith.recording.traces import Tracer
+from goldsmith.recording.weight_use import WeightUse
 
 T = TypeVar("T")
 _MOST_MODULES = 10_000
@@ -188,6 +190,7 @@ class ReplayCase(Case):
         self._aliased: list[str] = []
         self.made: list[Any] = []
         self._recorded_made: list[str] = []
+        self._weight_use: dict[str, WeightUse] = {}
 
     def trace_so_far(self) -> bytes:
         """What has been traced, of a run that is traced."""
@@ -205,13 +208,15 @@ class ReplayCase(Case):
 
     def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
         model = super().model(factory, *args, **options)
+        name = options.get("name", "model")
         if self.changes is not None:
-            name = options.get("name", "model")
             self.changes.model(name, model)
             if self.changes.condition == "initial":
                 given = {key: value for key, value in options.items() if key not in _OPTIONS}
                 build = functools.partial(models.build, factory, args, given, self.device)
                 self.changes.initial(name, self._initial_statistics(name, build))
+        if self._tracing and is_module(model):
+            self._weight_use[name] = WeightUse(model)
         return adapt_calls(model, self._adapter)
 
     def _keep_weights(self, name: str, model: Any) -> None:
@@ -260,6 +265,7 @@ class ReplayCase(Case):
             },
             "extra": {name: settled.extra for name, settled in self._settled.items() if settled.extra},
             "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
+            "used": {name: use.names() for name, use in self._weight_use.items()},
         }
 
 

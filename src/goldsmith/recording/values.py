@@ -63,7 +63,9 @@ def plain(value: Any) -> Any:
 
 
 def first_of(value: Any) -> Any:
-    """The main output of something that may return extras beside it: a tuple's, list's or dict's first item."""
+    """Take the main output of something that may return more: the first item, value or field."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | dict):
+        value = [getattr(value, field.name) for field in dataclasses.fields(value)]
     if isinstance(value, list | tuple):
         if not value:
             raise RecipeMisuse("case.first was given an empty sequence")

@@ -57,7 +57,7 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
         _sentence(console, Text(f"       {named(item.names)}", "dim"))
     if overview.review:
         _line(console)
-        _sentence(console, Text("For a person to look at: ", "bold"), named(overview.review))
+        _sentence(console, Text("Needs review: ", "bold"), named(overview.review))
     for note in overview.notes:
         _line(console)
         _sentence(console, Text(f"Note: {note}.", "yellow"))

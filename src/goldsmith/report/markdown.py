@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from goldsmith.checking import AGREES, CaseVerdict, Verdict
-from goldsmith.grading.texts import clean, escaped
+from goldsmith.comparison import LeafComparison
+from goldsmith.grading.texts import clean, code, escaped
 from goldsmith.report import words
 
 _FRAMES = 3
@@ -27,15 +28,12 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
     case = words.telling_case(verdict)
     if case is None or verdict.not_started:
         return []
-    lines = [f"- shown by {escaped(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
+    lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
     lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
     if case.failure is not None:
         return [*lines, *_traceback(case)]
     leaf = case.first_wrong
-    if leaf is not None:
-        lines.append(f"- {escaped(words.leaf_name(case, leaf))} {escaped(words.how_far(leaf))}")
-        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
-    return lines
+    return lines if leaf is None else [*lines, *_leaf(case, leaf, reveal)]
 
 
 def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
@@ -66,13 +64,22 @@ def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
         lines += _traceback(case)
     leaf = case.first_wrong
     if leaf is not None:
-        lines.append(f"- {escaped(words.leaf_name(case, leaf))} {escaped(words.how_far(leaf))}")
-        lines += [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
+        lines += _leaf(case, leaf, reveal)
     return [*heading, *lines] if lines else []
 
 
+def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
+    """The record that is wrong, how far it is off, and where."""
+    name = words.leaf_name(case, leaf)
+    shown = name if name.startswith("the ") else code(name)  # "the output", where there is but one
+    lines = [f"- {shown} {escaped(words.how_far(leaf))}"]
+    return lines + [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
+
+
 def _traceback(case: CaseVerdict) -> list[str]:
-    assert case.failure is not None
+    """Where it failed; nothing where that is not known, for the reason has been told."""
+    if case.failure is None or not case.failure.frames:
+        return []
     frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
     return ["", "```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
 

@@ -28,9 +28,11 @@ OUTCOMES = {
     PROVIDED_CHANGED: "provided changed",
     ERROR: "error",
 }
+_MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
+"""Kinds of difference that no value shows: the reason has to be told beside it."""
 _PREFIX = {
     "import": "could not be imported: ",
-    "package": "a package is not installed here: ",
+    "package": "it imports what is not installed here: ",
     "device": "it asks for a device that is not here: ",
     "call": "it is called differently: ",
     "exit": "it left early: ",
@@ -128,6 +130,8 @@ def how_far(leaf: LeafComparison) -> str:
             return "is missing"
         case "extra":
             return "is not in the gold"
+        case "type" if leaf.actual_dtype == "None" and ".gradients." in f".{leaf.path}":
+            return "is None: no gradient reaches it"
         case "type":
             return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
         case "nan" | "inf":
@@ -135,7 +139,7 @@ def how_far(leaf: LeafComparison) -> str:
     if leaf.gold_dtype in TEXTS and leaf.where:
         return f"first differs at {leaf.where}, where it has {leaf.actual}"
     if leaf.elements <= 1 or not math.isfinite(leaf.relative):
-        return "is another value"
+        return "has a different value"
     if leaf.gold_dtype.startswith(("int", "uint", "bool")):
         return f"differs in {leaf.mismatched} of {leaf.elements} elements"
     return f"is off by {size_words(leaf.relative)}"
@@ -160,7 +164,8 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
     if leaf.where:
         lines.append(f"where: {leaf.where}")
     if leaf.guess:
-        lines.append(f"it looks like this: {leaf.guess} (checked)")
+        found = leaf.guess if reveal else leaf.guess.replace("actual is gold", "yours is the right result", 1)
+        lines.append(f"it looks like this: {found} (checked)")
     if leaf.index and leaf.actual is not None:
         gold = f", gold {_number(leaf.gold)}" if reveal else ""
         lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
@@ -177,7 +182,7 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
 
 def part_sentence(part: PartVerdict) -> str:
     if part.outcome == AGREES:
-        return "on gold's own inputs" if part.alone else f"in {part.case}" if part.case else ""
+        return "when given the right inputs" if part.alone else f"in {part.case}" if part.case else ""
     return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""
 
 
@@ -204,24 +209,31 @@ def telling_case(verdict: Verdict) -> CaseVerdict | None:
 def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
     """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
     the first of them is defined."""
-    lines: list[str] = []
     if case.kind == "stub":
-        return lines  # its reason says it all
+        return []  # its reason says it all
+    lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
     sources: dict[str, list[ModuleVerdict]] = {}
     for module in case.modules:
         if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
             sources.setdefault(module.callable, []).append(module)
     for found in sources.values():
-        more = f", and {len(found) - 1} more of its kind" if len(found) > 1 else ""
-        lines.append(_source_line(found[0], more, place if not lines else ""))
+        more = f", in {len(found)} of its calls" if len(found) > 1 else ""
+        lines.append(_source_line(found[0], more, place, _told_of(case)))
+        place = ""
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
     fine = [name.removesuffix(".forward") for name in right if name not in sources]
     if fine:
-        lines.append(f"right on gold's own inputs: {', '.join(fine)}")
+        lines.append(f"right when given the right inputs: {', '.join(fine)}")
     return lines
 
 
-def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
+def _told_of(case: CaseVerdict) -> str:
+    """How far off its first wrong record is, which is said of every case."""
+    return how_far(case.first_wrong) if case.first_wrong else ""
+
+
+def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str:
+    """`told` is what is said below about the case as a whole, and not twice."""
     label = source.their_label if source.theirs else source.label
     details = [source.kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
@@ -233,10 +245,11 @@ def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
     if source.relative is None and why:
         return f"{name}{why}"
     if source.inferred or source.relative is None:
-        return f"{name} goes wrong; nothing that it uses was seen to{why}"
-    off = f", by {size_words(source.relative)}" if math.isfinite(source.relative) else ""
-    given = "gold's own" if source.alone else "the right"
-    return f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}"
+        return f"{name} is wrong; nothing that it calls was seen to be{why}"
+    off = f"off by {size_words(source.relative)}"
+    if not math.isfinite(source.relative) or (told.endswith(off) and not more):
+        return f"{name} is wrong by itself, given the right inputs{more}{why}"
+    return f"{name} is wrong by itself: given the right inputs, its output is {off}{more}{why}"
 
 
 def notes_of(verdict: Verdict) -> list[str]:

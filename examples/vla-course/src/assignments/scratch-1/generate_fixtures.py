@@ -88,10 +88,12 @@ def attention_again(case):
 
 @gs.case
 def attention_large(case):
-    """Scores that grow from one position to the next, until the exponential of one is infinite."""
+    """Scores that grow with the position until an exponential is infinite; then early ones, large and negative."""
     layer = case.model(CausalSelfAttention, dim=24, num_heads=3, max_seq_len=16, weights="stress")
     x = case.input("x", lambda: torch.randn(2, 11, 24) * torch.logspace(0, 2, 11).view(-1, 1))
     case.record("y", case.first(layer(x)))
+    falling = case.input("falling", lambda: torch.randn(7, 11, 24) * torch.logspace(2, 0, 11).view(-1, 1))
+    case.record("of_falling", case.first(layer(falling)))
 
 
 @gs.case

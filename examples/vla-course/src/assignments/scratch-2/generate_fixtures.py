@@ -161,7 +161,7 @@ def model_again(case):
 
 @gs.case
 def caption(case):
-    """The loss of a tiny model: of several texts, of others, of a single one, and with logits that overflow."""
+    """The loss of a tiny model: several texts, others, a single one, logits that overflow; its mode stays."""
     model = case.model(VisionLanguageModel, **TINY, weights="stress")
     images = case.input("images", lambda: torch.randn(3, 1, 4, 4))
     tokens = case.input("tokens", lambda: torch.randint(0, 11, (3, 7)))
@@ -173,6 +173,8 @@ def caption(case):
     decoder = next(part for part in model.modules() if isinstance(part, CausalDecoder))
     enlarge(decoder.head, 1000)
     case.record("loss_of_large", caption_loss(model, images, tokens))
+    caption_loss(model.train(), images, tokens)
+    case.record("still_in_training_mode", model.training)
 
 
 @gs.case

@@ -1,0 +1,7 @@
+"""Gates."""
+
+import torch
+
+
+def swiglu(gate, up):
+    return gate * torch.tanh(gate) * up
