@@ -106,7 +106,9 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
             changed = provided.parts
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
-            # last, for a module that runs alone is given what others should have returned
+            stood_in = tuple(sorted(stage.stood_in))
+            # last, for a module that runs alone is given what others should have returned; nothing that a child says
+            # from here on is told to anybody but staff
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
     found = list(verdicts.values())
     shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
@@ -126,10 +128,11 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         cases=tuple(found),
         parts=parts,
         provided=changed,
+        unwritten=provided.unwritten,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
-        stand_ins=tuple(sorted(stage.stood_in)),
+        stand_ins=stood_in,
         notes=submission.notes,
         seconds=time.monotonic() - started,
     )

@@ -108,7 +108,8 @@ class Company:
             return None
         self._heard(ending)
         failure = _failure(ending) or _nothing()
-        if failure.kind == "device" and ending.last_case is None:
+        believed = stage.options.device != "cpu" and not any(item.alone for item in asks)
+        if failure.kind == "device" and ending.last_case is None and believed:
             raise DeviceMissing(stage.options.device, failure.message.split(", "))
         return msgspec.structs.replace(in_their_words(failure, stage.workspace), case=ending.last_case)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -16,12 +17,14 @@ import msgspec
 from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.trace_pairs import TracePair, arguments, is_cut_off, off_by
-from goldsmith.checking.traces import CLOSE, Call, Held, by_execution
+from goldsmith.checking.traces import CLOSE, Call, Held, as_numbers, by_execution
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.recording import Isolated, projections
 
 MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
+MOST_HUNG = 3
+"""After so many calls that never came back, no more are made."""
 FAR = 1e-3
 """How far apart gradients are that are not the same."""
 NEVER_CALLED = "is never called"
@@ -30,35 +33,55 @@ NEVER_CALLED = "is never called"
 # --- alone ----------------------------------------------------------------------------------------------------------
 
 
-def run_alone(
-    company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]
-) -> dict[tuple[str, int], Replayed]:
-    """Every call that needs it, made on gold's own inputs, by case and position."""
-    wanted: list[tuple[str, Call]] = []
+@dataclass
+class Alone:
+    """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
+    needed it."""
+
+    runs: dict[tuple[str, int], Replayed] = field(default_factory=dict)
+    cases: set[str] = field(default_factory=set)
+
+
+def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
+    """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
+    found = Alone()
+    hung: list[str] = []
     for name, pair in pairs.items():
         kinds: dict[str, Call] = {}
         for call in by_execution(pair.gold):
             if call.name not in pair.settled and pair.needs_alone(call):
                 kinds.setdefault(call.name, call)
-        if len({case for case, _ in wanted}) < MOST_CASES:
-            # in this order for a reason: see recording/isolation.py
-            wanted += [(name, call) for call in sorted(kinds.values(), key=lambda call: call.position)]
-    return {(name, call.position): _alone(company, pairs[name], call, layouts) for name, call in wanted}
+        if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
+            continue
+        found.cases.add(name)
+        # in this order for a reason: see recording/isolation.py
+        for call in sorted(kinds.values(), key=lambda call: call.position):
+            if call.name in hung or len(hung) >= MOST_HUNG:
+                continue
+            run = found.runs[name, call.position] = _alone(company, pair, call, layouts)
+            if run.once.failure is not None and run.once.failure.kind == "timeout":
+                hung.append(call.name)
+    return found
 
 
-def first_by_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> ModuleVerdict | None:
-    """Where all is right on the way there: the first call that passes back something else than gold's."""
+def judge_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+    """Where all is right on the way there: the first call that passes back something else than gold's; with those
+    before it that would not say."""
+    found = []
     for call in by_execution(pair.gold):
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
         run = _alone(company, pair, call, layouts, gradients=True)
         arrays = run.leaves("once") if run.once.failure is None else {}
+        if not arrays:
+            found.append(_on_golds_inputs(pair, call, run))
         if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
             continue
         passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
         if _gradients_apart(passed, call.gradients) > FAR:
-            return _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
-    return None
+            source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
+            return [*found, source]
+    return found
 
 
 def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[float]]) -> float:
@@ -85,6 +108,7 @@ def _alone(
         form=call.form,
         training=call.training,
         state=tuple(state),
+        bfloat16=tuple(sorted(call.bfloat16)),
         gradients=gradients,
     )
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
@@ -94,11 +118,11 @@ def _alone(
 # --- judged ---------------------------------------------------------------------------------------------------------
 
 
-def judge_calls(pair: TracePair, alone: Mapping[tuple[str, int], Replayed]) -> list[ModuleVerdict]:
+def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
     """Every call of gold's that there is evidence about, in the order in which they ended."""
     judged: dict[int, ModuleVerdict] = {}
     for call in filter(lambda call: call.own, by_execution(pair.gold)):
-        run = alone.get((pair.case.name, call.position))
+        run = alone.runs.get((pair.case.name, call.position))
         verdict = _in_place(pair, call) if run is None else _on_golds_inputs(pair, call, run)
         if verdict is not None:
             judged[call.position] = verdict
@@ -175,7 +199,7 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
     if run.once.failure is not None:
-        return _verdict(pair, call, COULD_NOT_RUN, alone=True, why=run.once.failure.message.splitlines()[0])
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
     arrays = run.leaves("once")
     calls = [_answer(arrays, number, call) for number in ("0", "2")]
     if call.outputs and not calls[0].outputs:
@@ -191,7 +215,8 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdic
 
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
     """What a call came to the first time, or the third, when it was made alone."""
-    mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
+    its = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
+    mine = {name: as_numbers(value) for name, value in its.items()}
     outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
     after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
     return dataclasses.replace(call, outputs=outputs, after=after, returned=None)
@@ -208,6 +233,7 @@ def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> Mo
         outcome=outcome,
         theirs=pair.names.get(call.model, {}).get(call.module, ""),
         their_kind=partner.kind if (partner := pair.partners.get(call.position)) else "",
+        tells=outcome != AGREES or call.tells,
         **fields,
     )
 
@@ -224,7 +250,7 @@ def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
     """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
     missed: Call | None = None
-    held = Held(produced)
+    held = Held(map(as_numbers, produced))
     for call in by_execution(calls):
         if not call.outputs or call.outputs[0].dtype.kind not in "fc":
             continue

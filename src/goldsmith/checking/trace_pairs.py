@@ -142,8 +142,9 @@ def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
     return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
 
 
-def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair | None:
-    """The two traces of a case that left one, on gold's side at least."""
+def pair_traces(case: GoldCase, folder: Path, replayed: Replayed, *, of_another_run: bool = False) -> TracePair | None:
+    """The two traces of a case that left one, on gold's side at least. Theirs may be `of_another_run`, which came out
+    differently."""
     if case.entry.trace is None:
         return None
     gold = calls_in(mapped(folder / case.entry.trace))
@@ -156,7 +157,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
     pair = TracePair(case, gold, theirs, names)
     pair.pair()
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in theirs)
-    pair.untraced_calls = case.entry.calls > 1 and fine
+    pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair
 
 

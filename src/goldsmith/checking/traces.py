@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ class Call:
     changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
     not known. Of a `partial` one, not all that was called inside it is in the trace. `form` and `returned` say how it
     was called and what came back, plain values among it; `learns` which of its outputs require gradients, `overwrote`
-    that it changed what it was given; `gradients` what it passes back, in projections.
+    that it changed what it was given; `gradients` what it passes back, in projections. `bfloat16` are the inputs (`0`)
+    and states (`state.mean`) that had that dtype, which NumPy has not.
     """
 
     position: int
@@ -52,6 +54,7 @@ class Call:
     learns: tuple[bool, ...] = ()
     overwrote: bool = False
     gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bfloat16: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -70,6 +73,15 @@ class Call:
     def is_function(self) -> bool:
         return self.function == self.kind
 
+    @functools.cached_property
+    def tells(self) -> bool:
+        """Whether a right answer takes any work: something comes back, or is changed, that it was not given and that is
+        no constant."""
+        given = [*self.inputs, *(self.state or {}).values()]
+        made = [*self.outputs, *self.after.values()]
+        fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
+        return fresh or any(type(item) in (int, float, str) for item in _plain_in(self.returned))
+
     def holds(self, other: Call) -> bool:
         return self.position < other.position < self.end
 
@@ -86,10 +98,16 @@ def calls_in(content: Mapped) -> list[Call]:
     try:
         index = json.loads(content.metadata["goldsmith"])
         ends, states = _ends(index), _states(index)
-        tensors = {name: _numbers(value) for name, value in content.items()}
+        tensors = {name: as_numbers(value) for name, value in content.items()}
 
         def tensor(name: str) -> Any:
             return Hashed(name) if name.startswith("#") else tensors[name]
+
+        halves = {name for name, value in content.items() if isinstance(value, Bfloat16)}
+
+        def narrow(inputs: Any, state: Any) -> frozenset[str]:
+            given = [str(number) for number, name in enumerate(inputs) if name in halves] if halves else []
+            return frozenset([*given, *(f"state.{name}" for name, item in (state or {}).items() if item in halves)])
 
         def named(found: Any) -> dict[str, Any] | None:
             return None if found is None else {str(name): tensor(item) for name, item in found.items()}
@@ -118,6 +136,7 @@ def calls_in(content: Mapped) -> list[Call]:
                 learns=tuple(map(bool, entry.get("learns", ()))),
                 overwrote=bool(entry.get("overwrote")),
                 gradients={str(name): list(map(float, item)) for name, item in entry.get("gradients", {}).items()},
+                bfloat16=narrow(entry["inputs"], states[number]),
             )
             for number, entry in enumerate(index)
         ]
@@ -158,7 +177,8 @@ def _states(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, str] | No
     return found
 
 
-def _numbers(value: Any) -> Any:
+def as_numbers(value: Any) -> Any:
+    """An array that NumPy can compute with."""
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
@@ -221,6 +241,31 @@ def distance(actual: Any, gold: Any) -> float:
         return np.inf
     gap, size = np.linalg.norm((one - two)[finite]), np.linalg.norm(two[finite])
     return float(gap / size) if size else (0.0 if not gap else np.inf)
+
+
+def is_constant(array: Any) -> bool:
+    """Whether it is one number over and over, or has none; of what is known by its hash alone, nobody knows."""
+    return not isinstance(array, Hashed) and (
+        array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
+    )
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if isinstance(one, Hashed) or isinstance(two, Hashed):
+        return bool(one == two)
+    return one.shape == two.shape and bool(np.array_equal(one, two))
+
+
+def _plain_in(form: Any) -> Iterator[Any]:
+    if isinstance(form, dict):
+        form = [value for key, value in form.items() if key != TENSOR]
+    if isinstance(form, list):
+        for item in form:
+            yield from _plain_in(item)
+    else:
+        yield form
 
 
 def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:

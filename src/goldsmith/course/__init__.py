@@ -13,6 +13,7 @@ from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, registrations, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
+from goldsmith.course.unwritten import unwritten_parts
 
 __all__ = [
     "GRADES",
@@ -41,6 +42,7 @@ __all__ = [
     "read_config",
     "recipe_points",
     "registrations",
+    "unwritten_parts",
     "variants_of",
     "with_provided",
     "without_points",

@@ -222,7 +222,7 @@ def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
 
 def _off_by(case: CaseVerdict, module: str) -> float | None:
     """How far off the first wrong module is, or else the case: the same mistake is off by the same amount."""
-    found = [item.relative for item in case.modules if item.source and item.label == module]
+    found = [item.relative for item in case.modules if item.source and item.label == module and not item.alone]
     worst = case.worst
     relative = found[0] if found else worst.relative if worst else None
     return relative if relative is not None and math.isfinite(relative) else None

@@ -232,11 +232,12 @@ def _source_line(source: ModuleVerdict, more: str, place: str) -> str:
         return f"{name} {how}{more}{why}"
     if source.relative is None and why:
         return f"{name}{why}"
+    if source.alone:  # how far off it is would be its own choice, made when it knew what gold's modules are given
+        return f"{name} goes wrong by itself, given gold's own inputs{more}{why}"
     if source.inferred or source.relative is None:
         return f"{name} goes wrong; nothing that it uses was seen to{why}"
     off = f", by {size_words(source.relative)}" if math.isfinite(source.relative) else ""
-    given = "gold's own" if source.alone else "the right"
-    return f"{name} goes wrong by itself, given {given} inputs{off}{more}{why}"
+    return f"{name} goes wrong by itself, given the right inputs{off}{more}{why}"
 
 
 def notes_of(verdict: Verdict) -> list[str]:
