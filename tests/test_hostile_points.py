@@ -18,7 +18,7 @@ from goldsmith.course import find_course
 from goldsmith.grading import Grade, feedback_markdown, overview_of, rubric_for
 from goldsmith.grading.junit import junit_xml
 from goldsmith.grading.overview import overview_markdown
-from goldsmith.grading.results import gradescope_json, grades_csv, submission_json
+from goldsmith.grading.results import grades_csv, gradescope_json, submission_json
 from goldsmith.recording import Warm, warm_process
 from goldsmith.report.markdown import verdict_markdown
 

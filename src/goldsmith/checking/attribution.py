@@ -63,7 +63,7 @@ def attribute(
                 pairs[name] = pair
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
     with stage.company() as company:  # before anybody has been given anything of gold's but what all are given
-        tapped = company.replay({name: ("taps",) for name in ports}, layouts)
+        tapped = company.replay(dict.fromkeys(ports, ("taps",)), layouts)
     with stage.company() as company:
         alone = run_alone(company, pairs, layouts)
     found = dict(verdicts)

@@ -54,7 +54,8 @@ def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerd
 def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
     """One function or method; None where nothing is known for or against it."""
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
-    evidence = [item for case in verdicts.values() for item in case.modules if item.callable == name and item.tells]
+    items = [item for case in verdicts.values() for item in case.modules if item.callable == name]
+    evidence = [item for item in items if item.tells or item.outcome != AGREES]
     against = _gravest([item for item in evidence if item.source], shown)
     if against is not None and against.shared:
         return None  # nobody knows whether it, or what it was given

@@ -31,7 +31,7 @@ def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list
 
 
 def is_empty(node: Function) -> bool:
-    """Whether a function does nothing, and returns nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
+    """Whether a function does nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
     return not node.decorator_list and all(map(_does_nothing, node.body))
 
 

@@ -148,7 +148,12 @@ class Scene:
             return Seen(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
         if case.outcome == PROVIDED_CHANGED:
             return Seen(
-                PROVIDED_CHANGED, self._put_back(), self._agreeing(case), doubtful=True, nothing=self._for_nothing(case)
+                PROVIDED_CHANGED,
+                self._put_back(),
+                self._agreeing(case),
+                doubtful=True,
+                coarse=case.own_dtype_only,
+                nothing=self._for_nothing(case),
             )
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
@@ -201,7 +206,7 @@ class Scene:
             why = f"right{f' {where}' if where else ''}"
             return Seen(AGREES, why, coarse=part.own_dtype_only, nothing=nothing)
         if part.outcome == PROVIDED_CHANGED:
-            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True, nothing=nothing)
+            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True, coarse=part.own_dtype_only, nothing=nothing)
         if part.outcome == ERROR:
             return Seen(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
         if part.outcome == DIFFERS:

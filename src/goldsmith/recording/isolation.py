@@ -138,7 +138,7 @@ def _read(item: Isolated, device: str) -> dict[str, Any]:
         return load_arrays(item.file)
     from safetensors.torch import load_file
 
-    narrow = {name: torch.bfloat16 for name in item.bfloat16}
+    narrow = dict.fromkeys(item.bfloat16, torch.bfloat16)
     return {name: tensor.to(device, narrow.get(name, tensor.dtype)) for name, tensor in load_file(item.file).items()}
 
 
