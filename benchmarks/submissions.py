@@ -110,7 +110,7 @@ def judged(course: Course, item: Known, warm: Warm, rubric: Rubric | None = None
             request = Request(options=Options(seed=42, threads=1, timeout=300), each=_EACH, warm=warm)
             verdict = check(assignment, submission, request)
     rubric = rubric or rubric_for(course, item.assignment)
-    earned = {(result.kind, result.name): result.earned for result in score(verdict, rubric)}
+    earned: dict[tuple[str, str], float] = {(it.kind, it.name): it.earned for it in score(verdict, rubric)}
     return Judged(item, verdict, earned, rubric.shown)
 
 
