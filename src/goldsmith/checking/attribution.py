@@ -36,6 +36,7 @@ from goldsmith.checking.verdicts import (
     CaseVerdict,
     ModuleVerdict,
 )
+from goldsmith.errors import GoldsmithError
 from goldsmith.gold import CaseEntry, mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
@@ -52,9 +53,31 @@ def attribute(
     replays: Mapping[str, Replayed],
     layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
-    """The same verdicts; those against have what is known about calls, and the first that goes wrong."""
-    entries = {name: gold.entry for name, gold in stage.golds.items()}
-    shown = Shown.of(entries, folder)
+    """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
+    the cases stand as they are, and nothing in those against has been seen to be right."""
+    shown = Shown.of({name: gold.entry for name, gold in stage.golds.items()}, folder)
+    try:
+        return _attributed(stage, folder, shown, verdicts, replays, layouts)
+    except (GoldsmithError, OSError):
+        raise
+    except Exception as error:  # ours, perhaps over what a child has left; its text may be the child's choice
+        note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
+        return {
+            name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))
+            if _is_against(case)
+            else case
+            for name, case in verdicts.items()
+        }
+
+
+def _attributed(
+    stage: Stage,
+    folder: Path,
+    shown: Shown,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
+) -> dict[str, CaseVerdict]:
     pairs: dict[str, TracePair] = {}
     for name in sorted(verdicts, key=shown.width):
         if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):

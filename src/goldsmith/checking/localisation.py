@@ -8,6 +8,7 @@ what it returned is. Library modules are never judged: whoever uses them is.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,7 +73,7 @@ def judge_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
         run = _alone(company, pair, call, layouts, gradients=True)
-        arrays = run.leaves("once") if run.once.failure is None else {}
+        arrays = _arrays(run) if run.once.failure is None else {}
         if not arrays:
             found.append(_on_golds_inputs(pair, call, run))
         if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
@@ -90,6 +91,8 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
     for name, (size, *along) in gold.items():
         other = projections(passed[name])[1:] if name in passed else [0.0] * len(along)
         gap = max(abs(one - two) for one, two in zip(along, other, strict=True))
+        if not all(map(math.isfinite, other)):
+            return math.inf
         worst = max(worst, gap / size if size else float(gap > FAR))
     thawed = [value for name, value in passed.items() if name not in gold and name.startswith("thawed.")]
     extra = [projections(value)[0] for value in thawed]
@@ -200,7 +203,7 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
     if run.once.failure is not None:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
-    arrays = run.leaves("once")
+    arrays = _arrays(run)
     calls = [_answer(arrays, number, call) for number in ("0", "2")]
     if call.outputs and not calls[0].outputs:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
@@ -213,10 +216,14 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdic
     return _verdict(pair, call, AGREES, alone=True, relative=off)
 
 
+def _arrays(run: Replayed) -> dict[str, Any]:
+    """What a call that was made alone has left behind, as far as it is numbers."""
+    return {name: as_numbers(value) for name, value in run.arrays.get("once", {}).items()}
+
+
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
     """What a call came to the first time, or the third, when it was made alone."""
-    its = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
-    mine = {name: as_numbers(value) for name, value in its.items()}
+    mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
     outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
     after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
     return dataclasses.replace(call, outputs=outputs, after=after, returned=None)
