@@ -49,8 +49,9 @@ def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping
     hung: list[str] = []
     for name, pair in pairs.items():
         kinds: dict[str, Call] = {}
-        for call in by_execution(pair.gold):
-            if call.name not in pair.settled and pair.needs_alone(call):
+        settled = pair.settled
+        for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
+            if call.name not in settled and pair.needs_alone(call):
                 kinds.setdefault(call.name, call)
         if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
             continue

@@ -74,8 +74,10 @@ class TracePair:
 
     @property
     def settled(self) -> set[str]:
-        """What the replay itself has judged already, in one call at least."""
-        return set() if self.untraced_calls else {call.name for call in self.gold if self.outcome(call)}
+        """What the replay itself has judged already, in one call at least; right answers that take no work judge
+        nothing."""
+        judged = [(call, self.outcome(call)) for call in self.gold] if not self.untraced_calls else []
+        return {call.name for call, outcome in judged if outcome and (outcome != AGREES or call.tells)}
 
     def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
         """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
