@@ -26,7 +26,7 @@ from goldsmith.checking.localisation import (
 )
 from goldsmith.checking.running import Stage
 from goldsmith.checking.trace_pairs import TracePair, pair_traces
-from goldsmith.checking.traces import Call, Held, as_numbers, calls_in
+from goldsmith.checking.traces import Call, calls_in
 from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -104,25 +104,21 @@ def _attributed(
         name: msgspec.structs.replace(
             verdict,
             their_names=_their_names(verdict, replays[name]),
-            unseen=_unseen(verdict, pairs[name], tapped.get(name)) if name in alone.cases else (),
+            unseen=_unseen(verdict, pairs[name]) if name in alone.cases else (),
         )
         for name, verdict in found.items()
     }
 
 
-def _unseen(verdict: CaseVerdict, pair: TracePair, tapped: Replayed | None) -> tuple[str, ...]:
-    """What gold runs in a case and was not seen to be right in it, by what it returned there or alone; or, where it has
-    no partner, by its value among all that was computed. Whoever holds what is to blame cannot be. Where the case came
-    out differently while it was traced, a trace clears nobody."""
+def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
+    """What gold runs in a case and was not seen to be right in it, by what it returned there or alone: that its value
+    was computed somewhere is not enough, for it may have been spoilt. Whoever holds what is to blame cannot be. Where
+    the case came out differently while it was traced, a trace clears nobody."""
     blamed = list(sources(verdict.modules))
     names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
     if _changes(verdict) and all(item.inferred for item in blamed):
         return tuple(names)
     right = {item.callable for item in verdict.modules if item.outcome == AGREES and item.tells}
-    if tapped is not None:
-        held = Held(map(as_numbers, tapped.arrays.get("taps", {}).values()))
-        found = [call for call in pair.unpaired_in(None) if call.tells and call.outputs]
-        right |= {call.name for call in found if all(held.holds(item) for item in call.outputs)}
     silent = {item.callable for item in verdict.modules if item.outcome == COULD_NOT_RUN and item.alone}
     guilty = {item.callable for item in blamed}
     inner = [call for call in pair.gold if call.name in guilty]

@@ -23,7 +23,7 @@ excuses nothing that computes in float16 there, of which float64 knows nothing."
 
 
 _AGAIN = ("traced", "again")
-_RAISED = ("raised", "none", "call")
+_RAISED = ("raised", "none", "call", "stub")
 """How a case could not run where a trace shows what was called with what before it did."""
 
 Excused = Callable[[str, Any], bool]
