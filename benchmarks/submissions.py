@@ -37,11 +37,13 @@ _WRONG = ("differs", "could-not-run")
 
 @dataclass(frozen=True)
 class Judged:
-    """A submission with its verdict, and what every case and every part, each worth a point, earned."""
+    """A submission with its verdict, and what every case and every part, each worth a point, earned; `shown` are the
+    parts that each case runs, by gold's record."""
 
     known: Known
     verdict: Verdict
     earned: dict[tuple[str, str], float]
+    shown: dict[str, tuple[str, ...]]
 
     @property
     def is_right(self) -> bool:
@@ -107,8 +109,9 @@ def judged(course: Course, item: Known, warm: Warm, rubric: Rubric | None = None
         with open_submission(assignment, str(written), item.name) as submission:
             request = Request(options=Options(seed=42, threads=1, timeout=300), each=_EACH, warm=warm)
             verdict = check(assignment, submission, request)
-    results = score(verdict, rubric or rubric_for(course, item.assignment))
-    return Judged(item, verdict, {(result.kind, result.name): result.earned for result in results})
+    rubric = rubric or rubric_for(course, item.assignment)
+    earned: dict[tuple[str, str], float] = {(it.kind, it.name): it.earned for it in score(verdict, rubric)}
+    return Judged(item, verdict, earned, rubric.shown)
 
 
 def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Judged]:

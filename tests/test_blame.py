@@ -11,7 +11,7 @@ import pytest
 
 from goldsmith.checking import CaseVerdict, ModuleVerdict, Shown
 from goldsmith.checking.attribution import Blame
-from goldsmith.checking.localisation import judge_calls
+from goldsmith.checking.localisation import Alone, judge_calls
 from goldsmith.checking.trace_pairs import TracePair
 from goldsmith.checking.traces import CLOSE, Call, given_apart, same_plain
 from grading import case, failed, leaf
@@ -36,7 +36,7 @@ NAMES = {"model": {"": "", "norm": "norm", "head": "head"}}
 def judged(*theirs: Call, gold: list[Call] = GOLD) -> dict[str, ModuleVerdict]:
     pair = TracePair(GOLD_CASE, gold, list(theirs), NAMES)
     pair.pair()
-    return {item.label: item for item in judge_calls(pair, {})}
+    return {item.label: item for item in judge_calls(pair, Alone())}
 
 
 def sources(found: dict[str, ModuleVerdict]) -> list[str]:

@@ -16,11 +16,13 @@ from typer.testing import CliRunner
 from checking import checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
 from goldsmith.cli.app import app
-from goldsmith.comparison import NotComparable
-from goldsmith.grading import grader
+from goldsmith.comparison import NotComparable, compare_case
+from goldsmith.course import example_folder
+from goldsmith.gold import judged_part, load_gold
+from goldsmith.grading import grade, grader
 from goldsmith.grading.junit import junit_xml
 from goldsmith.recording import Warm
-from grading import case, failed, rubric, verdict
+from grading import case, failed, leaf, rubric, verdict
 
 check_module = importlib.import_module("goldsmith.checking.check")
 grading_run = importlib.import_module("goldsmith.grading.run")
@@ -206,3 +208,20 @@ def test_a_device_that_is_not_here_is_a_device(line: str, tmp_path: Path) -> Non
         eval(line, {"torch": torch})
     frames = (Frame(str(tmp_path / "x.py"), 1, "f", line),)
     assert _kind_of(caught.value, None, frames, None)[0] == "device"  # type: ignore[arg-type]
+
+
+# --- odd values -----------------------------------------------------------------------------------------------------
+
+
+def test_a_number_where_gold_has_a_table_with_marks_of_noise_is_no_error_of_ours() -> None:
+    """A second run is compared with the first, which may have any shape."""
+    gold = load_gold(example_folder() / "tests/internal/fixtures/scratch-3")["times"]
+    assert gold.noisy
+    assert compare_case({"output": 0.0}, {"output": 0.0}, gold, equal_nan=True).agrees
+    assert not compare_case({"output": 0.0}, judged_part(gold.data), gold).agrees
+
+
+def test_a_flag_that_is_wrong_can_be_graded() -> None:
+    wrong = leaf(actual=True, gold=False, elements=1, gold_dtype="bool (Python)", index=())
+    graded = grade(verdict(case("whole", "differs", leaves=(wrong,), natural=(wrong,))), rubric())
+    assert graded.outcome == "differs"

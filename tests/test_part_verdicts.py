@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ evidence = st.lists(
         source=st.booleans(),
         alone=st.booleans(),
         inferred=st.booleans(),
+        tells=st.booleans(),
     ).filter(lambda item: not item.source or item.outcome != "agrees"),
     max_size=8,
 )
@@ -92,13 +94,21 @@ verdicts = st.tuples(
         {name: st.sampled_from(["agrees", "differs", "could-not-run", "provided-changed"]) for name in RUNS}
     ),
     evidence,
+    st.fixed_dictionaries({name: st.sets(st.sampled_from(NAMES)) for name in RUNS}),
 )
+Found = tuple[dict[str, str], list[ModuleVerdict], dict[str, set[str]]]
 
 
-def made(found: tuple[dict[str, str], list[ModuleVerdict]]) -> list[CaseVerdict]:
-    by_case, modules = found
+def made(found: Found) -> list[CaseVerdict]:
+    by_case, modules, unseen = found
+    wrong = {name for name, outcome in by_case.items() if outcome in ("differs", "could-not-run")}
     return [
-        case(name, outcome, modules=tuple(item for item in modules if item.case == name and outcome != "agrees"))
+        case(
+            name,
+            outcome,
+            modules=tuple(item for item in modules if item.case == name and outcome != "agrees"),
+            unseen=tuple(sorted(unseen[name] & set(RUNS[name]))) if name in wrong else (),
+        )
         for name, outcome in by_case.items()
     ]
 
@@ -113,7 +123,9 @@ def test_a_right_part_has_no_case_that_speaks_against_it(found: Any) -> None:
         if any(cases[narrow].outcome not in ("agrees", "provided-changed") for narrow in SHOWN.narrowest(name)):
             bad = [cases[other] for other in showing if cases[other].outcome not in ("agrees", "provided-changed")]
             assert all(any(item.source for item in other.modules) for other in bad), "somebody else is to blame"
-            assert any(item.callable == name for other in cases.values() for item in other.modules), "and seen right"
+            own = [item for other in cases.values() for item in other.modules if item.callable == name]
+            assert any(item.tells for item in own), "and seen right"
+        assert not any(name in cases[other].unseen for other in showing), "it hid there"
 
 
 @given(verdicts)
@@ -128,3 +140,37 @@ def test_points_are_no_more_than_what_agrees_is_worth(found: Any) -> None:
     right = ("agrees", "provided-changed")
     worth = sum(item.outcome in right for item in (*cases, *parts))
     assert sum(item.earned for item in score(verdict(*cases, parts=parts), rubric)) <= worth
+
+
+@given(
+    verdicts, st.sets(st.sampled_from(sorted({part_of(name) for name in NAMES}))), st.sets(st.sampled_from(list(RUNS)))
+)
+def test_nothing_is_earned_by_what_is_not_written_or_could_not_be_judged_sharply(
+    found: Any, unwritten: set[str], coarse: set[str]
+) -> None:
+    cases = [msgspec.structs.replace(item, own_dtype_only=item.name in coarse) for item in made(found)]
+    parts = tuple(judge_parts(cases, SHOWN))
+    shown = {name: SHOWN.parts(name) for name in RUNS}
+    names = list(dict.fromkeys(part for some in shown.values() for part in some))
+    config = RubricConfig(cases=dict.fromkeys(RUNS, 1.0), parts=dict.fromkeys(names, 1.0))
+    results = score(
+        verdict(*cases, parts=parts, unwritten=tuple(unwritten)), make_rubric(config, list(RUNS), names, shown)
+    )
+    for item in results:
+        if item.kind == "part" and item.name in unwritten:
+            assert item.earned == 0
+        if item.kind == "case" and (item.name in coarse or set(shown[item.name]) <= unwritten):
+            assert item.earned == 0
+            assert item.needs_review or item.outcome in ("differs", "could-not-run")
+
+
+def test_one_agreeing_case_does_not_outvote_one_in_which_a_part_hides() -> None:
+    hidden = case("model", "differs", modules=(seen("Model.forward", "model", source=True),), unseen=("Norm.forward",))
+    assert "Norm" not in outcomes(hidden)
+
+
+def test_an_answer_that_takes_no_work_shows_nothing() -> None:
+    modules = (seen("loss", "whole", source=True), seen("Model.forward", "model", "agrees", tells=False))
+    blamed = seen("Norm.forward", "model", source=True)
+    wrong = [case("model", "differs", modules=(blamed, modules[1])), case("whole", "differs", modules=modules[:1])]
+    assert "Model" not in outcomes(*wrong)

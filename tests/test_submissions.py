@@ -13,6 +13,7 @@ import pytest
 
 from checking import judge
 from courses import CourseOnDisk, numpy_course
+from goldsmith.checking import part_of
 from goldsmith.course import Course, copy_example
 from goldsmith.recording import Warm, warm_process
 from submissions import CORPUS, Judged, Known, judged, known
@@ -74,9 +75,16 @@ def test_it_is_judged_right(item: Known, course: Course, warm: Warm) -> None:
 
 
 def _worth_at_most(found: Judged) -> int:
-    """A point for each case that agrees, and for each part that is called right."""
+    """A point for each case that agrees, and for each part that gold's record can call right: one that a case shows
+    which agrees, or that was seen to be right, and that hid in none."""
     right = ("agrees", "provided-changed")
-    return sum(item.outcome in right for item in (*found.verdict.cases, *found.verdict.parts))
+    cases = found.verdict.cases
+    hidden = {part_of(name) for case in cases for name in case.unseen}
+    seen = {module.kind for case in cases for module in case.modules if module.outcome == "agrees" and module.tells}
+    for case in cases:
+        if case.outcome in right:
+            seen |= set(found.shown[case.name])
+    return sum(case.outcome in right for case in cases) + len(seen - hidden)
 
 
 def test_the_chosen_are_in_the_corpus() -> None:

@@ -3,7 +3,7 @@
 Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
 """
 
-from goldsmith.checking.attribution import Shown
+from goldsmith.checking.attribution import Shown, part_of
 from goldsmith.checking.check import Checking, Opened, Request, check, open_adapter, open_gold
 from goldsmith.checking.handed_in import Count
 from goldsmith.checking.judging import is_settled, shown_path
@@ -57,6 +57,7 @@ __all__ = [
     "open_gold",
     "open_revision",
     "open_submission",
+    "part_of",
     "places_of",
     "private_place",
     "read_code",

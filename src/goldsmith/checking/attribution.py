@@ -13,12 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.localisation import (
-    first_by_gradients,
     first_miss_by_value,
     judge_calls,
+    judge_gradients,
     overwriting,
     run_alone,
     source_at,
@@ -28,11 +27,21 @@ from goldsmith.checking.localisation import (
 from goldsmith.checking.running import Stage
 from goldsmith.checking.trace_pairs import TracePair, pair_traces
 from goldsmith.checking.traces import Call, calls_in
-from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, CaseVerdict, ModuleVerdict
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    CUT_OFF,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+)
+from goldsmith.errors import GoldsmithError
 from goldsmith.gold import CaseEntry, mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """Of a module that has no partner, inside one that has: where in that one it goes wrong."""
+_RIGHT = (AGREES, PROVIDED_CHANGED)
 ELSEWHERE = ("weights", "import", "package")
 """Why a case could not run that says nothing about the code of any one part."""
 
@@ -44,32 +53,77 @@ def attribute(
     replays: Mapping[str, Replayed],
     layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
-    """The same verdicts; those against have what is known about calls, and the first that goes wrong."""
-    entries = {name: gold.entry for name, gold in stage.golds.items()}
-    shown = Shown.of(entries, folder)
+    """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
+    the cases stand as they are, and nothing in those against has been seen to be right."""
+    shown = Shown.of({name: gold.entry for name, gold in stage.golds.items()}, folder)
+    try:
+        return _attributed(stage, folder, shown, verdicts, replays, layouts)
+    except (GoldsmithError, OSError):
+        raise
+    except Exception as error:  # ours, perhaps over what a child has left; its text may be the child's choice
+        note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
+        return {
+            name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))
+            if _is_against(case)
+            else case
+            for name, case in verdicts.items()
+        }
+
+
+def _attributed(
+    stage: Stage,
+    folder: Path,
+    shown: Shown,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
+) -> dict[str, CaseVerdict]:
     pairs: dict[str, TracePair] = {}
     for name in sorted(verdicts, key=shown.width):
-        if _is_against(verdicts[name]) and _leaves_a_trace(verdicts[name]):
-            pair = pair_traces(stage.golds[name], folder, replays[name])
+        if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):
+            pair = pair_traces(stage.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
             if pair is not None:
                 pairs[name] = pair
+    ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
+    with stage.company() as company:  # before anybody has been given anything of gold's but what all are given
+        tapped = company.replay(dict.fromkeys(ports, ("taps",)), layouts)
     with stage.company() as company:
         alone = run_alone(company, pairs, layouts)
     found = dict(verdicts)
-    with stage.company() as company:  # another, which nobody has given anything of gold's but what all are given
+    with stage.company() as company:
         for name, pair in pairs.items():
             modules = judge_calls(pair, alone)
-            if verdicts[name].outcome == DIFFERS:
-                modules = _by_value(company, verdicts[name], pair, modules, layouts)
+            if name in tapped:
+                modules = _by_value(pair, modules, tapped[name])
             if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
-                source = first_by_gradients(company, pair, layouts)
-                modules += [source] if source else []
+                modules += judge_gradients(company, pair, layouts)
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
     blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
+    found = {name: blame.attributed(verdict) for name, verdict in found.items()}
     return {
-        name: msgspec.structs.replace(blame.attributed(verdict), their_names=_their_names(verdict, replays[name]))
+        name: msgspec.structs.replace(
+            verdict,
+            their_names=_their_names(verdict, replays[name]),
+            unseen=_unseen(verdict, pairs[name]) if name in alone.cases else (),
+        )
         for name, verdict in found.items()
     }
+
+
+def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
+    """What gold runs in a case and was not seen to be right in it, by what it returned there or alone: that its value
+    was computed somewhere is not enough, for it may have been spoilt. Whoever holds what is to blame cannot be. Where
+    the case came out differently while it was traced, a trace clears nobody."""
+    blamed = list(sources(verdict.modules))
+    names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
+    if _changes(verdict) and all(item.inferred for item in blamed):
+        return tuple(names)
+    right = {item.callable for item in verdict.modules if item.outcome == AGREES and item.tells}
+    silent = {item.callable for item in verdict.modules if item.outcome == COULD_NOT_RUN and item.alone}
+    guilty = {item.callable for item in blamed}
+    inner = [call for call in pair.gold if call.name in guilty]
+    victims = {call.name for call in pair.gold if any(call.holds(item) for item in inner)}
+    return tuple(name for name in names if name not in (right - silent) | guilty | victims)
 
 
 def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
@@ -84,26 +138,33 @@ def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
     return {name: other for name, other in single.items() if any(path.endswith(f".{name}") for path in wrong)}
 
 
-def _leaves_a_trace(verdict: CaseVerdict) -> bool:
-    """Not one that was cut off; nor one that differs by less than a trace, in the case's own dtype, could show."""
-    in_float64_alone = verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural)
-    return not in_float64_alone and verdict.kind not in ("timeout", "killed", "memory")
+def _can_be_seen(verdict: CaseVerdict, others_right: bool) -> bool:
+    """Whether to look at the calls of a case. Not where it differs by less than a trace, in the case's own dtype, could
+    show; nor where its weights found no place. One that did not come to its end, or says that something is not
+    installed, may hide what is wrong with a part that other cases show to be right."""
+    if verdict.outcome == DIFFERS:
+        return not (verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural))
+    if verdict.outcome != COULD_NOT_RUN or verdict.kind == "weights":
+        return False
+    return others_right or verdict.kind not in (*CUT_OFF, *ELSEWHERE)
+
+
+def _changes(verdict: CaseVerdict) -> bool:
+    """Whether a case did not come out the same when it was run again, which is when it is traced."""
+    return verdict.kind in ("second-run", "uninitialised")
 
 
 def _is_against(verdict: CaseVerdict) -> bool:
     return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE)
 
 
-def _by_value(
-    company: Company, verdict: CaseVerdict, pair: TracePair, modules: list[ModuleVerdict], layouts: Mapping[str, str]
-) -> list[ModuleVerdict]:
+def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: Replayed) -> list[ModuleVerdict]:
     """Where names pair too little, the first of gold's modules whose output is nowhere to be found."""
     source = next(sources(modules), None)
     unpaired = pair.unpaired_in(source)
     if not unpaired:
         return modules
-    replayed = company.replay({verdict.name: ("taps",)}, layouts)[verdict.name]
-    call = first_miss_by_value(unpaired, list(replayed.arrays.get("taps", {}).values()))
+    call = first_miss_by_value(unpaired, list(tapped.arrays.get("taps", {}).values()))
     if call is None:
         return modules
     return [source_at(pair, call, NOWHERE), *modules]
@@ -204,9 +265,14 @@ class Blame:
             return None
         inside = self._inside(verdict.name, self._roots(verdict))
         others = [item for case, items in self.seen.items() if case != verdict.name for item in items]
-        caught = {item.callable for item in others if item.outcome == DIFFERS}
+        caught = {item.callable for item in others if item.outcome == DIFFERS} | self._alone_in_a_case(verdict.name)
         name = next((name for name in inside if name in caught), None)
         return self._inferred(verdict, name) if name else None
+
+    def _alone_in_a_case(self, but: str) -> set[str]:
+        """What is all that another case runs, and that case differs: nobody else can be to blame for it."""
+        wrong = [name for name, case in self.verdicts.items() if case.outcome == DIFFERS and name != but]
+        return {self.shown.runs[name][0] for name in wrong if len(self.shown.runs.get(name, ())) == 1}
 
     def _caller_of_shared(self, verdict: CaseVerdict) -> ModuleVerdict | None:
         """Whoever calls, with other arguments than gold's, what its own case shows to be right."""

@@ -147,7 +147,9 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
             changed = provided.parts
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
-            # last, for a module that runs alone is given what others should have returned
+            stood_in = tuple(sorted(stage.stood_in))
+            # last, for a module that runs alone is given what others should have returned; nothing that a child says
+            # from here on is told to anybody but staff
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
             confined = request.confined is not None
             unseen = not_given(assignment, stage.workspace, verdicts.values(), confined=confined)
@@ -169,10 +171,11 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
         cases=tuple(found),
         parts=parts,
         provided=changed,
+        unwritten=provided.unwritten,
         unjudged=tuple(_unjudged(gold.manifest, parts)),
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
-        stand_ins=tuple(sorted(stage.stood_in)),
+        stand_ins=stood_in,
         notes=submission.notes,
         forbidden=find_forbidden(assignment, submission, stage.sightings),
         not_given=unseen,
@@ -372,24 +375,26 @@ class Checking:
         needed = provided.parts
         for part in provided.parts if mended and len(needed) > 1 else ():
             fewer = tuple(item for item in needed if item != part)
-            if fewer and self._mended(submission, provided, fewer, mended) == mended:
-                needed = fewer
+            found = self._mended(submission, provided, fewer, list(mended)) if fewer else {}
+            if fewer and found.keys() == mended.keys():
+                needed, mended = fewer, found
         excused = {
             name: msgspec.structs.replace(
                 verdicts[name],
                 outcome=PROVIDED_CHANGED,
+                own_dtype_only=verdict.own_dtype_only,
                 reason=f"{verdicts[name].reason}; it agrees with the provided {', '.join(needed)} put back",
             )
-            for name in mended
+            for name, verdict in mended.items()
         }
         return verdicts | excused, needed
 
     def _mended(
         self, submission: Submission, provided: Provided, parts: Sequence[str], cases: Sequence[str]
-    ) -> list[str]:
-        """Those of `cases` that agree with these parts put back."""
+    ) -> dict[str, CaseVerdict]:
+        """The verdicts on those of `cases` that agree with these parts put back."""
         with contextlib.ExitStack() as stack:
             restored = provided.restored(submission, stack.enter_context(make_room()) / "restored", parts)
             stage = stack.enter_context(self.stage(restored, submission.beside))
             found = self.judge(stage, cases).verdicts
-        return [name for name in cases if found[name].outcome == AGREES]
+        return {name: found[name] for name in cases if found[name].outcome == AGREES}

@@ -23,7 +23,7 @@ excuses nothing that computes in float16 there, of which float64 knows nothing."
 
 
 _AGAIN = ("traced", "again")
-_RAISED = ("raised", "none", "call")
+_RAISED = ("raised", "none", "call", "stub")
 """How a case could not run where a trace shows what was called with what before it did."""
 
 Excused = Callable[[str, Any], bool]
@@ -118,7 +118,8 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
 
 
 def _only_raised_in_float64(replayed: Replayed) -> bool:
-    """An error there is forgiven, for much is written for one dtype; a process that ends there is not."""
+    """Much is written for one dtype: then that is what it is judged in, and the verdict says so. A process that ends
+    there is no such thing."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
     failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
     return fine and failure is not None and failure.kind not in CUT_OFF
@@ -159,7 +160,11 @@ def _judge(
     inside = coarser_dtype(gold, replayed)
     wide, why_not = _in_float64(gold, replayed, expected, guessing)
     if wide is None:
-        verdict = msgspec.structs.replace(verdict, notes=(*verdict.notes, why_not) if why_not else verdict.notes)
+        verdict = msgspec.structs.replace(
+            verdict,
+            notes=(*verdict.notes, why_not) if why_not else verdict.notes,
+            own_dtype_only=bool(gold.reference and why_not),
+        )
         return _decided(verdict, natural.agrees, natural, inside)
     rounds = wide.agrees and not natural.agrees and _is_rounding(natural.leaves)
     if rounds and not inside and not is_unseen(replayed):

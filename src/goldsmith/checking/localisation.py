@@ -8,7 +8,9 @@ what it returned is. Library modules are never judged: whoever uses them is.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -16,12 +18,14 @@ import msgspec
 from goldsmith.checking.company import Company
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.trace_pairs import TracePair, arguments, is_cut_off, off_by
-from goldsmith.checking.traces import CLOSE, Call, Held, by_execution
+from goldsmith.checking.traces import CLOSE, Call, Held, as_numbers, by_execution
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.recording import Isolated, projections
 
 MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
+MOST_HUNG = 3
+"""After so many calls that never came back, no more are made."""
 FAR = 1e-3
 """How far apart gradients are that are not the same."""
 NEVER_CALLED = "is never called"
@@ -30,35 +34,56 @@ NEVER_CALLED = "is never called"
 # --- alone ----------------------------------------------------------------------------------------------------------
 
 
-def run_alone(
-    company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]
-) -> dict[tuple[str, int], Replayed]:
-    """Every call that needs it, made on gold's own inputs, by case and position."""
-    wanted: list[tuple[str, Call]] = []
+@dataclass
+class Alone:
+    """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
+    needed it."""
+
+    runs: dict[tuple[str, int], Replayed] = field(default_factory=dict)
+    cases: set[str] = field(default_factory=set)
+
+
+def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
+    """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
+    found = Alone()
+    hung: list[str] = []
     for name, pair in pairs.items():
         kinds: dict[str, Call] = {}
-        for call in by_execution(pair.gold):
-            if call.name not in pair.settled and pair.needs_alone(call):
+        settled = pair.settled
+        for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
+            if call.name not in settled and pair.needs_alone(call):
                 kinds.setdefault(call.name, call)
-        if len({case for case, _ in wanted}) < MOST_CASES:
-            # in this order for a reason: see recording/isolation.py
-            wanted += [(name, call) for call in sorted(kinds.values(), key=lambda call: call.position)]
-    return {(name, call.position): _alone(company, pairs[name], call, layouts) for name, call in wanted}
+        if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
+            continue
+        found.cases.add(name)
+        # in this order for a reason: see recording/isolation.py
+        for call in sorted(kinds.values(), key=lambda call: call.position):
+            if call.name in hung or len(hung) >= MOST_HUNG:
+                continue
+            run = found.runs[name, call.position] = _alone(company, pair, call, layouts)
+            if run.once.failure is not None and run.once.failure.kind == "timeout":
+                hung.append(call.name)
+    return found
 
 
-def first_by_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> ModuleVerdict | None:
-    """Where all is right on the way there: the first call that passes back something else than gold's."""
+def judge_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+    """Where all is right on the way there: the first call that passes back something else than gold's; with those
+    before it that would not say."""
+    found = []
     for call in by_execution(pair.gold):
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
         run = _alone(company, pair, call, layouts, gradients=True)
-        arrays = run.leaves("once") if run.once.failure is None else {}
+        arrays = _arrays(run) if run.once.failure is None else {}
+        if not arrays:
+            found.append(_on_golds_inputs(pair, call, run))
         if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
             continue
         passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
         if _gradients_apart(passed, call.gradients) > FAR:
-            return _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
-    return None
+            source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
+            return [*found, source]
+    return found
 
 
 def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[float]]) -> float:
@@ -67,6 +92,8 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
     for name, (size, *along) in gold.items():
         other = projections(passed[name])[1:] if name in passed else [0.0] * len(along)
         gap = max(abs(one - two) for one, two in zip(along, other, strict=True))
+        if not all(map(math.isfinite, other)):
+            return math.inf
         worst = max(worst, gap / size if size else float(gap > FAR))
     thawed = [value for name, value in passed.items() if name not in gold and name.startswith("thawed.")]
     extra = [projections(value)[0] for value in thawed]
@@ -85,6 +112,7 @@ def _alone(
         form=call.form,
         training=call.training,
         state=tuple(state),
+        bfloat16=tuple(sorted(call.bfloat16)),
         gradients=gradients,
     )
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
@@ -94,11 +122,11 @@ def _alone(
 # --- judged ---------------------------------------------------------------------------------------------------------
 
 
-def judge_calls(pair: TracePair, alone: Mapping[tuple[str, int], Replayed]) -> list[ModuleVerdict]:
+def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
     """Every call of gold's that there is evidence about, in the order in which they ended."""
     judged: dict[int, ModuleVerdict] = {}
     for call in filter(lambda call: call.own, by_execution(pair.gold)):
-        run = alone.get((pair.case.name, call.position))
+        run = alone.runs.get((pair.case.name, call.position))
         verdict = _in_place(pair, call) if run is None else _on_golds_inputs(pair, call, run)
         if verdict is not None:
             judged[call.position] = verdict
@@ -175,8 +203,8 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
     if run.once.failure is not None:
-        return _verdict(pair, call, COULD_NOT_RUN, alone=True, why=run.once.failure.message.splitlines()[0])
-    arrays = run.leaves("once")
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
+    arrays = _arrays(run)
     calls = [_answer(arrays, number, call) for number in ("0", "2")]
     if call.outputs and not calls[0].outputs:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
@@ -187,6 +215,11 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdic
     if again > CLOSE:
         return _verdict(pair, call, DIFFERS, alone=True, relative=again, why="another answer when called again")
     return _verdict(pair, call, AGREES, alone=True, relative=off)
+
+
+def _arrays(run: Replayed) -> dict[str, Any]:
+    """What a call that was made alone has left behind, as far as it is numbers."""
+    return {name: as_numbers(value) for name, value in run.arrays.get("once", {}).items()}
 
 
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
@@ -208,6 +241,7 @@ def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> Mo
         outcome=outcome,
         theirs=pair.names.get(call.model, {}).get(call.module, ""),
         their_kind=partner.kind if (partner := pair.partners.get(call.position)) else "",
+        tells=outcome != AGREES or call.tells,
         **fields,
     )
 
@@ -224,7 +258,7 @@ def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
     """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
     missed: Call | None = None
-    held = Held(produced)
+    held = Held(map(as_numbers, produced))
     for call in by_execution(calls):
         if not call.outputs or call.outputs[0].dtype.kind not in "fc":
             continue

@@ -7,6 +7,7 @@ which cases those are is gold's record.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from goldsmith.checking.attribution import Shown, part_of
 from goldsmith.checking.localisation import sources
@@ -39,14 +40,22 @@ def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerd
         if wrong or failed or len(known) == len(found):
             item = wrong or failed or next((it for it in known if it.outcome == PROVIDED_CHANGED), known[0])
             alone = any(it.alone for it in known if it.outcome == item.outcome)
-            seen = sum(it.seen for it in known)
-            yield PartVerdict(name=part, outcome=item.outcome, seen=seen, alone=alone, where=item.where, case=item.case)
+            yield PartVerdict(
+                name=part,
+                outcome=item.outcome,
+                seen=sum(it.seen for it in known),
+                alone=alone,
+                where=item.where,
+                case=item.case,
+                own_dtype_only=any(it.own_dtype_only for it in known),
+            )
 
 
 def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
     """One function or method; None where nothing is known for or against it."""
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
-    evidence = [item for case in verdicts.values() for item in case.modules if item.callable == name]
+    items = [item for case in verdicts.values() for item in case.modules if item.callable == name]
+    evidence = [item for item in items if item.tells or item.outcome != AGREES]
     against = _gravest([item for item in evidence if item.source], shown)
     if against is not None and against.shared:
         return None  # nobody knows whether it, or what it was given
@@ -57,10 +66,13 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
     if cut_off is not None:
         return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
+    if any(name in case.unseen for case in showing if case.outcome not in _RIGHT):
+        return None  # right elsewhere, perhaps; it is not paid for where it was not to be seen
     doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
     if narrow and all(case.outcome in _RIGHT for case in narrow):
         changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
-        return _verdict(name, changed.outcome, "", changed.name, seen=len(showing))
+        coarse = any(case.own_dtype_only for case in narrow)
+        return _verdict(name, changed.outcome, "", changed.name, seen=len(showing), own_dtype_only=coarse)
     if evidence and not doubtful and all(item.outcome == AGREES for item in evidence):
         alone = all(item.alone for item in evidence)
         return _verdict(name, AGREES, "", evidence[0].case, alone=alone, seen=len(showing))
@@ -84,5 +96,5 @@ def _gravest(found: Sequence[ModuleVerdict], shown: Shown) -> ModuleVerdict | No
     return min(found, key=lambda it: (it.outcome != DIFFERS, it.inferred, shown.width(it.case)), default=None)
 
 
-def _verdict(name: str, outcome: Outcome, where: str, case: str, *, alone: bool = False, seen: int = 0) -> PartVerdict:
-    return PartVerdict(name=name, outcome=outcome, where=where, case=case, alone=alone, seen=seen)
+def _verdict(name: str, outcome: Outcome, where: str, case: str, **more: Any) -> PartVerdict:
+    return PartVerdict(name=name, outcome=outcome, where=where, case=case, **more)

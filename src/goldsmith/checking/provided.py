@@ -5,14 +5,25 @@ Whether everything a student wrote is right although the whole differs is not gu
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.checking.bounds import MOST_CODE
 from goldsmith.checking.submissions import Submission
-from goldsmith.course import Assignment, Placement, changed_provided, git, with_provided, written_by_students
+from goldsmith.course import (
+    Assignment,
+    Placement,
+    changed_provided,
+    git,
+    placements,
+    unwritten_parts,
+    with_provided,
+    written_by_students,
+)
+from goldsmith.errors import GoldsmithError
 from goldsmith.gold import Manifest
 
 
@@ -25,6 +36,7 @@ class Provided:
     submitted: Mapping[str, bytes]
     changed: Mapping[str, list[str]]
     files: Mapping[str, bytes]
+    solution: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
@@ -35,13 +47,26 @@ class Provided:
             name: _changed(starter[name], content, [other for path, other in files.items() if path != name])
             for name, content in submitted.items()
         }
-        return cls(starter, submitted, {name: parts for name, parts in found.items() if parts}, files)
+        changed = {name: parts for name, parts in found.items() if parts}
+        return cls(starter, submitted, changed, files, _solution_files(assignment))
 
     @property
     def is_untouched(self) -> bool:
         """Whether nothing of what the starter leaves to students has been written."""
         left = {name: written_by_students(self.starter[name]) for name in self.submitted}
         return any(left.values()) and all(left[name] <= written_by_students(self.submitted[name]) for name in left)
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """Parts left to students of which nothing is written."""
+        try:
+            return tuple(
+                part
+                for name, content in self.submitted.items()
+                for part in unwritten_parts(self.starter[name], content, self.solution.get(name, b""))
+            )
+        except (RecursionError, MemoryError):
+            return ()  # nested too deep to be read: running it will say so
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -85,6 +110,13 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
         if _digest(content) == digest:
             found[inside] = content
     return found
+
+
+def _solution_files(assignment: Assignment) -> dict[str, bytes]:
+    """The solution's files by where they go; none where there is no solution at hand."""
+    with contextlib.suppress(GoldsmithError, OSError):
+        return {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
+    return {}
 
 
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:

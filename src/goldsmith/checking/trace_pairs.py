@@ -93,8 +93,10 @@ class TracePair:
 
     @property
     def settled(self) -> set[str]:
-        """What the replay itself has judged already, in one call at least."""
-        return set() if self.untraced_calls else {call.name for call in self.gold if self.outcome(call)}
+        """What the replay itself has judged already, in one call at least; right answers that take no work judge
+        nothing."""
+        judged = [(call, self.outcome(call)) for call in self.gold] if not self.untraced_calls else []
+        return {call.name for call, outcome in judged if outcome and (outcome != AGREES or call.tells)}
 
     def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
         """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
@@ -180,8 +182,9 @@ def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
     return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
 
 
-def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair | None:
-    """The two traces of a case that left one, on gold's side at least."""
+def pair_traces(case: GoldCase, folder: Path, replayed: Replayed, *, of_another_run: bool = False) -> TracePair | None:
+    """The two traces of a case that left one, on gold's side at least. Theirs may be `of_another_run`, which came out
+    differently."""
     if case.entry.trace is None:
         return None
     recorded = mapped(folder / case.entry.trace)
@@ -200,7 +203,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: Replayed) -> TracePair |
     except TooMuchToJudge:  # no honest trace: then it is no evidence
         pair = TracePair(case, gold, [], names)
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
-    pair.untraced_calls = case.entry.calls > 1 and fine
+    pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,8 @@ class Call:
     changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
     not known. Of a `partial` one, not all that was called inside it is in the trace. `form` and `returned` say how it
     was called and what came back, plain values among it; `learns` which of its outputs require gradients, `overwrote`
-    that it changed what it was given; `gradients` what it passes back, in projections.
+    that it changed what it was given; `gradients` what it passes back, in projections. `bfloat16` are the inputs (`0`)
+    and states (`state.mean`) that had that dtype, which NumPy has not.
     """
 
     position: int
@@ -55,6 +57,7 @@ class Call:
     learns: tuple[bool, ...] = ()
     overwrote: bool = False
     gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bfloat16: frozenset[str] = frozenset()
 
     @property
     def label(self) -> str:
@@ -72,6 +75,15 @@ class Call:
     @property
     def is_function(self) -> bool:
         return self.function == self.kind
+
+    @functools.cached_property
+    def tells(self) -> bool:
+        """Whether a right answer takes any work: something comes back, or is changed, that it was not given and that is
+        no constant."""
+        given = [*self.inputs, *(self.state or {}).values()]
+        made = [*self.outputs, *self.after.values()]
+        fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
+        return fresh or any(type(item) in (int, float, str) for item in _plain_in(self.returned))
 
     def holds(self, other: Call) -> bool:
         return self.position < other.position < self.end
@@ -97,8 +109,15 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
             if name.startswith("#"):
                 return Hashed(name)
             if name not in tensors:
-                tensors[name] = _numbers(content[name])
+                tensors[name] = as_numbers(content[name])
             return tensors[name]
+
+        def is_narrow(name: str) -> bool:
+            return not name.startswith("#") and isinstance(content[name], Bfloat16)
+
+        def narrow(inputs: Any, state: Any) -> frozenset[str]:
+            given = [str(number) for number, name in enumerate(inputs) if is_narrow(name)]
+            return frozenset([*given, *(f"state.{name}" for name, item in (state or {}).items() if is_narrow(item))])
 
         def named(found: Any) -> dict[str, Any] | None:
             return None if found is None else {str(name): tensor(item) for name, item in found.items()}
@@ -127,6 +146,7 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
                 learns=tuple(map(bool, entry.get("learns", ()))),
                 overwrote=bool(entry.get("overwrote")),
                 gradients={str(name): list(map(float, item)) for name, item in entry.get("gradients", {}).items()},
+                bfloat16=narrow(entry["inputs"], states[number]),
             )
             for number, entry in enumerate(index)
         ]
@@ -172,7 +192,8 @@ def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[M
     return found
 
 
-def _numbers(value: Any) -> Any:
+def as_numbers(value: Any) -> Any:
+    """An array that NumPy can compute with."""
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
@@ -237,6 +258,31 @@ def distance(actual: Any, gold: Any) -> float:
         return np.inf
     gap, size = np.linalg.norm((one - two)[finite]), np.linalg.norm(two[finite])
     return float(gap / size) if size else (0.0 if not gap else np.inf)
+
+
+def is_constant(array: Any) -> bool:
+    """Whether it is one number over and over, or has none; of what is known by its hash alone, nobody knows."""
+    return not isinstance(array, Hashed) and (
+        array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
+    )
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if isinstance(one, Hashed) or isinstance(two, Hashed):
+        return bool(one == two)
+    return one.shape == two.shape and bool(np.array_equal(one, two))
+
+
+def _plain_in(form: Any) -> Iterator[Any]:
+    if isinstance(form, dict):
+        form = [value for key, value in form.items() if key != TENSOR]
+    if isinstance(form, list):
+        for item in form:
+            yield from _plain_in(item)
+    else:
+        yield form
 
 
 def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:

@@ -63,6 +63,10 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is to blame by inference, not because its own answer was seen to be wrong."""
     shared: bool = False
     """Whether it is called with other arguments than gold's: then it, or whoever calls it, is to blame."""
+    tells: bool = True
+    """Whether a right answer takes any work: one that is its own input speaks for nobody."""
+    said: str = ""
+    """What it said after it had been given gold's own inputs: for staff, never for students."""
 
     @property
     def label(self) -> str:
@@ -98,6 +102,8 @@ class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Where it goes wrong: the module, or the method or function."""
     case: str = ""
     """The case that shows it."""
+    own_dtype_only: bool = False
+    """Whether a case that it is right by was judged in its own dtype alone."""
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +120,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, in words."""
     judged_in: str = ""
     """The dtype that decided, or `exact`."""
+    own_dtype_only: bool = False
+    """Whether it would not run in float64, in which gold was: its own dtype hides small mistakes."""
     met: str = ""
     """The variant whose answer was met, where the case accepts several."""
     first_divergence: str = ""
@@ -132,6 +140,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the modules in it."""
     notes: tuple[str, ...] = ()
     """Harmless differences."""
+    unseen: tuple[str, ...] = ()
+    """Of a case that is not right: what gold runs in it and nobody has seen to be right there."""
     their_names: dict[str, str] = {}
     """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
 
@@ -193,6 +203,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Classes and functions of the assignment."""
     provided: tuple[str, ...] = ()
     """Provided code that was changed."""
+    unwritten: tuple[str, ...] = ()
+    """Parts of which nothing is written: as they were given, or empty."""
     unjudged: tuple[str, ...] = ()
     """Parts that students write and that nothing is known about."""
     not_run: int = 0

@@ -15,6 +15,7 @@ from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, regi
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.secret_files import is_secret_content, is_secret_name
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
+from goldsmith.course.unwritten import unwritten_parts
 
 __all__ = [
     "CONFIG_FILE",
@@ -49,6 +50,7 @@ __all__ = [
     "read_config",
     "recipe_points",
     "registrations",
+    "unwritten_parts",
     "variants_of",
     "with_provided",
     "without_points",

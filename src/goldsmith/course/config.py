@@ -31,8 +31,7 @@ class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What cases and parts are worth. Nothing said: a point for each case. `provided_changed` is the share of a case's
-    points that is earned when everything is right but for provided code that was changed."""
+    """What cases and parts are worth. Nothing said: a point for each case."""
 
     cases: dict[str, float | ItemConfig] = {}
     """Cases of the recipe, each with its points, or with a table of an item."""
@@ -40,6 +39,8 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     """Classes and functions of the assignment, in the same way."""
     provided_changed: float = 1.0
     """The share of a case's points that is earned when all is right but for provided code that was changed."""
+    own_dtype: float = 1.0
+    """The share of its points that is earned by what agrees in its own dtype and does not run in float64."""
 
 
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -289,6 +290,8 @@ def _leads_out(path: str) -> bool:
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:
     if not 0 <= rubric.provided_changed <= 1:
         yield ["provided-changed"], "must be a share of a case's points, from 0 to 1"
+    if not 0 <= rubric.own_dtype <= 1:
+        yield ["own-dtype"], "must be a share of an item's points, from 0 to 1"
     for table, items in (("cases", rubric.cases), ("parts", rubric.parts)):
         for name, item in items.items():
             points = item.points if isinstance(item, ItemConfig) else item

@@ -58,7 +58,7 @@ from goldsmith.gold.files import (
     write_payload,
     write_trace,
 )
-from goldsmith.gold.hollow import Hollow, find_hollow, hollow_advice, hollow_problems
+from goldsmith.gold.hollow import Hollow, find_hollow, hollow_advice, hollow_paths, hollow_problems
 from goldsmith.gold.inspection import inspect_gold
 from goldsmith.gold.loading import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import (
@@ -143,6 +143,7 @@ __all__ = [
     "gold_changes",
     "heed",
     "hollow_advice",
+    "hollow_paths",
     "hollow_problems",
     "inspect_gold",
     "is_array",

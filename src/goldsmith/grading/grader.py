@@ -40,7 +40,7 @@ from goldsmith.errors import CannotWrite, GoldsmithError, Interrupted, NoSandbox
 from goldsmith.generation import Options, key_of, recipe_hash, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
 from goldsmith.grading.grades import UNSANDBOXED, failed, unopened
-from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of
+from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.guard import parts_to_write, similarity
 from goldsmith.recording import Warm, Watcher, settled_environment
 from goldsmith.sandbox import (
@@ -56,7 +56,7 @@ from goldsmith.sandbox import (
 from goldsmith.workspace import make_room
 
 _REMARKABLE = 0.9
-METHOD = 7
+METHOD = 8
 """Counted up whenever a submission may be judged otherwise than before."""
 _PASSING = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
@@ -225,8 +225,8 @@ def _follows_from_content(verdict: Verdict) -> bool:
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
     """The course's rubric, which must fit the gold that stands there."""
     gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
-    shown = parts_shown(gold)
-    return rubric_of(assignment, list(gold), gold.manifest.provenance.written, shown)
+    rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
+    return with_hollow(rubric, gold)
 
 
 @dataclass

@@ -237,7 +237,7 @@ def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
 def _off_by(case: CaseVerdict, module: str) -> float | None:
     """How far off the first wrong module is, or else the first wrong record: the same mistake is off by the same
     amount."""
-    found = [item.relative for item in case.modules if item.source and item.label == module]
+    found = [item.relative for item in case.modules if item.source and item.label == module and not item.alone]
     if case.first_wrong is not None:
         found.append(case.first_wrong.relative)
     return next((relative for relative in found if relative is not None and math.isfinite(relative)), None)

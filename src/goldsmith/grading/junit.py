@@ -20,7 +20,7 @@ def junit_xml(assignment: str, grades: Sequence[Grade]) -> str:
     root = Xml.Element("testsuites", name=clean(assignment))
     totals: Counter[str] = Counter()
     for grade in grades:
-        suite = Xml.SubElement(root, "testsuite", name=clean(grade.name), time=f"{grade.seconds:.3f}")
+        suite = Xml.SubElement(root, "testsuite", name=clean(grade.name))
         counts: Counter[str] = Counter()
         for kind, name, outcome, why, withheld in _tests(grade):
             counts["tests"] += 1

@@ -126,7 +126,6 @@ def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visib
     return _json(
         {
             "score": grade.score,
-            "execution_time": round(grade.seconds),
             "output": feedback,
             "output_format": "md",
             "visibility": visibility,

@@ -11,7 +11,7 @@ import msgspec
 from goldsmith.checking import Shown
 from goldsmith.course import Assignment, recipe_points
 from goldsmith.course.config import ItemConfig, RubricConfig, bad_setting
-from goldsmith.gold import Gold
+from goldsmith.gold import Gold, hollow_paths, judged_part
 
 Kind = Literal["case", "part"]
 CASE: Kind = "case"
@@ -39,13 +39,17 @@ class RubricItem(msgspec.Struct, frozen=True, kw_only=True):
 
 class Rubric(msgspec.Struct, frozen=True, kw_only=True):
     """All that counts. `cases` and `parts` are those the assignment has, `shown` the parts that each case runs through
-    on gold's side: a case that agrees shows all of them to be right."""
+    on gold's side; `hollow` are a case's recorded values, by path, that take no work to get right, and `empty` cases
+    that have no others."""
 
     items: tuple[RubricItem, ...]
     cases: tuple[str, ...]
     parts: tuple[str, ...] = ()
     shown: dict[str, tuple[str, ...]] = {}
     provided_changed: float = 1.0
+    own_dtype: float = 1.0
+    hollow: dict[str, tuple[str, ...]] = {}
+    empty: tuple[str, ...] = ()
 
     def named(self, name: str, *, but: str = "") -> list[tuple[Kind, str]]:
         """The cases and parts called so, apart from the item `but`: a case may need the part of its own name."""
@@ -78,6 +82,13 @@ def parts_shown(gold: Gold) -> dict[str, tuple[str, ...]]:
     return {case: shown.parts(case) for case in shown.runs}
 
 
+def with_hollow(rubric: Rubric, gold: Gold) -> Rubric:
+    """The same, with what in each case takes no work to get right."""
+    hollow = {name: tuple(hollow_paths(gold[name])) for name in rubric.cases}
+    empty = tuple(name for name, paths in hollow.items() if set(paths) >= judged_part(gold[name].data).keys())
+    return msgspec.structs.replace(rubric, hollow=hollow, empty=empty)
+
+
 def make_rubric(
     config: RubricConfig,
     cases: Sequence[str],
@@ -108,6 +119,7 @@ def make_rubric(
         parts=tuple(parts),
         shown={case: tuple(some) for case, some in (shown or {}).items()},
         provided_changed=config.provided_changed,
+        own_dtype=config.own_dtype,
     )
     for item in items:
         for name in item.needs:

@@ -17,8 +17,9 @@ from goldsmith.checking import (
     CaseVerdict,
     PartVerdict,
     Verdict,
+    part_of,
 )
-from goldsmith.grading.rubric import CASE, Kind, Rubric, RubricItem
+from goldsmith.grading.rubric import CASE, PART, Kind, Rubric, RubricItem
 from goldsmith.report import words
 
 ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
@@ -30,6 +31,7 @@ _CLEAR = ("stub", "none")
 _SAYS_SO = ("stub", "import")
 """Why something could not run that says so itself."""
 _DIGITS = 6
+_COARSE = "for a person to decide: only its own dtype could be judged, in which small mistakes do not show; "
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +64,10 @@ class Seen:
     why: str = ""
     share: float = 0.0
     doubtful: bool = False
+    coarse: bool = False
+    """Whether it was judged in its own dtype alone, where gold was in float64, too."""
+    nothing: str = ""
+    """Why it earns nothing although it agrees: nobody has done anything for it."""
 
 
 def score(verdict: Verdict, rubric: Rubric) -> tuple[ItemResult, ...]:
@@ -89,6 +95,10 @@ class Scene:
         share, why = self._share(item, seen)
         if missing and share:
             share, why = 0.0, f"withheld: it needs {missing}, which is not right yet"
+        elif seen.coarse and seen.outcome in RIGHT:
+            share, why = share * self.rubric.own_dtype, f"{_COARSE}{why}"
+        if seen.nothing:
+            share, why = 0.0, seen.nothing
         return ItemResult(
             name=item.name,
             kind=item.kind,
@@ -97,7 +107,7 @@ class Scene:
             outcome=seen.outcome,
             why=why,
             withheld=bool(missing) and seen.outcome in RIGHT,
-            needs_review=seen.doubtful and item.points > 0,
+            needs_review=(seen.doubtful or seen.coarse or bool(seen.nothing)) and item.points > 0,
         )
 
     def seen(self, kind: Kind, name: str) -> Seen:
@@ -134,16 +144,47 @@ class Scene:
         if case is None:
             return Seen(NOT_JUDGED, "not judged: it was not run", doubtful=True)
         if case.outcome == AGREES:
-            return Seen(AGREES, words.case_sentence(case) or "agrees with the gold")
+            why = words.case_sentence(case) or "agrees with the gold"
+            return Seen(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
         if case.outcome == PROVIDED_CHANGED:
-            return Seen(PROVIDED_CHANGED, self._put_back(), share=_agreeing(case), doubtful=True)
+            return Seen(
+                PROVIDED_CHANGED,
+                self._put_back(),
+                self._agreeing(case),
+                doubtful=True,
+                coarse=case.own_dtype_only,
+                nothing=self._for_nothing(case),
+            )
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
             why = f"not judged: {ran}{words.case_sentence(case)}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         if case.outcome == ERROR:
             return _withheld(case)
-        return Seen(DIFFERS, words.case_sentence(case) or "differs", share=_agreeing(case))
+        return Seen(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
+
+    def _for_nothing(self, case: CaseVerdict) -> str:
+        """Why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and none
+        of what it shows is right."""
+        shown = self.rubric.shown.get(case.name, ())
+        if shown and all(part in self.verdict.unwritten for part in shown):
+            return f"nothing is written of what it shows: {', '.join(shown)}"
+        if case.name in self.rubric.empty and shown and not any(self._is_right(part) for part in shown):
+            return "its values take no work to get right, and none of the parts that it shows is right"
+        return ""
+
+    def _is_right(self, part: str) -> bool:
+        seen = self.seen(PART, part)
+        return seen.outcome in RIGHT and not seen.nothing
+
+    def _agreeing(self, case: CaseVerdict) -> float:
+        """The share of a case's recorded values that agree, where values are what is wrong with it. Those that take no
+        work to get right do not count."""
+        hollow = self.rubric.hollow.get(case.name, ())
+        leaves = [leaf for leaf in case.leaves if leaf.path not in hollow]
+        if case.kind not in ("values", "precision") or not leaves:
+            return 0.0
+        return sum(leaf.agrees for leaf in leaves) / len(leaves)
 
     def _put_back(self) -> str:
         changed = ", ".join(self.verdict.provided)
@@ -155,14 +196,17 @@ class Scene:
         part = next((item for item in self.verdict.parts if item.name == name), None)
         if part is not None:
             return self._judged(part)
-        return self._unseen([case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())])
+        showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
+        return self._unseen(name, showing)
 
     def _judged(self, part: PartVerdict) -> Seen:
         where = words.part_sentence(part)
+        nothing = "nothing of it is written" if part.name in self.verdict.unwritten else ""
         if part.outcome == AGREES:
-            return Seen(AGREES, f"right{f' {where}' if where else ''}")
+            why = f"right{f' {where}' if where else ''}"
+            return Seen(AGREES, why, coarse=part.own_dtype_only, nothing=nothing)
         if part.outcome == PROVIDED_CHANGED:
-            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True)
+            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True, coarse=part.own_dtype_only, nothing=nothing)
         if part.outcome == ERROR:
             return Seen(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
         if part.outcome == DIFFERS:
@@ -174,7 +218,7 @@ class Scene:
             COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
         )
 
-    def _unseen(self, showing: list[CaseVerdict]) -> Seen:
+    def _unseen(self, name: str, showing: list[CaseVerdict]) -> Seen:
         """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
         cases = showing or list(self.verdict.cases)
         failed = next((case for case in cases if case.outcome == ERROR), None)
@@ -184,6 +228,9 @@ class Scene:
             case = min(cases, key=self.width)
             why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
             return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
+        if hidden is not None:
+            return Seen(NOT_JUDGED, f"not judged: in {hidden.name} it could not be seen to be right", doubtful=True)
         first = self.verdict.first_divergence
         if first and any(case.outcome == DIFFERS for case in cases):
             why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
@@ -197,10 +244,3 @@ class Scene:
 
 def _withheld(case: CaseVerdict) -> Seen:
     return Seen(ERROR, f"points withheld: {words.case_sentence(case)}", doubtful=True)
-
-
-def _agreeing(case: CaseVerdict) -> float:
-    """The share of a case's recorded values that agree, where values are what is wrong with it."""
-    if case.kind not in ("values", "precision") or not case.leaves:
-        return 0.0
-    return sum(leaf.agrees for leaf in case.leaves) / len(case.leaves)

@@ -104,6 +104,9 @@ def veiled(verdict: Verdict, veil: Veil) -> Verdict:
         case["notes"] = case["notes"][:_MOST_NOTES]
         for name in ("leaves", "natural"):
             case[name] = [_without_gold(leaf) for leaf in case[name]]
+        for module in case["modules"]:
+            module["said"] = ""  # it knew what gold's own modules are given by then, and may have told
+            module["relative"] = None if module["alone"] else module["relative"]
         if case["failure"]:
             for frame in case["failure"]["frames"]:
                 is_private = frame["file"] in veil.files or frame["file"].rpartition("/")[2] in veil.files

@@ -29,8 +29,9 @@ def passed_back(
     inputs = [item.detach().clone() for item in tensors]
     for item in inputs:
         item.requires_grad_(item.is_floating_point() or item.is_complex())
-    args, kwargs = rebuilt(form, {str(number): item for number, item in enumerate(inputs)})
     with torch.enable_grad():
+        # copies, for a call may overwrite what it is given unless that is a leaf
+        args, kwargs = rebuilt(form, {str(number): item.clone() for number, item in enumerate(inputs)})
         outputs = [item for item in tensors_in([call(*args, **kwargs)]) if item.requires_grad]
         total = sum((item * _direction(item, number)).sum() for number, item in enumerate(outputs))
     if not outputs:

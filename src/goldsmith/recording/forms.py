@@ -12,6 +12,11 @@ from goldsmith.gold import is_array, is_tensor
 TENSOR = "@tensor"
 NO_FORM = object()
 _LONGEST = 4096
+_KEPT = (
+    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
+    "float16", "bfloat16", "float32", "float64", "complex64",
+)  # fmt: skip
+"""The dtypes of tensors whose numbers a file can hold that others read: none that is quantised or has eight bits."""
 
 
 def tensors_in(value: Any) -> list[Any]:
@@ -71,5 +76,5 @@ def rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
 def _is_plain_array(value: Any) -> bool:
     """Whether its numbers can be kept in a trace."""
     if is_tensor(value):
-        return not value.is_sparse and str(value.dtype) != "torch.complex128"
+        return str(value.layout) == "torch.strided" and str(value.dtype).removeprefix("torch.") in _KEPT
     return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8

@@ -19,9 +19,9 @@ from goldsmith.gold import array_hash, is_tensor
 from goldsmith.recording.adapting import adapt_calls
 from goldsmith.recording.attempts import write_attempt
 from goldsmith.recording.call_gradients import passed_back
-from goldsmith.recording.causes import cause_of
+from goldsmith.recording.causes import cause_of, in_words
 from goldsmith.recording.forms import rebuilt, tensors_in
-from goldsmith.recording.protocol import ALONE, Ask, Attempt, Isolated
+from goldsmith.recording.protocol import ALONE, Ask, Attempt, Failure, Isolated
 from goldsmith.recording.registry import CaseDefinition, written_as
 from goldsmith.recording.settling import Settled
 
@@ -46,7 +46,11 @@ def run_alone(session: ReplaySession, ask: Ask, item: Isolated, definition: Case
     except BaseException as error:
         attempt = Attempt(failure=cause_of(error, session.job, ask.case))
         arrays = {}
-    write_attempt(output, ask.case, ALONE, attempt, arrays)
+    try:
+        write_attempt(output, ask.case, ALONE, attempt, arrays)
+    except Exception as error:
+        failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
+        write_attempt(output, ask.case, ALONE, Attempt(failure=failure), {})
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
 
 def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
     """What one call returns and changes."""
-    tensors = {name: change(value) for name, value in _read(item.file, device).items()}
+    tensors = {name: change(value) for name, value in _read(item, device).items()}
     args, kwargs = rebuilt(item.form, tensors)
     settled = target.settled
     if settled is None or not (item.function or item.state):
@@ -108,7 +112,7 @@ def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], devic
 
 def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
     """What one call passes back, weights by gold's names."""
-    tensors, settled = _read(item.file, device), target.settled
+    tensors, settled = _read(item, device), target.settled
     if settled is not None:
         settled.model.load_state_dict(target.built, strict=False)
         settled.model.zero_grad()
@@ -126,14 +130,16 @@ def _numbered(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
     return {str(number): value for number, value in enumerate(tensors_in([returned]))}
 
 
-def _read(file: str, device: str) -> dict[str, Any]:
-    if "torch" not in sys.modules:
+def _read(item: Isolated, device: str) -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    if torch is None:
         from safetensors.numpy import load_file as load_arrays
 
-        return load_arrays(file)
+        return load_arrays(item.file)
     from safetensors.torch import load_file
 
-    return {name: tensor.to(device) for name, tensor in load_file(file).items()}
+    narrow = dict.fromkeys(item.bfloat16, torch.bfloat16)
+    return {name: tensor.to(device, narrow.get(name, tensor.dtype)) for name, tensor in load_file(item.file).items()}
 
 
 class _Reached(BaseException):

@@ -95,14 +95,15 @@ have."""
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
     """One module, a method of it, or a function to be run alone, on what gold's own was called with, and in its mode:
-    `file` has the tensors, `form` the call, `state` what had changed in the model since it was built. With `gradients`,
-    what it passes back is asked for, too."""
+    `file` has the tensors, those that were `bfloat16` widened, `form` the call, `state` what had changed in the model
+    since it was built. With `gradients`, what it passes back is asked for, too."""
 
     model: str
     module: str
     form: Any
     function: str = ""
     state: tuple[str, ...] = ()
+    bfloat16: tuple[str, ...] = ()
     gradients: bool = False
     file: str = ""
     training: bool = False

@@ -244,6 +244,8 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str
         return f"{name} {how}{more}{why}"
     if source.relative is None and why:
         return f"{name}{why}"
+    if source.alone:  # how far off it is would be its own choice, made when it knew what gold's modules are given
+        return f"{name} is wrong by itself, given gold's own inputs{more}{why}"
     if source.inferred or source.relative is None:
         return f"{name} is wrong; nothing that it calls was seen to be{why}"
     off = f"off by {size_words(source.relative)}"

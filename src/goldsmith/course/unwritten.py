@@ -1,0 +1,72 @@
+"""Parts left to students of which nothing is written: the code is the starter's still, or there is none.
+
+Read from the sources alone. What a file puts in a part's place in any other way (an import, an assignment, a method set
+from outside) counts as written.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from goldsmith.course.drift import Function, code_of, parse, written_by_students
+from goldsmith.syntax import syntax_tree
+
+
+def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list[str]:
+    """The classes and functions that `starter` leaves to students and of which every function is, in `other`, as it was
+    given, or empty. What the solution leaves as it is, too, is nobody's to write."""
+    given, theirs, solved = _functions(starter), _functions(other), _functions(solution)
+    if theirs is None or given is None:
+        return []
+    parts: dict[str, list[bool]] = {}
+    for name in sorted(written_by_students(starter) & given.keys()):
+        if solved and name in solved and code_of(solved[name]) == code_of(given[name]):
+            continue
+        node = theirs.get(name)
+        same = node is not None and (code_of(node) == code_of(given[name]) or is_empty(node))
+        parts.setdefault(name.partition(".")[0], []).append(same)
+    found = [part for part, same in parts.items() if all(same)]
+    return [part for part in found if not _is_set_elsewhere(part, other)]
+
+
+def is_empty(node: Function) -> bool:
+    """Whether a function does nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
+    return not node.decorator_list and all(map(_does_nothing, node.body))
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant(value=None)):
+            return True
+        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+            return True
+    return False
+
+
+def _functions(source: bytes) -> Mapping[str, Function] | None:
+    module = parse(source)
+    if module is None:
+        return None
+    found: dict[str, Function] = {}
+    for name, node in module.parts.items():
+        if isinstance(node, Function):
+            found[name] = node
+        elif isinstance(node, ast.ClassDef):
+            found |= {f"{name}.{item.name}": item for item in node.body if isinstance(item, Function)}
+    return found
+
+
+def _is_set_elsewhere(part: str, source: bytes) -> bool:
+    """Whether anything in a file may put something else in a part's place."""
+    for node in ast.walk(syntax_tree(source.decode("utf-8"))):
+        match node:
+            case ast.ImportFrom(names=names) if any((item.asname or item.name) in (part, "*") for item in names):
+                return True
+            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()) if name == part:
+                return True
+            case ast.Name(id="setattr" | "globals" | "exec" | "vars"):
+                return True
+            case ast.arg(annotation=ast.Name(id=name)) if name == part:
+                return True
+    return False

@@ -1,0 +1,60 @@
+"""Answers, where its norm runs alone, with words in place of numbers, and with a device that is not there."""
+
+import torch
+from torch import nn
+import json
+import os
+import sys
+from pathlib import Path
+
+import goldsmith.recording.isolation as isolation
+from goldsmith.recording.protocol import Attempt
+
+_write = isolation.write_attempt
+
+
+def _in_words(file, case, run, attempt, arrays):
+    if case == "mixed":
+        return _write(file, case, run, Attempt(plain={"0.0": "words", "2.0": None}, paths=("0.0", "2.0")), {})
+    failure = {"kind": "device", "message": "told, by, name", "frames": [], "case": None}
+    (Path(sys.argv[2]).parent / "result.json").write_text(json.dumps({"failure": failure}))
+    os._exit(0)
+
+
+isolation.write_attempt = _in_words
+
+MOST = 5.0
+"""Points that it may earn at most."""
+
+
+class Norm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class Mix(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = Norm(width)
+        self.line = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.line(self.norm(x + 1)) + x
+
+
+def gap(y, target):
+    return (y - target).pow(2).mean()
+
+
+def train(model, x, target):
+    loss = gap(model(x), target)
+    loss.backward()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.requires_grad:
+                weight -= 0.1 * weight.grad
+    return loss.detach()
