@@ -28,6 +28,7 @@ from goldsmith.recording import Ending, Watcher
 from goldsmith.recording.conversation import asked
 from goldsmith.recording.groups import Process, signal_group, wait_for
 from goldsmith.recording.launch import Child
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import EVENTS, LOG, RESULT, Ask, Job
 from goldsmith.sandbox.privileges import end_with_parent
 from leftovers import Part, damaged, dumped, mutated, mutated_part, odd_value
@@ -118,6 +119,7 @@ class _Forked:
 
     def __init__(self, number: int) -> None:
         self.returncode: int | None = None
+        self.why = ""
         self._number = number
 
     @property
@@ -152,12 +154,21 @@ class Talk:
         self._kind, self._asked = kind, 0
 
     @property
-    def next_output(self) -> Path:
-        return Path(self._player.job.output) / str(self._asked + 1)
+    def left(self) -> UntrustedFolder:
+        return self._child.left
+
+    @property
+    def next_number(self) -> int:
+        return self._asked + 1
+
+    @property
+    def next_output(self) -> str:
+        job = self._player.job
+        return str(Path(job.output).relative_to(job.scratch) / str(self.next_number))
 
     def ask(self, asks: Sequence[Ask], *, watcher: Watcher, **_: Any) -> Ending | None:
         self._asked += 1
-        self._child.expect()
+        self._child.expect([item.case for item in asks])
         code = None
         try:
             if self._asked == 1:
@@ -186,6 +197,7 @@ class _Gone:
 
     pid: int
     returncode: int | None
+    why: str = ""
 
     def poll(self) -> int | None:
         return self.returncode

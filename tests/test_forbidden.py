@@ -119,7 +119,7 @@ def test_staff_and_student_are_told_and_only_code_costs_points() -> None:
         made = grade(found, rubric, forbidden_costs=1.0)
         assert (made.score, made.review) == (score, (ATTENTION,))
         text = feedback_markdown(made, found)
-        assert "net.py:3" in text
+        assert "`net.py`:3" in text
         assert ("costs 1 points" in text) == in_code
         overview = overview_of("hw1", [made])
         assert overview.review == (made.name,)

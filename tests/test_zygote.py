@@ -16,7 +16,7 @@ import pytest
 
 from goldsmith.recording import Job, Warm, settled_environment, warm_process
 from goldsmith.recording.groups import Process, end_group
-from goldsmith.sandbox import Confinement, inherited_readable, probe
+from goldsmith.sandbox import Confinement, probe, reach
 
 ENVIRONMENT = settled_environment(1)
 
@@ -108,8 +108,12 @@ class Nursery:
         here = str(scratch)
         walls = {}
         if confined:
-            readable = inherited_readable([])
-            walls = {"confinement": Confinement(home=f"{here}/home", readable=readable, writable=(here,))}
+            found = reach()
+            walls = {
+                "confinement": Confinement(
+                    home=f"{here}/home", readable=found.readable, listable=found.listable, writable=(here,)
+                )
+            }
         job = Job(
             root=here,
             folder=here,

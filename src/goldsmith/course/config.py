@@ -39,7 +39,7 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     """Classes and functions of the assignment, in the same way."""
     provided_changed: float = 1.0
     """The share of a case's points that is earned when all is right but for provided code that was changed."""
-    own_dtype: float = 1.0
+    own_dtype: float = 0.0
     """The share of its points that is earned by what agrees in its own dtype and does not run in float64."""
 
 

@@ -47,7 +47,7 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     shown: dict[str, tuple[str, ...]] = {}
     provided_changed: float = 1.0
-    own_dtype: float = 1.0
+    own_dtype: float = 0.0
     hollow: dict[str, tuple[str, ...]] = {}
     empty: tuple[str, ...] = ()
 
