@@ -93,11 +93,22 @@ def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
     terminal.wait_for("What shall its first one record?")
     for label in ("Model outputs", "Trained checkpoints", "Both"):
         assert label in terminal.screen
-    terminal.keys(DOWN + DOWN + ENTER)
+    terminal.keys(DOWN + ENTER)
     assert terminal.end() == 0, terminal.screen
+    assert list(goldsmith.load(bare.gold("scratch-1"))) == ["gold_checkpoint"]
+
+
+@pytest.mark.long
+def test_every_part_of_a_transformer_has_a_case(bare: CourseOnDisk) -> None:
+    run = bare.run("generate", "scratch-1", "--kind", "both")
+    assert run.code == 0, run.out + run.err
+    assert "Advice" not in run.out
     made = list(goldsmith.load(bare.gold("scratch-1")))
     assert (made[0], made[-1]) == ("gold_output", "gold_checkpoint")
-    assert {"rms_norm", "rotary_embedding_again", "next_token_loss", "train_epoch", "generate"} <= set(made)
+    parts = {"rms_norm", "rotary_embedding", "causal_self_attention", "feed_forward", "transformer_block"}
+    functions = {"next_token_loss", "train_epoch", "generate"}
+    assert parts | functions <= set(made)
+    assert {f"{name}_again" for name in (*parts, *functions)} <= set(made)
 
 
 def test_nothing_is_asked_with_yes(bare: CourseOnDisk) -> None:

@@ -21,9 +21,8 @@ from goldsmith.recording.drafts.specs import (
     mapped,
 )
 from goldsmith.recording.drafts.text import Block, Scope
-from goldsmith.recording.values import array_like, first_of
+from goldsmith.recording.values import first_of
 
-MAIN = "gold_output"
 _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
 
 
@@ -287,6 +286,4 @@ def recorded(expression: str, value: Any, *, is_model: bool) -> str:
         return f"list({expression})"
     if isinstance(value, dict) and not all(isinstance(key, str | int) for key in value):
         return f"sorted({expression}.items())"
-    if not is_array(value) and array_like(value) is not None:
-        return expression
     return expression

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import inspect
 import io
 import itertools
@@ -260,7 +259,3 @@ def sizes_of(arguments: Arguments) -> list[int]:
     return [
         size for spec in arguments.values() for item in walk(spec) if isinstance(item, Array) for size in item.shape
     ]
-
-
-def with_array(spec: Spec, **changes: Any) -> Spec:
-    return dataclasses.replace(spec, **changes) if isinstance(spec, Array) else spec

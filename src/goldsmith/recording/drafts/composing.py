@@ -20,7 +20,6 @@ from goldsmith.recording.drafts.specs import (
 from goldsmith.recording.drafts.text import Block, DraftCase, Scope, snake
 
 MAIN = "gold_output"
-_OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
 
 
 class Composer(Blocks):

@@ -77,7 +77,6 @@ class Known:
     models: Sequence[tuple[Built, Sequence[Spec]]] = ()
     widths: Sequence[int] = ()
     images: Sequence[int] = ()
-    course: str = ""
 
 
 def guess(

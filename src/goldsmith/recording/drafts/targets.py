@@ -13,8 +13,6 @@ from typing import Any
 from goldsmith.recording.causes import in_words
 from goldsmith.recording.protocol import DraftPart
 
-_CALLED = ("forward", "__call__")
-
 
 @dataclass
 class Target:

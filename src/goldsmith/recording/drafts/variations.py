@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from goldsmith.recording.drafts.specs import INTEGERS, Arguments, Array, Built, Literal, Spec, arrays_in, mapped
+from goldsmith.recording.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, mapped
 
 _OTHER_SIZES = (5, 7, 13, 9, 17, 19)
 _TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
@@ -109,8 +110,6 @@ def scaled(arguments: Arguments, factor: float) -> Arguments | None:
 
 def several(arguments: Arguments) -> Arguments | None:
     """Lists of a single array made three."""
-    from goldsmith.recording.drafts.specs import Group
-
     found = {
         name: dataclasses.replace(spec, items=spec.items * 3)
         if isinstance(spec, Group) and spec.kind == "list" and len(spec.items) == 1
@@ -122,8 +121,6 @@ def several(arguments: Arguments) -> Arguments | None:
 
 def ragged(arguments: Arguments) -> Arguments | None:
     """Lists of arrays whose last is smaller than the others."""
-    from goldsmith.recording.drafts.specs import Group
-
     found = dict(arguments)
     for name, spec in arguments.items():
         if not (isinstance(spec, Group) and spec.kind == "list" and len(spec.items) > 0):
@@ -218,8 +215,18 @@ def _hashable(values: Any) -> bool:
 
 
 def without_dropout(spec: Built) -> Built:
-    """No dropout: what it drops nobody else can draw."""
-    return _with_setting(spec, lambda name: "drop" in name.lower(), 0.0) or spec
+    """No dropout, by default or by what was given: what it drops nobody else can draw."""
+    kind = getattr(sys.modules.get(spec.module), spec.name, None)
+    try:
+        parameters = inspect.signature(kind).parameters if kind else {}
+    except (TypeError, ValueError):
+        parameters = {}
+    settings = dict(spec.arguments)
+    for name, parameter in parameters.items():
+        value = settings.get(name, Literal(parameter.default))
+        if "drop" in name.lower() and isinstance(value, Literal) and type(value.value) in (int, float) and value.value:
+            settings[name] = Literal(0.0)
+    return dataclasses.replace(spec, arguments=tuple(settings.items()))
 
 
 def with_dropout(spec: Built, kind: Any) -> Built | None:
@@ -231,14 +238,4 @@ def with_dropout(spec: Built, kind: Any) -> Built | None:
     if not names:
         return None
     settings = dict(spec.arguments) | {name: Literal(1.0) for name in names}
-    return dataclasses.replace(spec, arguments=tuple(settings.items()))
-
-
-def _with_setting(spec: Built, chosen: Callable[[str], bool], value: Any) -> Built | None:
-    settings = {
-        name: Literal(value)
-        if chosen(name) and isinstance(item, Literal) and type(item.value) in (int, float)
-        else item
-        for name, item in spec.arguments
-    }
     return dataclasses.replace(spec, arguments=tuple(settings.items()))
