@@ -20,6 +20,7 @@ from goldsmith.gold import (
     advise,
     is_array,
     judged_leaves,
+    leaf_facts,
     numbers_of,
     read_payload,
     verify,
@@ -32,7 +33,7 @@ from goldsmith.recording.noise import rounding_noise
 from goldsmith.recording.session import Session
 
 _MOST_SECONDS = 25.0
-_NOISE, _MOST_NOISE = 3e-4, 1e-2
+_NOISE, _MOST_NOISE = 1e-4, 4e-3
 """How much of a record's size one draw of rounding noise may move most of its elements, and any: tolerances, made from
 many draws, come to several times as much."""
 _ABOUT_ALL = ("identity-weights", "no-gradients")
@@ -136,21 +137,26 @@ def _far(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
     """What rounding moves too far; what it should not move at all, being no floats, as soon as it does."""
     import numpy as np
 
-    same = {path: leaf for path, leaf in mine.items() if is_array(leaf) and is_array(theirs.get(path))}
-    sizes = {path: float(np.sqrt(np.mean(numbers_of(leaf) ** 2))) if leaf.shape else 0.0 for path, leaf in same.items()}
+    both = {path: leaf for path, leaf in mine.items() if _is_number(leaf) and _is_number(theirs.get(path))}
+    numbers = {path: numbers_of(leaf) for path, leaf in both.items()}
+    sizes = {path: float(np.sqrt(np.mean(item**2))) if item.size else 0.0 for path, item in numbers.items()}
     largest = max(sizes.values(), default=0.0)
-    for path, leaf in same.items():
-        one, two = numbers_of(leaf), numbers_of(theirs[path])
+    for path, one in numbers.items():
+        two = numbers_of(theirs[path])
         if one.shape != two.shape:
             yield path
             continue
         gap = np.abs(one - two)
-        if not str(leaf.dtype).removeprefix("torch.").startswith(("float", "bfloat", "complex")):
+        if not leaf_facts(path, both[path]).is_inexact:
             far = bool(gap.any())
         else:
             far = np.mean(gap > _NOISE * sizes[path]) > 0.3 or gap.max(initial=0.0) > _MOST_NOISE * sizes[path]
         if far and sizes[path] > 1e-4 * largest:
             yield path
+
+
+def _is_number(leaf: Any) -> bool:
+    return is_array(leaf) or type(leaf) in (int, float)
 
 
 def _as_before(facts: CaseFacts) -> list[str]:
