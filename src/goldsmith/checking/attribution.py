@@ -24,6 +24,7 @@ from goldsmith.checking.localisation import (
     sources,
     with_extra_weights,
 )
+from goldsmith.checking.own_weights import OWN_WEIGHTS
 from goldsmith.checking.running import Stage
 from goldsmith.checking.trace_pairs import TracePair, pair_traces
 from goldsmith.checking.traces import Call, calls_in
@@ -42,7 +43,7 @@ from goldsmith.gold import CaseEntry, mapped
 NOWHERE = "what gold's returned is nowhere to be found"
 """Of a module that has no partner, inside one that has: where in that one it goes wrong."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
-ELSEWHERE = ("weights", "import", "package")
+ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
 """Why a case could not run that says nothing about the code of any one part."""
 
 

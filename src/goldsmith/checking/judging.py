@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.own_weights import with_caveat
 from goldsmith.checking.precision import coarser_dtype, explains, is_unseen
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
@@ -54,7 +55,8 @@ def judge_case(
     known = Comparison(before.natural) if before and before.outcome == AGREES and len(golds) == 1 else None
     judged = [_judge(verdict, name, item, replayed, excused, guessing, known) for name, item in golds.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
-    return _with_conduct(best, golds[best.met], replayed, overwriting_differs)
+    judged_as = _with_conduct(best, golds[best.met], replayed, overwriting_differs)
+    return with_caveat(judged_as, gold, replayed.leaves("once"))
 
 
 def is_settled(verdict: CaseVerdict) -> bool:

@@ -24,19 +24,29 @@ class NoRecipe(GoldsmithError):
 
 
 @dataclass(eq=False)
-class NoModelFound(GoldsmithError):
+class NothingToDraft(GoldsmithError):
     assignment: str
     recipe: Path
-    tried: Sequence[str]
 
     def sentence(self) -> str:
-        if self.tried:
-            reason = "none of its models could be built and called (" + "; ".join(self.tried) + ")"
-        else:
-            reason = "its solution defines no torch.nn.Module"
         return (
-            f"no recipe could be proposed for {self.assignment}: {reason}; write {self.recipe} by hand: "
-            "functions marked @goldsmith.case that call case.input, case.model and case.record."
+            f"no recipe could be proposed for {self.assignment}: its solution defines no class and no function; write "
+            f"{self.recipe} by hand: functions marked @goldsmith.case that call case.input, case.model and case.record."
+        )
+
+
+@dataclass(eq=False)
+class NothingRuns(GoldsmithError):
+    assignment: str
+    recipe: Path
+    reasons: Sequence[str]
+
+    def sentence(self) -> str:
+        more = f"; and {len(self.reasons) - 3} more" if len(self.reasons) > 3 else ""
+        return (
+            f"wrote {self.recipe} with a TODO for each part of {self.assignment}, but no part could be called with "
+            f"arguments that were guessed ({'; '.join(self.reasons[:3])}{more}); write the first case there and run "
+            f"`goldsmith generate {self.assignment}` again."
         )
 
 

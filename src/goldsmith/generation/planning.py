@@ -9,12 +9,15 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from goldsmith.course import Assignment, Placement
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite, NoModelFound, NoRecipe, RecipeSyntax
+from goldsmith.errors import CannotWrite, NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
+from goldsmith.generation.draft_parts import draft_parts, public_tests
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
-from goldsmith.recording import Job, Warm, Watcher, run_side_by_side, warm_process
+from goldsmith.recording import DraftPart, Job, Proposal, Warm, Watcher, run_side_by_side, warm_process
 from goldsmith.syntax import syntax_tree
 from goldsmith.workspace import Workspace, make_workspaces
 
@@ -38,9 +41,18 @@ def ensure_recipe(
         return "--kind was not needed: there is a recipe already" if options.kind else None
     if options.kind is None:
         raise NoRecipe(assignment.name, course.relative(assignment.recipe))
-    source, model = _propose(assignment, placed, options, options.kind, watcher)
-    _write(assignment.recipe, source)
-    return f"wrote {course.relative(assignment.recipe)} around {model}: a start, make it yours"
+    parts = draft_parts(assignment, placed)
+    if not parts:
+        raise NothingToDraft(assignment.name, course.relative(assignment.recipe))
+    proposal = _propose(assignment, placed, options, options.kind, watcher, parts)
+    _write(assignment.recipe, proposal.source)
+    where = course.relative(assignment.recipe)
+    if not proposal.cases:
+        raise NothingRuns(assignment.name, where, tuple(f"{name}: {why}" for name, why in proposal.left_out.items()))
+    count, left = len(proposal.parts), len(proposal.left_out)
+    todo = f"; {left} more could not be called, see the TODO{'' if left == 1 else 's'} in it" if left else ""
+    cases = f"{proposal.cases} case{'' if proposal.cases == 1 else 's'}"
+    return f"wrote {where}: {cases} for {count} part{'' if count == 1 else 's'}{todo}. A start, make it yours"
 
 
 def check_syntax(assignment: Assignment) -> None:
@@ -55,20 +67,26 @@ def check_syntax(assignment: Assignment) -> None:
 
 
 def _propose(
-    assignment: Assignment, placed: Sequence[Placement], options: Options, kind: str, watcher: Watcher
-) -> tuple[str, str]:
-    modules = [item.target.stem for item in placed if item.target.suffix == ".py" and len(item.target.parts) == 1]
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    options: Options,
+    kind: str,
+    watcher: Watcher,
+    parts: tuple[DraftPart, ...],
+) -> Proposal:
     with make_workspaces(assignment, placed, 1) as (workspace,):
-        job = make_job(assignment, workspace, options, task="propose", kind=kind, modules=tuple(modules))
+        job = msgspec.structs.replace(
+            make_job(assignment, workspace, options, task="propose"),
+            kind=kind,
+            parts=parts,
+            public_tests=tuple(public_tests(assignment, workspace, parts)),
+        )
         (ending,) = run_side_by_side([job], timeout=options.timeout, watcher=watcher)
         error = error_of(assignment, workspace, ending, options)
         if error is not None:
             raise error
     proposal = ending.result.proposal if ending.result else None
-    if proposal is None or not proposal.source:
-        tried = proposal.tried if proposal else ()
-        raise NoModelFound(assignment.name, assignment.course.relative(assignment.recipe), tried)
-    return proposal.source, proposal.model
+    return proposal or Proposal()
 
 
 @contextlib.contextmanager
@@ -102,8 +120,6 @@ def make_job(
     options: Options,
     *,
     task: str = "record",
-    kind: str = "",
-    modules: tuple[str, ...] = (),
 ) -> Job:
     return Job(
         task=task,  # type: ignore[arg-type]
@@ -116,8 +132,6 @@ def make_job(
         threads=options.threads,
         device=options.device,
         parent=os.getpid(),
-        kind=kind,
-        modules=modules,
     )
 
 

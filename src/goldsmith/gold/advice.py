@@ -41,6 +41,7 @@ def _about_case(case: CaseFacts) -> Iterator[Advice]:
         ("uniform-input", _uniform(case, inputs)),
         ("output-equals-input", _untouched(case, inputs, outputs)),
         ("single-parameter", _single(case)),
+        ("unstored-weights", _unstored(case)),
     ):
         text = next(texts, None)
         if text is not None:
@@ -72,8 +73,16 @@ def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
 
 
 def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
-    known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or leaf.is_text}
+    whole = {
+        leaf.path
+        for leaves, names in ((inputs, case.inputs), (outputs, case.outputs))
+        for leaf in leaves
+        if leaf.path.count(".") <= (len(names) > 1)
+    }
+    known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or (leaf.is_text and leaf.path in whole)}
     for leaf in outputs:
+        if leaf.is_text and leaf.path not in whole:
+            continue  # a list of words may hold a word that went in
         if leaf.sha256 in known:
             same = case.label(known[leaf.sha256].path)
             yield f"{case.label(leaf.path)} equals {same}, so doing nothing passes: choose inputs that are changed"
@@ -89,6 +98,16 @@ def _single(case: CaseFacts) -> Iterator[str]:
             )
 
 
+def _unstored(case: CaseFacts) -> Iterator[str]:
+    for name, facts in case.weights.items():
+        if facts.unstored:
+            which = "weights" if facts.unstored == ("*",) else f"weights {', '.join(facts.unstored[:3])}"
+            yield (
+                f"the {which} of {name} cannot be put into another model, so that others run with their own and "
+                "nothing can be said against their numbers: say how they are kept with case.weights(get, set)"
+            )
+
+
 def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
     """What one sharp case is enough for: weights off their identity, and what training does."""
     with_weights = [case for case in cases if _weights(case)]
@@ -100,6 +119,8 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
             f"no case has all weights off their identity ({still[0]} is all 0 or all 1), where a missing scale or bias"
         )
         yield Advice("identity-weights", f'{text} is invisible: build one model with weights="stress"')
+    if all(case.file.name.endswith(".npz") for case in cases):
+        return  # nothing here knows gradients
     if not any(_records_by_parameter(case) or case.kind == "checkpoint" for case in cases):
         text = "no case records gradients or weights after training, where many bugs show alone"
         yield Advice("no-gradients", f"{text}: call backward() and case.record_gradients(model)")

@@ -84,6 +84,8 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Weights that are computed, not learned."""
     tied: tuple[tuple[str, ...], ...] = ()
     """Weights that are one under several names."""
+    unstored: tuple[str, ...] = ()
+    """Weights that cannot be put into another model; `*` where none could even be read."""
 
 
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ _NEXT = {
     "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
     "none": "Check that every function ends in a `return`.",
     "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
+    "own-weights": "Nothing, for now: your model ran with weights of its own, which decide its results; staff look.",
     "timeout": "Look for a loop that never ends, or for work that is done again and again.",
     "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
     "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",

@@ -15,9 +15,10 @@ from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given
 from goldsmith.recording.initial import SEEDS, Statistic, draw_weights, statistics_of
 from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.recording.models import WeightAccess
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.registry import CHECKPOINT, CaseDefinition, check_allow
-from goldsmith.recording.settling import Settled, SettledObject, weight_facts
+from goldsmith.recording.settling import Settled, SettledByRecipe, SettledObject, weight_facts
 from goldsmith.recording.traces import Tracer
 from goldsmith.recording.values import first_of, plain, snapshot, to_device
 
@@ -56,9 +57,21 @@ class Case:
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer(own_code)
         self.weight_facts: dict[str, WeightFacts] = {}
-        self._settled: dict[str, Settled | SettledObject] = {}
+        self._settled: dict[str, Settled | SettledObject | SettledByRecipe] = {}
         self._built: dict[str, Any] = {}
         self._described: set[str] = set()
+        self._access: WeightAccess | None = None
+        self._accesses: dict[int, WeightAccess] = {}
+
+    def weights(self, get: Callable[[Any], Mapping[str, Any]], set: Callable[[Any, Any], Any]) -> None:
+        """Say how weights are kept that cannot be found by looking: for the models that this case builds from here on.
+
+        `get(model)` returns the weights as arrays by name; `set(model, weights)` puts such arrays into a model, whoever
+        wrote it. Torch modules need none of this, nor do objects that hold arrays in attributes, lists and dicts.
+        """
+        if not callable(get) or not callable(set):
+            raise RecipeMisuse("case.weights takes two functions: get(model) and set(model, weights)")
+        self._access = WeightAccess(get, set)
 
     def model(
         self,
@@ -79,14 +92,17 @@ class Case:
         `allow` accepts by name, with a reason, what verification would refuse in the weights.
         """
         self._claim(self._settings, name, "model")
-        model: T = models.build(factory, args, kwargs, self.device)
+        model: T
+        model, drew = models.draws_while(lambda: models.build(factory, args, kwargs, self.device))
+        if self._access is not None:
+            self._accesses[id(model)] = self._access
         self._settings[name] = models.settings_of(factory, args, kwargs)
         if self._given is None:
             models.choose_weights(model, weights, self.seed)
             self._reuse_weights(name, model, lambda: models.build(factory, args, kwargs, self.device))
         else:
             self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
-        self._keep_weights(name, model)
+        self._keep_weights(name, model, drew)
         self._built[name] = model
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
@@ -122,12 +138,15 @@ class Case:
         self, name: str, build: Callable[[], Any], seeds: int = SEEDS
     ) -> dict[str, dict[str, Statistic]]:
         """Statistics of the weights that `build` draws for the model `name`, under gold's names."""
-        settled, computed = self._settled.get(name), self._buffers_of(name)
+        settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
         if settled is not None and settled.unplaced is not None:
             raise settled.unplaced
 
         def read(built: Any) -> dict[str, Any]:
-            weights = settled.weights(built) if settled else models.weights_of(built, f"{name}'s weights")
+            if settled is not None:
+                weights = settled.weights(built)
+            else:
+                weights = dict(access.get(built)) if access else models.weights_of(built, f"{name}'s weights")
             leaves = ((path.removeprefix("."), leaf) for path, leaf in walk(weights, ""))
             return {path: leaf for path, leaf in leaves if path not in computed}
 
@@ -145,12 +164,17 @@ class Case:
 
     def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
         if self._draws is not None:
-            self._draws.weights(name, model, models.weights_of(model, f"{name}'s weights"), rebuild)
+            fresh = self._weights_of(model, f"{name}'s weights")
+            self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
 
-    def _keep_weights(self, name: str, model: Any) -> None:
+    def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
         self._weights[name] = self._weights_of(model, f"{name}'s weights")
+        if id(model) in self._accesses:
+            return
         if models.is_module(model):
             self.weight_facts[name] = weight_facts(model)
+        elif refused := models.unstored(model, drew):
+            self.weight_facts[name] = WeightFacts(unstored=refused)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""
@@ -298,15 +322,21 @@ class Case:
 
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
-        self._settled[name] = self._given.settle(name, model, self._settings[name], build)
+        access = self._accesses.get(id(model))
+        self._settled[name] = self._given.settle(name, model, self._settings[name], build, access)
 
-    def _settled_as(self, model: Any) -> Settled | SettledObject | None:
+    def _settled_as(self, model: Any) -> Settled | SettledObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
         """Under gold's names where gold's weights were put into this model."""
         settled = self._settled_as(model)
-        weights = models.weights_of(model, label)
+        if settled is None and id(model) in self._accesses:
+            found = snapshot(self._accesses[id(model)].get(model), label)
+            if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found, "")):
+                raise RecipeMisuse(f"{label}: what case.weights gets must be a dict with arrays in it")
+            return found
+        weights = {} if settled else models.weights_of(model, label)
         return snapshot(settled.weights(), label) if settled else weights
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:

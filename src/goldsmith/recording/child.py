@@ -70,7 +70,7 @@ def _run(job: Job) -> Result:
     entry.activate(session)
     try:
         if job.task == "propose":
-            from goldsmith.recording.proposals import propose
+            from goldsmith.recording.drafts import propose
 
             return Result(mode="proposal", proposal=propose(job))
         _check_device(job.device)

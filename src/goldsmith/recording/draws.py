@@ -24,6 +24,7 @@ from goldsmith.gold import (
     walk,
 )
 from goldsmith.recording.given import Given
+from goldsmith.recording.models import WeightAccess
 from goldsmith.recording.protocol import Draws
 from goldsmith.recording.transplant import CannotPlace
 from goldsmith.recording.values import snapshot
@@ -58,13 +59,20 @@ class RecordedDraws:
             return made
         return self._given.input(name, made)
 
-    def weights(self, name: str, model: Any, fresh: Mapping[str, Any], rebuild: Callable[[], Any]) -> None:
+    def weights(
+        self,
+        name: str,
+        model: Any,
+        fresh: Mapping[str, Any],
+        rebuild: Callable[[], Any],
+        access: WeightAccess | None = None,
+    ) -> None:
         """Put the recorded weights of `name` into `model`, whose own are `fresh`."""
         self._note(name, fresh)
         computed = frozenset(self._buffers.get(name, ()))
         if self._uses(f"weights of {name}", fresh, self._given.weights.get(name), computed):
             try:
-                self._given.settle(name, model, {}, rebuild)
+                self._given.settle(name, model, {}, rebuild, access)
             except CannotPlace as problem:
                 self._redraw(f"weights of {name}", str(problem))
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from goldsmith.gold import WeightFacts, is_array, is_tensor
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.models import is_module
+from goldsmith.recording.models import WeightAccess, is_module
 from goldsmith.recording.protocol import KeptCase
 from goldsmith.recording.rules import Adapter
-from goldsmith.recording.settling import Settled, SettledObject
+from goldsmith.recording.settling import Settled, SettledByRecipe, SettledObject
 
 Change = Callable[[Any], Any]
 """What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
@@ -48,12 +48,19 @@ class Given:
         return self._pour(made, self.inputs[name])
 
     def settle(
-        self, name: str, model: Any, settings: Mapping[str, Any], rebuild: Callable[[], Any]
-    ) -> Settled | SettledObject:
-        """Put gold's weights into `model`."""
+        self,
+        name: str,
+        model: Any,
+        settings: Mapping[str, Any],
+        rebuild: Callable[[], Any],
+        access: WeightAccess | None = None,
+    ) -> Settled | SettledObject | SettledByRecipe:
+        """Put gold's weights into `model`; by the recipe's own `access`, where it has one."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept = self.weights[name]
+        if access is not None:
+            return SettledByRecipe(model, kept, access, self._pour)
         if is_module(model):
             if self.precision:
                 model.double() if self.precision == "float64" else model.float()
@@ -67,7 +74,9 @@ class Given:
                 settings=settings,
                 rebuild=rebuild,
             )
-        return SettledObject(model, kept, self.adapter, settings, self._pour)
+        apart = self.facts.get(name, WeightFacts()).unstored
+        stored = {key: value for key, value in kept.items() if key not in apart}
+        return SettledObject(model, stored, self.adapter, settings, self._pour)
 
     def _pour(self, made: Any, kept: Any) -> Any:
         """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""

@@ -1,17 +1,20 @@
 """Building the models of a case: settings kept, weights chosen and kept, gradients read.
 
-A torch module's weights are its state dict. Of any other object they are the arrays among its attributes,
-so that a class written in plain NumPy is as good a model as any.
+A torch module's weights are its state dict, and parameters that it keeps in lists. Of any other object they are the
+arrays that it holds, so that a class written in plain NumPy is as good a model as any.
 """
 
 from __future__ import annotations
 
 import inspect
+import random
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from goldsmith.gold import is_array
+from goldsmith.recording.held_weights import find_slots, has_objects, slots_beside
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.stress import apply_stress
 from goldsmith.recording.values import snapshot
@@ -19,12 +22,49 @@ from goldsmith.recording.values import snapshot
 if TYPE_CHECKING:
     import torch
 
+T = TypeVar("T")
 PROFILES = ("init", "stress")
+
+
+@dataclass(frozen=True)
+class WeightAccess:
+    """How a recipe reads a model's weights, as arrays by name, and puts such arrays into a model."""
+
+    get: Callable[[Any], Any]
+    set: Callable[[Any, Any], Any]
 
 
 def is_module(value: object) -> TypeGuard[torch.nn.Module]:
     loaded = sys.modules.get("torch")
     return loaded is not None and isinstance(value, loaded.nn.Module)
+
+
+def draws_while(make: Callable[[], T]) -> tuple[T, bool]:
+    """What is made, and whether that drew random numbers."""
+    before = _random_state()
+    made = make()
+    return made, _random_state() != before
+
+
+def _random_state() -> list[object]:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    states: list[object] = [random.getstate()]
+    if numpy is not None:
+        kind, keys, *rest = numpy.random.get_state()
+        states += [kind, keys.tobytes(), *rest]
+    if torch is not None:
+        states.append(torch.get_rng_state().numpy().tobytes())
+    return states
+
+
+def unstored(model: Any, drew: bool) -> tuple[str, ...]:
+    """Weights of an object that cannot be put back: those whose holders refuse it, by name; `*` where chance decided
+    about the object and nothing was found in it."""
+    if is_module(model):
+        return ()
+    slots = find_slots(model)
+    refused = [name for name, slot in slots.items() if not slot.is_writable()]
+    return tuple(refused) or (("*",) if drew and not slots else ())
 
 
 def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device: str) -> Any:
@@ -51,8 +91,11 @@ def weights_of(model: Any, label: str) -> dict[str, Any]:
     if is_module(model):
         state = {name: value for name, value in model.state_dict().items() if is_array(value)}
         _refuse_lazy(state, label)
+        state |= {name: slot.value for name, slot in slots_beside(model).items()}
     else:
-        state = _only_arrays(vars(model)) if hasattr(model, "__dict__") else {}
+        own = vars(model) if hasattr(model, "__dict__") else {}
+        state = _only_arrays({name: value for name, value in own.items() if not has_objects(value)})
+        state |= {name: slot.read() for name, slot in find_slots(model).items() if name.partition(".")[0] not in state}
     copies: dict[str, Any] = snapshot(state, label)
     return copies
 
@@ -81,7 +124,8 @@ def gradients_of(model: Any, label: str) -> dict[str, Any]:
     """Each parameter's gradient by name, None where it has none."""
     if not is_module(model):
         raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
-    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    beside = {name: slot.value for name, slot in slots_beside(model).items()}
+    gradients = {name: parameter.grad for name, parameter in (dict(model.named_parameters()) | beside).items()}
     if all(gradient is None for gradient in gradients.values()):
         raise RecipeMisuse(f"{label}: no parameter has a gradient; call backward() first")
     copies: dict[str, Any] = snapshot(gradients, label)

@@ -125,12 +125,25 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     file: int | None = None
 
 
+class DraftPart(msgspec.Struct, frozen=True):
+    """Something that students write, for which a recipe should have a case: `name` is `function`, `Class` or
+    `Class.method` of `module`, which is found once the folder `search` is looked in, too. `explicit` are arguments
+    that the course's adapter wants to be given by every call, `doc` is what the starter says about it."""
+
+    module: str
+    name: str
+    is_class: bool = False
+    search: str = ""
+    explicit: tuple[str, ...] = ()
+    doc: str = ""
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
     `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
     for comes through the folder `asks`; `lines` are to be noted from its beginning on. Where it calls what is
-    `forbidden` is noted, too."""
+    `forbidden` is noted, too. A proposed recipe is about `parts`, whose use `public_tests` may show."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -143,7 +156,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     parent: int
     kind: str = ""
-    modules: tuple[str, ...] = ()
+    parts: tuple[DraftPart, ...] = ()
+    public_tests: tuple[str, ...] = ()
     variant: str = ""
     kept: dict[str, KeptCase] = {}
     draws: dict[str, Draws] = {}
@@ -190,11 +204,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A recipe that was tried and works, or what was tried in vain."""
+    """A recipe to start from: its text, how many cases in it run, the parts that they are about, and why others have
+    none."""
 
     source: str = ""
-    model: str = ""
-    tried: tuple[str, ...] = ()
+    cases: int = 0
+    parts: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
 
 
 class TrialFailure(msgspec.Struct, frozen=True):

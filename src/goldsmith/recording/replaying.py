@@ -219,7 +219,7 @@ class ReplayCase(Case):
             self._weight_use[name] = WeightUse(model)
         return adapt_calls(model, self._adapter)
 
-    def _keep_weights(self, name: str, model: Any) -> None:
+    def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
         """They are gold's, and nobody asks for them."""
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:

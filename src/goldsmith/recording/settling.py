@@ -12,11 +12,13 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold import WeightFacts, is_array
+from goldsmith.gold import WeightFacts, is_array, numbers_of, walk
+from goldsmith.recording.held_weights import CannotHold, Slot, find_slots, slots_beside
 from goldsmith.recording.matching import UNBUILT, Shape
-from goldsmith.recording.models import weights_of
+from goldsmith.recording.models import WeightAccess, weights_of
 from goldsmith.recording.rules import Adapter
 from goldsmith.recording.transplant import CannotPlace, Placed, Transplant, plan
+from goldsmith.recording.values import snapshot
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +60,8 @@ class Settled:
 
     def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
         """Parameters and persistent buffers under gold's names, in its order; or those of a `model` like it."""
-        theirs = (self.model if model is None else model).state_dict()
+        model = self.model if model is None else model
+        theirs = model.state_dict() | _beside(model)
         found = self._transplant.to_gold(theirs)
         for names in self._facts.tied:
             found |= {name: theirs.get(name, found[names[0]]) for name in names[1:] if names[0] in found}
@@ -67,7 +70,8 @@ class Settled:
 
     def gradients(self) -> dict[str, Any]:
         """Gradients of the parameters under gold's names; of those that are tied, the first stands for all."""
-        theirs = {name: value.grad for name, value in self.model.named_parameters(remove_duplicate=False)}
+        named = dict(self.model.named_parameters(remove_duplicate=False)) | _beside(self.model)
+        theirs = {name: value.grad for name, value in named.items()}
         found = self._transplant.to_gold(theirs)
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
 
@@ -125,6 +129,7 @@ class Settled:
         """Each parameter once, under gold's name for it where it goes by that too; moving statistics with them."""
         found: dict[int, str] = {}
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
+        everything |= _beside(self.model)
         everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(_STATISTICS[:2])}
         for name, value in everything.items():
             if id(value) not in found or name in self._kept:
@@ -182,7 +187,8 @@ class Settled:
 class SettledObject:
     """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
 
-    Arrays inside lists and dicts go by the attribute's name alone.
+    Arrays in attributes that are lists and dicts of arrays go by the attribute's name alone; those of objects inside
+    it, by the path that leads to them.
     """
 
     def __init__(
@@ -195,29 +201,43 @@ class SettledObject:
     ) -> None:
         self.model = model
         self.unplaced: CannotPlace | None = None
+        self._slots = find_slots(model)
         lone = {name: tuple(value.shape) for name, value in kept.items() if is_array(value)}
         own = vars(model) if hasattr(model, "__dict__") else {}
-        theirs = {name: tuple(value.shape) for name, value in own.items() if is_array(value)}
-        simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
         nested = {name: name for name in kept if name not in lone and name in own}
+        theirs = {
+            name: tuple(slot.read().shape) for name, slot in self._slots.items() if name.partition(".")[0] not in nested
+        }
         missing = {name: () for name in kept if name not in lone and name not in own}
         if missing:
             raise CannotPlace(missing, theirs)
-        free = {name: shape for name, shape in theirs.items() if name not in nested}
-        found = plan(lone, free, simple, "", settings, plain=True)
+        simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
+        found = plan(lone, theirs, simple, "", settings, plain=True)
         self.notes, self.placed, self.extra = found.notes(), found.placed, found.extra
         places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
         self._names = {name: places[name] for name in kept if name in places}
         self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
         same: dict[int, Any] = {}  # arrays that are one must stay one
         for name, other in self._names.items():
-            made = getattr(model, other)
             value = kept[name].T if name in self._turned else kept[name]
-            setattr(model, other, same.setdefault(id(made), pour(made, value)))
+            if name in nested:
+                setattr(model, other, same.setdefault(id(getattr(model, other)), pour(getattr(model, other), value)))
+            else:
+                self._write(name, self._slots[other], value, pour, same)
+        self._slots = find_slots(model)
+
+    def _write(self, name: str, slot: Slot, value: Any, pour: Callable[[Any, Any], Any], same: dict[int, Any]) -> None:
+        made = same.setdefault(id(slot.value), pour(slot.read(), value))
+        try:
+            slot.write(made)
+        except (CannotHold, TypeError) as problem:
+            raise CannotPlace({name: tuple(value.shape)}, {}, [str(problem)]) from None
 
     def weights(self, model: Any = None) -> dict[str, Any]:
         """Their arrays under gold's names; or those of a `model` like it."""
-        own = weights_of(self.model if model is None else model, "its weights")
+        model = self.model if model is None else model
+        own = weights_of(model, "its weights")
+        own |= {name: slot.read() for name, slot in find_slots(model).items() if name not in own}
         found = {name: own[other] for name, other in self._names.items() if other in own}
         return {name: value.T if name in self._turned else value for name, value in found.items()}
 
@@ -225,14 +245,58 @@ class SettledObject:
         return {}
 
 
+class SettledByRecipe:
+    """A model whose weights its recipe reads and puts back itself, by `case.weights(get, set)`."""
+
+    placed: tuple[Placed, ...] = ()
+    extra: tuple[str, ...] = ()
+    unplaced: CannotPlace | None = None
+
+    def __init__(self, model: Any, kept: Any, access: WeightAccess, pour: Callable[[Any, Any], Any]) -> None:
+        self.model, self._get = model, access.get
+        self.notes: list[str] = []
+        values = pour(kept, kept)
+        access.set(model, values)
+        if not _are_same(snapshot(access.get(model), "its weights"), snapshot(values, "its weights")):
+            names: dict[str, Shape] = {str(name): tuple(getattr(value, "shape", ())) for name, value in kept.items()}
+            raise CannotPlace(names, {}, ["what case.weights puts in is not what it then reads"])
+
+    def weights(self, model: Any = None) -> dict[str, Any]:
+        """What the recipe reads; or what it reads of a `model` like it."""
+        found: dict[str, Any] = snapshot(self._get(self.model if model is None else model), "its weights")
+        return found
+
+    def gradients(self) -> dict[str, Any]:
+        return {}
+
+
+def _are_same(one: Any, two: Any) -> bool:
+    """The same leaves, up to the rounding of another dtype."""
+    import numpy as np
+
+    mine: dict[str, Any] = dict(walk(one, ""))
+    theirs: dict[str, Any] = dict(walk(two, ""))
+    return mine.keys() == theirs.keys() and all(
+        not is_array(leaf)
+        or (leaf.shape == theirs[path].shape and np.allclose(numbers_of(leaf), numbers_of(theirs[path]), rtol=1e-6))
+        for path, leaf in mine.items()
+    )
+
+
 def weight_facts(model: torch.nn.Module) -> WeightFacts:
     """Which of a model's weights are computed, and which are one."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters |= _beside(model)
     groups: dict[int, list[str]] = {}
     for name, value in parameters.items():
         groups.setdefault(id(value), []).append(name)
     buffers = tuple(name for name in model.state_dict() if name not in parameters and not name.endswith("_extra_state"))
     return WeightFacts(buffers, tuple(tuple(names) for names in groups.values() if len(names) > 1))
+
+
+def _beside(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters that a model has not registered, such as those of layers in a list."""
+    return {name: slot.value for name, slot in slots_beside(model).items()}
 
 
 def _shapes(parameters: Mapping[str, torch.Tensor]) -> dict[str, Shape]:

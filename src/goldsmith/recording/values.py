@@ -16,7 +16,7 @@ def snapshot(value: Any, path: str) -> Any:
     """A copy of `value` that later changes cannot reach. `path` names it in messages.
 
     Tensors are detached and brought to the CPU; named tuples and dataclasses become dicts, whatever
-    speaks DLPack or `__array__` becomes an array. Anything else is refused by name.
+    speaks DLPack or `__array__`, or holds an array otherwise, becomes an array. Anything else is refused by name.
     """
     if isinstance(value, enum.Enum):
         value = value.value
@@ -40,9 +40,59 @@ def snapshot(value: Any, path: str) -> Any:
         return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in names}
     if hasattr(value, "__dlpack__") or hasattr(value, "__array__"):
         return _foreign_array(value, path)
+    held = array_like(value)
+    if held is not None:
+        return _copy_array(held, path)
     raise RecipeMisuse(
         f"{path} is {_article(type(value).__name__)}, not an array or plain value; record its tensors by name"
     )
+
+
+def array_like(value: Any) -> Any:
+    """The numbers of an object that holds an array, such as a home-made tensor; None where it holds none.
+
+    It may speak `__array__` or DLPack, have `numpy()`, or keep an array or a number under `data`.
+    """
+    import numpy as np
+
+    if is_array(value):
+        return value
+    if value is None or isinstance(value, type | bool | int | float | str | bytes | dict | list | tuple | set):
+        return None
+    if callable(value) and not hasattr(type(value), "__array__") and not hasattr(value, "numpy"):
+        return None
+    for read in (_by_array, _by_numpy, _by_data):
+        try:
+            found = read(value)
+        except Exception:  # whatever somebody's own class raises: it cannot be read in this way
+            continue
+        if found is not None:
+            array = found if is_array(found) else np.asarray(found)
+            if is_tensor(array) or array.dtype.kind in "fiubc":
+                return array
+    return None
+
+
+def _by_array(value: Any) -> Any:
+    import numpy as np
+
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    return np.from_dlpack(value) if hasattr(value, "__dlpack__") else None
+
+
+def _by_numpy(value: Any) -> Any:
+    read = next((getattr(value, name) for name in ("numpy", "to_numpy") if hasattr(value, name)), None)
+    found = read() if callable(read) else None
+    return found if is_array(found) else None
+
+
+def _by_data(value: Any) -> Any:
+    """A method of that name, or data that is no array and no number, says nothing."""
+    found = getattr(value, "data", None)
+    if is_array(found) or type(found) in (int, float, complex):
+        return found
+    return None
 
 
 def plain(value: Any) -> Any:

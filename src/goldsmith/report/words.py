@@ -276,6 +276,8 @@ def next_step(verdict: Verdict) -> str:
         return ""
     if verdict.outcome == ERROR:
         return "run it again, and report what goldsmith says, which is its own fault"
+    if bad.kind == "own-weights":
+        return "say how its weights are kept, with case.weights(get, set) in the recipe"
     if bad.kind == "weights":
         return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
     if len(alike(verdict.cases)) == 1 and (verdict.not_run or len(verdict.cases) > 1):

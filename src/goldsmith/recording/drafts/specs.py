@@ -1,0 +1,229 @@
+"""What goes into a call, as a recipe can write it: arrays by shape and distribution, plain values, objects by how they
+are built. A spec is read off a value that somebody passed, or guessed; it becomes a value again, or source text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NORMAL, UNIFORM, INTEGERS, BOOLEANS, ORDER, CAUSAL, SHARES = (
+    "normal",
+    "uniform",
+    "integers",
+    "booleans",
+    "order",
+    "causal",
+    "shares",
+)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One argument. `parts` are the specs inside it."""
+
+    def parts(self) -> tuple[Spec, ...]:
+        return ()
+
+    def with_parts(self, parts: tuple[Spec, ...]) -> Spec:
+        return self
+
+
+@dataclass(frozen=True)
+class Array(Spec):
+    """An array to be drawn. `high` bounds integers; `scale` multiplies, `dtype` is written where it is not the
+    default; a `gradient` can be asked for."""
+
+    library: str
+    shape: tuple[int, ...]
+    draw: str = NORMAL
+    low: int = 0
+    high: int = 2
+    scale: float = 1.0
+    dtype: str = ""
+    gradient: bool = False
+
+    @property
+    def is_floating(self) -> bool:
+        return self.draw in (NORMAL, UNIFORM, SHARES)
+
+    def source(self) -> str:
+        return self._torch() if self.library == "torch" else self._numpy()
+
+    def _torch(self) -> str:
+        shape, sizes = _tuple(self.shape), ", ".join(map(str, self.shape)) or "()"
+        grad = self.gradient and self.draw in (NORMAL, UNIFORM) and self.scale == 1.0 and not self.dtype
+        options = ", requires_grad=True" if grad else ""
+        text = {
+            NORMAL: f"torch.randn({sizes}{options})",
+            UNIFORM: f"torch.rand({sizes}{options})",
+            INTEGERS: f"torch.randint({self.low}, {self.high}, {shape})",
+            BOOLEANS: f"torch.rand({sizes}) < 0.6",
+            ORDER: f"torch.randperm({sizes})",
+            CAUSAL: f"torch.ones({sizes}).tril().bool()",
+            SHARES: f"torch.randn({sizes}).softmax(dim=-1)",
+        }[self.draw]
+        return self._finished(
+            text, f".to(torch.{self.dtype})", "" if grad or not self.gradient else ".requires_grad_()"
+        )
+
+    def _numpy(self) -> str:
+        shape, sizes = _tuple(self.shape), ", ".join(map(str, self.shape))
+        text = {
+            NORMAL: f"np.random.randn({sizes})",
+            UNIFORM: f"np.random.rand({sizes})",
+            INTEGERS: f"np.random.randint({self.low}, {self.high}, {shape})",
+            BOOLEANS: f"np.random.rand({sizes}) < 0.6",
+            ORDER: f"np.random.permutation({sizes})",
+            CAUSAL: f"np.tril(np.ones({shape}, dtype=bool))",
+            SHARES: f"np.random.dirichlet(np.ones({self.shape[-1] if self.shape else 1}), {_tuple(self.shape[:-1])})",
+        }[self.draw]
+        return self._finished(text, f".astype(np.{self.dtype})", "")
+
+    def _finished(self, text: str, cast: str, last: str) -> str:
+        if self.scale != 1.0:
+            text = f"{text} * {self.scale:g}"
+        if (self.dtype or last) and (" " in text.partition("(")[0] or self.scale != 1.0 or self.draw == BOOLEANS):
+            text = f"({text})"
+        return f"{text}{cast if self.dtype else ''}{last}"
+
+
+@dataclass(frozen=True)
+class Literal(Spec):
+    """A plain value that is written as it is."""
+
+    value: Any
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))  # lists and dicts have no hash of their own
+
+
+@dataclass(frozen=True)
+class Group(Spec):
+    """A list, tuple or dict; `keys` are a dict's."""
+
+    kind: str
+    items: tuple[Spec, ...]
+    keys: tuple[Any, ...] = ()
+
+    def parts(self) -> tuple[Spec, ...]:
+        return self.items
+
+    def with_parts(self, parts: tuple[Spec, ...]) -> Spec:
+        return dataclasses.replace(self, items=parts)
+
+
+@dataclass(frozen=True)
+class Named(Spec):
+    """Something that can be imported by name."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Code(Spec):
+    """Source text that needs no import."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Built(Spec):
+    """An object of a class of the course, and what it was built with."""
+
+    module: str
+    name: str
+    arguments: tuple[tuple[str, Spec], ...]
+    is_model: bool = False
+    holds_array: bool = False
+
+    def parts(self) -> tuple[Spec, ...]:
+        return tuple(spec for _, spec in self.arguments)
+
+    def with_parts(self, parts: tuple[Spec, ...]) -> Spec:
+        named = zip((name for name, _ in self.arguments), parts, strict=True)
+        return dataclasses.replace(self, arguments=tuple(named))
+
+
+@dataclass(frozen=True)
+class Steps(Spec):
+    """A torch optimiser over the parameters of the model that goes into the same call."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Unknown(Spec):
+    """What cannot be written down, and what it is."""
+
+    what: str
+
+
+Arguments = Mapping[str, Spec]
+
+
+def walk(spec: Spec) -> Iterator[Spec]:
+    """A spec and all that lie inside it."""
+    yield spec
+    for part in spec.parts():
+        yield from walk(part)
+
+
+def arrays_in(arguments: Arguments) -> list[Array]:
+    return [item for spec in arguments.values() for item in walk(spec) if isinstance(item, Array)]
+
+
+def mapped(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+    """The spec with `change` made to every innermost one."""
+    parts = spec.parts()
+    return spec.with_parts(tuple(mapped(item, change) for item in parts)) if parts else change(spec)
+
+
+def build(arguments: Arguments) -> dict[str, Any]:
+    """The values themselves; an optimiser gets the parameters of the first model among them."""
+    made = {name: value_of(spec) for name, spec in arguments.items() if not isinstance(spec, Steps)}
+    for name, spec in arguments.items():
+        if isinstance(spec, Steps):
+            import torch
+
+            model = next(value for value in made.values() if isinstance(value, torch.nn.Module))
+            made[name] = getattr(torch.optim, spec.name)(model.parameters(), **dict(spec.options))
+    return {name: made[name] for name in arguments}
+
+
+def value_of(spec: Spec) -> Any:
+    if isinstance(spec, Array | Code):
+        return eval(spec.source() if isinstance(spec, Array) else spec.text, _libraries())
+    if isinstance(spec, Literal):
+        return eval(repr(spec.value)) if isinstance(spec.value, list | dict | set) else spec.value
+    if isinstance(spec, Group):
+        items = [value_of(item) for item in spec.items]
+        return (
+            dict(zip(spec.keys, items, strict=True))
+            if spec.kind == "dict"
+            else {"list": list, "tuple": tuple}[spec.kind](items)
+        )
+    if isinstance(spec, Named):
+        return getattr(importlib.import_module(spec.module), spec.name)
+    if isinstance(spec, Built):
+        made = getattr(importlib.import_module(spec.module), spec.name)
+        model = made(**build(dict(spec.arguments)))
+        return model.eval() if spec.is_model and hasattr(model, "eval") else model
+    raise TypeError(f"{getattr(spec, 'what', spec)} cannot be written down")
+
+
+def _libraries() -> dict[str, Any]:
+    import sys
+
+    import numpy
+
+    return {"torch": sys.modules.get("torch"), "np": numpy}
+
+
+def _tuple(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
