@@ -285,8 +285,7 @@ def _are_same(one: Any, two: Any) -> bool:
 
 def weight_facts(model: torch.nn.Module) -> WeightFacts:
     """Which of a model's weights are computed, and which are one."""
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    parameters |= _beside(model)
+    parameters = dict(model.named_parameters(remove_duplicate=False)) | _beside(model)
     groups: dict[int, list[str]] = {}
     for name, value in parameters.items():
         groups.setdefault(id(value), []).append(name)
