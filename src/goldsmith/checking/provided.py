@@ -91,7 +91,7 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
     """The submission's Python files by where they go, unless they are too long to be read."""
     if submission.is_tree:
-        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
+        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
     else:
         files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
     return {

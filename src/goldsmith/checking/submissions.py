@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git
+from goldsmith.checking.forks import files_handed_in, package_of, to_write
+from goldsmith.course import LITTER, SUFFIX, Assignment, Placement, git, is_students_code
 from goldsmith.errors import GoldUnreadable, NoSuchSubmission, NothingToCheck, SubmissionLeaves
 from goldsmith.gold import read_manifest
 from goldsmith.workspace import make_room
@@ -80,10 +81,11 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
     if not path.is_dir():
         raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
     folder = _home(assignment, path.resolve())
+    package = package_of(assignment, folder, _wanted(assignment))
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
-    for file in sorted(folder.rglob("*")):
-        inside = file.relative_to(folder)
+    for file in files_handed_in(assignment, folder):
+        inside = package / file.relative_to(folder)
         if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
             continue
         if not _stays(file, folder):
@@ -97,7 +99,9 @@ def _from_path(assignment: Assignment, path: Path, name: str) -> Submission:
     clash = [item.target for item in placed for above in item.target.parents if str(above) in _wanted(assignment)]
     if clash:
         raise NothingToCheck(name, f"{clash[0].parent} is a folder in it", _wanted(assignment))
-    kept = [file for file in _wanted(assignment) if file not in {str(item.target) for item in placed}]
+    kept = [
+        file for file in to_write(assignment, _wanted(assignment)) if file not in {str(item.target) for item in placed}
+    ]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
 
@@ -152,8 +156,10 @@ def _as_solution(name: str) -> str:
 def _wanted(assignment: Assignment) -> list[str]:
     """The starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
-    inside = [item.relative_to(assignment.starter) for item in assignment.starter.rglob("*.py")]
+    inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
     found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
+    if assignment.is_whole:
+        found = [path for path in found if is_students_code(path.name)]
     return [path.as_posix() for path in sorted(found, key=lambda path: (len(path.parts), path))]
 
 

@@ -8,7 +8,7 @@ from goldsmith.course.config import Config, read_config
 from goldsmith.course.drift import Drift, find_drift, is_provided, parse_parts, written_by_students
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git, git_bytes
-from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.layout import Assignment, Course, find_course, is_numbered, is_students_code
 from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, registrations, without_points
 from goldsmith.course.provided import changed_provided, with_provided
@@ -35,7 +35,9 @@ __all__ = [
     "find_drift",
     "git",
     "git_bytes",
+    "is_numbered",
     "is_provided",
+    "is_students_code",
     "parse_parts",
     "placements",
     "read_config",

@@ -81,10 +81,13 @@ def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
     """What has changed in the sources that `made` knows of; those it has none of are not looked at."""
     placed = placements(assignment) if made.solution else []
     now = hash_sources(assignment, placed)
+    starter = now.starter
+    if assignment.is_whole:  # a new file anywhere in the repository makes no gold stale
+        starter = {name: digest for name, digest in starter.items() if name in made.starter}
     return [
         *(_changes(made.solution, now.solution) if made.solution else ()),
         *_changes(made.recipe, now.recipe),
-        *(_changes(made.starter, now.starter) if made.starter else ()),
+        *(_changes(made.starter, starter) if made.starter else ()),
         *_changes(made.reads, file_hashes(assignment, made.reads)),
     ]
 

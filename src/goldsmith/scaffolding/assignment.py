@@ -12,7 +12,6 @@ from typing import Literal
 
 from goldsmith.course import Course
 from goldsmith.errors import AssignmentExists, BadName, InTheWay
-from goldsmith.guard import private_folders
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
 from goldsmith.scaffolding.texts import template
 
@@ -104,7 +103,7 @@ def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
 
 def _public_tests(course: Course) -> str:
     """Beside the internal tests, unless students would not get it there."""
-    private = [PurePosixPath(folder) for folder in private_folders(course)]
+    private = [PurePosixPath(folder) for folder in course.private_folders]
     internal, solutions = PurePosixPath(course.config.internal_tests), PurePosixPath(course.config.solutions)
     with_solutions = internal.parts[0] == solutions.parts[0]
     beside = internal if len(internal.parts) == 1 or with_solutions else internal.parent / "public"
