@@ -144,16 +144,16 @@ def read_config(root: Path) -> Config | None:
     return None
 
 
-def project_name(root: Path) -> str:
-    """What the project at `root` is called in pyproject.toml or setup.cfg; `assignment` where neither says."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        name = tomllib.loads((root / PROJECT_FILE).read_text(encoding="utf-8"))["project"]["name"]
-        return re.sub(r"[^\w.-]", "-", str(name)) or "assignment"
+def project_name(root: Path, default: str = "assignment") -> str:
+    """What the project at `root` is called in pyproject.toml or setup.cfg; `default` where neither says."""
+    name = default
     with contextlib.suppress(OSError, ValueError, KeyError, configparser.Error):
         parser = configparser.ConfigParser(interpolation=None)
         parser.read_string((root / "setup.cfg").read_text(encoding="utf-8"))
-        return re.sub(r"[^\w.-]", "-", parser["metadata"]["name"].strip()) or "assignment"
-    return "assignment"
+        name = parser["metadata"]["name"]
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        name = str(tomllib.loads((root / PROJECT_FILE).read_text(encoding="utf-8"))["project"]["name"])
+    return re.sub(r"[^\w.-]", "-", name.strip()).lstrip("._-") or "assignment"
 
 
 def _parse(file: Path) -> dict[str, Any]:

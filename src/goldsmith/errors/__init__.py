@@ -88,8 +88,10 @@ from goldsmith.errors.scaffolding import (
     ChangedMeanwhile,
     ExampleIsWhole,
     InTheWay,
+    LayoutUnclear,
     NotAFolder,
     NotAgreed,
+    SettingsStand,
 )
 from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
 from goldsmith.errors.usage import BadOption, BadUsage
@@ -136,6 +138,7 @@ __all__ = [
     "Interrupted",
     "IsInjected",
     "JournalUnreadable",
+    "LayoutUnclear",
     "MenuLeft",
     "MissingPackage",
     "MovedMeanwhile",
@@ -176,6 +179,7 @@ __all__ = [
     "RecipeRaised",
     "RecipeSyntax",
     "RecipeTimedOut",
+    "SettingsStand",
     "SkillLeadsOut",
     "SkillUnreadable",
     "SolutionDisagrees",

@@ -59,11 +59,16 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
     return Plan(course.root, changes)
 
 
-def _check(course: Course, name: str) -> None:
+def check_name(name: str) -> None:
+    """Raise `BadName` for what cannot be an assignment's."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _LONGEST:
         raise BadName(name, "letters and digits, in words joined by dashes, beginning with a letter, such as hw-1")
     if name == "all":
         raise BadName(name, "a name of its own: `all` stands for every assignment")
+
+
+def _check(course: Course, name: str) -> None:
+    check_name(name)
     module = _module(name)
     if f"{module}.py" in (course.config.recipe, course.config.adapter, "conftest.py"):
         raise BadName(name, f"another name: {module}.py has a meaning of its own")
