@@ -1,4 +1,4 @@
-"""Five courses with the folders and file names of public ones, and code of our own: what goldsmith meets in the wild."""
+"""Five courses with the folders and file names of public ones, and code of our own."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ SHAPE = Shape(
         "README.md": "# Module 0\n",
         ".gitignore": "__pycache__/\n",
         ".github/workflows/minitorch.yml": "name: CI\non: [push]\n",
-        "setup.cfg": "[metadata]\nname = minitorch\nversion = 0.4\n\n[tool:pytest]\nmarkers =\n    task0_1\n    task0_3\n",
+        "setup.cfg": "[metadata]\nname = minitorch\nversion = 0.4\n\n"
+        "[tool:pytest]\nmarkers =\n    task0_1\n    task0_3\n",
         "setup.py": "from setuptools import setup\n\nsetup(py_modules=[])\n",
         "pyproject.toml": '[tool.pyright]\ninclude = ["**/minitorch"]\n',
         "requirements.txt": "numpy\n",

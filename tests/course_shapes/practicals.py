@@ -117,8 +117,8 @@ SHAPE = Shape(
         "README.md": "# Practicals\n",
         "dl2023_cpu.yml": "name: dl2023\n",
         "assignment1/modules.py": MODULES,
-        "assignment1/mlp_numpy.py": "from modules import LinearModule\n\n\ndef layers():\n    return [LinearModule(4, 3)]\n",
-        "assignment1/train_mlp_numpy.py": "def train(epochs):\n    # PUT YOUR CODE HERE\n    raise NotImplementedError\n",
+        "assignment1/mlp_numpy.py": "from modules import LinearModule\n\nLAYERS = [LinearModule(4, 3)]\n",
+        "assignment1/train_mlp_numpy.py": "def train(epochs):\n    # TODO\n    raise NotImplementedError\n",
         "assignment1/cifar10_utils.py": "def load(folder):\n    return folder\n",
         "assignment1/compare_batch_norm.py": "def plot(rows):\n    # TODO\n    raise NotImplementedError\n",
         "assignment1/unittests.py": "import unittest\n\n\nclass TestLayers(unittest.TestCase):\n    pass\n",
@@ -187,6 +187,10 @@ SHAPE = Shape(
     wrong_part="SoftMaxModule",
     settings={"assignments": ".", "solutions": "private/solutions", "internal-tests": "tests/internal"},
     names=("assignment1", "assignment2", "assignment3"),
-    said=("assignments: the root of the course (3", "solutions: private/solutions/ (2)", "gold will go to tests/internal/"),
+    said=(
+        "assignments: the root of the course (3",
+        "solutions: private/solutions/ (2)",
+        "gold will go to tests/internal/",
+    ),
     leak="docs/week1.py",
 )

@@ -77,7 +77,7 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
                 console.print(Text(f"    {line}"), soft_wrap=True)
     for note in plan.notes:
         console.print()
-        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=not console.is_terminal)
 
 
 def show_files(console: Console, plan: Plan) -> None:
