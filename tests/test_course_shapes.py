@@ -101,7 +101,7 @@ def test_rigor_sees_what_students_write(begun: Begun) -> None:
 
 def test_a_class_of_forks_is_graded(begun: Begun, tmp_path: Path) -> None:
     out = tmp_path / "grades"
-    run = begun.course.run("grade", begun.shape.assignment, str(begun.right.parent), "--out", str(out), "--json")
+    run = begun.course.run("grade", begun.shape.assignment, str(begun.right.parent), "--output", str(out), "--json")
     assert run.code in (0, 1), run.out + run.err
     outcomes = {item["name"]: item["outcome"] for item in run.json["submissions"]}
     assert outcomes == {"ada": "agrees", "bob": "differs"}

@@ -83,7 +83,7 @@ def _show(items: list[dict[str, Any]], solutions: Mapping[str, str], no_color: b
             f"Note: {names}: {note}; `goldsmith verify --reproduce` says whether that matters.",
             style="yellow",
             highlight=False,
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )
     injected = [item["name"] for item in items if item["outcome"] == "injected"]
     bare = [item["name"] for item in items if item["reasons"] == [NO_RECIPE]]

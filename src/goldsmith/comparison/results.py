@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
-Number = int | float | str | None
+Number = bool | int | float | str | None
 TEXTS = ("str", "bytes")
 """What a leaf's dtype says where it is no number."""
 _SHOWN = 20

@@ -87,6 +87,21 @@ class Course:
             return project_name(self.root) if any(code) else ""
         return ""
 
+    @cached_property
+    def whole_solution(self) -> Path:
+        """The folder of the one assignment's solution. One that is called as the assignment is and as a package of it
+        may be either's: as its files fit what stands at the root."""
+        own = self.solutions_folder / self.whole_assignment
+        if not own.is_dir() or not (self.root / own.name).is_dir():
+            return own if own.is_dir() else self.solutions_folder
+        files = [path for path in own.rglob("*.py") if path.is_file()]
+        fits = {base: sum(self._fits(path.relative_to(base)) for path in files) for base in (own, own.parent)}
+        return own if fits[own] > fits[own.parent] else own.parent
+
+    def _fits(self, inside: Path) -> bool:
+        """Whether a solution's file has a place in the starter: a file to replace, or a folder of it."""
+        return (self.root / inside).is_file() or (inside.parent != Path() and (self.root / inside.parent).is_dir())
+
     @property
     def _at_the_root(self) -> bool:
         return PurePosixPath(self.config.assignments) == PurePosixPath(ROOT)
@@ -181,8 +196,7 @@ class Assignment:
     @property
     def solution(self) -> Path:
         """Its folder below the solutions'; where the course is one assignment and there is none, all of them."""
-        own = self.course.solutions_folder / self.name
-        return self.course.solutions_folder if self.is_whole and not own.is_dir() else own
+        return self.course.whole_solution if self.is_whole else self.course.solutions_folder / self.name
 
     def holds(self, path: Path) -> bool:
         """Whether `path`, whose parent the starter holds, is the starter's own. All below its folder is, unless that is
