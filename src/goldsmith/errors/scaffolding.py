@@ -73,6 +73,19 @@ class SettingsStand(GoldsmithError):
 
 
 @dataclass(eq=False)
+class NoPlaceForAnother(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    whole: str
+
+    def sentence(self) -> str:
+        return (
+            f"{self.name} has no place here: all of this repository is one assignment, {self.whole}; make it in a "
+            "repository of its own, with `goldsmith init DIR` first."
+        )
+
+
+@dataclass(eq=False)
 class NotAFolder(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
     path: Path

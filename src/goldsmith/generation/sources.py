@@ -119,7 +119,10 @@ class Untouched:
 
     @staticmethod
     def _now(assignment: Assignment) -> Iterator[tuple[Path, Snapshot]]:
-        yield assignment.starter, _snapshot(assignment.starter, assignment.holds)
+        starter = _snapshot(assignment.starter, assignment.holds)
+        if assignment.is_whole:  # folders of private things may come into being beside what is the starter's
+            starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
+        yield assignment.starter, starter
         yield assignment.solution, _snapshot(assignment.solution)
 
     def changes(self) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from goldsmith.course import Course
-from goldsmith.errors import AssignmentExists, BadName, InTheWay
+from goldsmith.errors import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
 from goldsmith.scaffolding.texts import template
 
@@ -46,7 +46,7 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
         "name": name,
         "module": module,
         "label": name[:1].upper() + name[1:],
-        "starter": f"{course.config.assignments}/{name}",
+        "starter": course.relative(starter).as_posix(),
         "public": public.as_posix(),
         "up": str(len(public.parts) - 1),
         "internal_up": str(len(internal.parts)),
@@ -69,6 +69,8 @@ def check_name(name: str) -> None:
 
 def _check(course: Course, name: str) -> None:
     check_name(name)
+    if course.whole_assignment:
+        raise NoPlaceForAnother(name, course.whole_assignment)
     module = _module(name)
     if f"{module}.py" in (course.config.recipe, course.config.adapter, "conftest.py"):
         raise BadName(name, f"another name: {module}.py has a meaning of its own")

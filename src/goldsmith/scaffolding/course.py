@@ -20,10 +20,10 @@ from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
 from goldsmith.scaffolding.pytest_marker import marker_change
 from goldsmith.scaffolding.settings import settings_text
 from goldsmith.scaffolding.workflow import WORKFLOW, lacks_address, workflow_change
-from goldsmith.skills import OUTDATED, SkillFile, skill_files, standing_of
+from goldsmith.skills import FOREIGN, MISSING, OUTDATED, SkillFile, skill_files, standing_of
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
-DEV_UTILS, SKILLS = "scripts/dev_utils.py", ".claude/skills"
+DEV_UTILS = "scripts/dev_utils.py"
 _HOOK = """\
 #!/bin/sh
 # Written by `goldsmith init`: refuses commits while a solution is in place, or that would show one to students.
@@ -76,7 +76,7 @@ def plan_course(
         workflow_change(course),
         _hook(course),
         *([_dev_utils(course)] if "scripts" in with_parts or (root / DEV_UTILS).exists() else []),
-        *(_skills(course) if "skills" in with_parts or (root / SKILLS).is_dir() else []),
+        *(_skills(course) if "skills" in with_parts or _has_skills(course) else []),
     ]
     notes = [*layout.notes] if layout is not None else []
     if hidden_gold(course):
@@ -148,6 +148,11 @@ def _dev_utils(course: Course) -> Change:
 def _skills(course: Course) -> list[Change]:
     """The coding-agent skills: what is missing, or old and as goldsmith wrote it; edited ones are somebody's."""
     return [_skill(course, file) for file in skill_files()]
+
+
+def _has_skills(course: Course) -> bool:
+    """Whether some of goldsmith's own are there, in whatever state."""
+    return any(standing_of(course, file).state not in (MISSING, FOREIGN) for file in skill_files())
 
 
 def _skill(course: Course, file: SkillFile) -> Change:

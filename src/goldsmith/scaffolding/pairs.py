@@ -72,7 +72,8 @@ def find_pairs(root: Path, tree: Tree) -> list[Pair]:
         shown = [row for row in rows if row[2]]
         names = tuple(sorted({name for name, _, _ in shown or rows}))
         pairs.append(Pair(assignments, solutions, names, (shown or rows)[0][1], bool(shown), whole))
-    return sorted(pairs, key=lambda pair: (pair.rank, pair.assignments, pair.solutions), reverse=True)
+    pairs.sort(key=lambda pair: (pair.assignments, pair.solutions))
+    return sorted(pairs, key=lambda pair: pair.rank, reverse=True)
 
 
 def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
