@@ -64,11 +64,15 @@ def _parts(console: Console, verdict: Verdict) -> None:
 
 
 def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log."""
+    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log. Names
+    that leave no room for the other columns stand above them."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
+    above = console.is_terminal and sum(widths) + 3 * len(widths) > console.width
     for row in (headings, *rows):
-        line = Text()
-        for column, width in enumerate(widths):
+        line = Text(" " * 4 if above else "")
+        if above:
+            _line(console, Text(row[0], "dim" if row is headings else ""))
+        for column, width in list(enumerate(widths))[above:]:
             style = "dim" if row is headings else _STYLES.get(row[column], "") if column == 1 else ""
             line.append(row[column], style)
             line.append(" " * (width - cell_len(row[column]) + 3))
