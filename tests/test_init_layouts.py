@@ -159,6 +159,10 @@ def test_folders_that_share_a_file_name_are_no_starter_and_solution(tmp_path: Pa
             "tools/interface/train.py": SOLUTION,
             "apps/demo/utils.py": SOLUTION,
             "package/demo/utils.py": SOLUTION,
+            "package/__init__.py": "",
+            "package/layers/ops.py": STARTER,
+            "tests/layers/ops.py": SOLUTION,
+            "other/layers/ops.py": SOLUTION,
         }
     )
     run = course.run("init", "--yes")

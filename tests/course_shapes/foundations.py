@@ -102,7 +102,7 @@ SHAPE = Shape(
     settings={"assignments": "src/assignments", "solutions": "private/solutions", "internal-tests": "tests/internal"},
     names=("scratch-1",),
     said=(
-        "assignments: src/assignments/ (1: scratch-1)",
+        "assignments: src/assignments/ (1): scratch-1",
         "solutions: private/solutions/ (1)",
         "public tests: tests/public/",
         "internal tests: tests/internal/",

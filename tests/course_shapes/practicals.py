@@ -188,7 +188,7 @@ SHAPE = Shape(
     settings={"assignments": ".", "solutions": "private/solutions", "internal-tests": "tests/internal"},
     names=("assignment1", "assignment2", "assignment3"),
     said=(
-        "assignments: the root of the course (3",
+        "assignments: the root of the course (3)",
         "solutions: private/solutions/ (2)",
         "gold will go to tests/internal/",
     ),

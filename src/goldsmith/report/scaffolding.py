@@ -165,7 +165,7 @@ def found_lines(course: Course, layout: Layout | None) -> list[str]:
     if course.whole_assignment:
         first = f"assignments: all of this repository is one, {course.whole_assignment} (1)"
     elif names:
-        first = f"assignments: {_folder(config.assignments)} ({len(names)}: {_listed(names)})"
+        first = f"assignments: {_folder(config.assignments)} ({len(names)}): {_listed(names)}"
     else:
         first = f"assignments: none found yet; they go into {_folder(config.assignments)}"
     second = f"solutions: {_folder(config.solutions)} ({len(answered)})"

@@ -16,6 +16,7 @@ from typing import Literal
 from goldsmith.course import LITTER, SUFFIX, Config, is_numbered, is_students_code
 from goldsmith.course.config import ROOT, project_name
 from goldsmith.scaffolding.pairs import (
+    NOT_WRITTEN,
     PROJECT_FILES,
     SOLUTION_WORDS,
     STARTER_WORDS,
@@ -45,10 +46,8 @@ _NOT_MEANT = frozenset(
         "site-packages",
     ]
 )
-_NOT_WRITTEN = ("test", "app", "demo", "doc", "content", "script", "tool", "benchmark", "vendor", "third", "site")
-"""Folders of which students write nothing, whatever is unfinished there."""
 _ADAPTERS = "adapters.py"
-"""But for this file among their tests, by which a course reaches what they have written."""
+"""What students write among their tests: the way from those to their code."""
 _FEWEST_STUBS = 2
 _RECIPE = re.compile(r"(generate|make|create|build|gen)_(fixtures?|golds?|goldens?|references?)\.py")
 _GOLD = (".pt", ".pth", ".npz", ".npy", ".safetensors")
@@ -244,7 +243,7 @@ def _unfinished(left: Mapping[str, set[str]]) -> dict[str, int]:
 
 def _is_no_students(file: str) -> bool:
     path = PurePosixPath(file)
-    return says(path.parent.as_posix(), _NOT_WRITTEN) and path.name != _ADAPTERS
+    return says(path.parent.as_posix(), NOT_WRITTEN) and path.name != _ADAPTERS
 
 
 def _in_package(tree: Tree, folder: str) -> bool:

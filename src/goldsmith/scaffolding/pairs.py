@@ -29,6 +29,8 @@ STARTER_WORDS = (
     "task",
 )
 SOLUTION_WORDS = ("solution", "answer", "reference", "private", "staff", "instructor", "key", "teacher")
+NOT_WRITTEN = ("test", "app", "demo", "doc", "content", "script", "tool", "benchmark", "vendor", "third", "site")
+"""Folders of which students write nothing, whatever is unfinished there."""
 PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
 _NOT_COMPARED = frozenset(["__init__.py", "setup.py", "conftest.py"])
 _TODO = re.compile(r"NotImplementedError|TODO|YOUR CODE HERE|FIXME", re.I)
@@ -65,6 +67,8 @@ def find_pairs(root: Path, tree: Tree) -> list[Pair]:
     found: dict[tuple[str, str, bool], list[tuple[str, str, bool]]] = {}
     for starter, solution, sure in _alike(root, tree):
         for assignments, solutions, name, whole in _split(tree, starter, solution):
+            if _speaks_against(tree, assignments, solutions):
+                continue
             rows = found.setdefault((assignments, solutions, whole), [])
             rows.append((name, f"{solution} has what {starter} leaves to write", sure))
     pairs = []
@@ -74,6 +78,13 @@ def find_pairs(root: Path, tree: Tree) -> list[Pair]:
         pairs.append(Pair(assignments, solutions, names, (shown or rows)[0][1], bool(shown), whole))
     pairs.sort(key=lambda pair: (pair.assignments, pair.solutions))
     return sorted(pairs, key=lambda pair: pair.rank, reverse=True)
+
+
+def _speaks_against(tree: Tree, assignments: str, solutions: str) -> bool:
+    """Whether these cannot be all starters and all solutions: what students have as tests or demos, or a package."""
+    shown = says(solutions, NOT_WRITTEN) and not says(solutions, SOLUTION_WORDS)
+    in_package = assignments != "." and "__init__.py" in tree.get(assignments, ())
+    return shown or in_package or says(assignments, NOT_WRITTEN)
 
 
 def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
