@@ -9,7 +9,7 @@ from goldsmith.course.drift import Drift, find_drift, is_provided, parse_parts, 
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.history import git, git_bytes
 from goldsmith.course.layout import Assignment, Course, find_course, is_numbered, is_students_code
-from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
+from goldsmith.course.litter import GRADES, GRADES_MARK, HANDED_IN, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, registrations, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_of
@@ -17,6 +17,7 @@ from goldsmith.course.solutions import SUFFIX, Placement, placements, variants_o
 __all__ = [
     "GRADES",
     "GRADES_MARK",
+    "HANDED_IN",
     "LITTER",
     "MOST_POINTS",
     "SUFFIX",

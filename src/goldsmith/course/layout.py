@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from goldsmith.course.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
-from goldsmith.course.litter import LITTER
+from goldsmith.course.litter import HANDED_IN, LITTER
 from goldsmith.errors import NotACourse, UnknownAssignment
 
 
@@ -200,14 +200,14 @@ class Assignment:
 
     def holds(self, path: Path) -> bool:
         """Whether `path`, whose parent the starter holds, is the starter's own. All below its folder is, unless that is
-        the root: then hidden, private and excluded things, environments and settings of goldsmith are not."""
+        the root: then hidden, private and excluded things, others' work, environments and settings are not."""
         if not self.is_whole:
             return True
         if path.name.startswith(".") or path.name == CONFIG_FILE or (path / "pyvenv.cfg").is_file():
             return False
         inside = self.course.relative(path).as_posix()
         excluded = any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in self.course.config.exclude)
-        return not excluded and self.course.is_public(path)
+        return not excluded and inside not in HANDED_IN and self.course.is_public(path)
 
     def files(self, suffix: str = "") -> Iterator[Path]:
         """The starter's files whose names end with `suffix`, without what tools leave behind, in order."""

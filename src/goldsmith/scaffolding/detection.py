@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from goldsmith.course import LITTER, SUFFIX, Config, is_numbered, is_students_code
+from goldsmith.course import HANDED_IN, LITTER, SUFFIX, Config, is_numbered, is_students_code
 from goldsmith.course.config import ROOT, project_name
 from goldsmith.scaffolding.pairs import (
     NOT_WRITTEN,
@@ -29,23 +29,7 @@ from goldsmith.scaffolding.pairs import (
 from goldsmith.scaffolding.tests_found import find_tests
 
 _DEPTH, _MOST_FOLDERS = 5, 5000
-_NOT_MEANT = frozenset(
-    [
-        "submission",
-        "submissions",
-        "forks",
-        "handed-in",
-        "handed_in",
-        "handout",
-        "handouts",
-        "release",
-        "build",
-        "dist",
-        "grades",
-        "examples",
-        "site-packages",
-    ]
-)
+_NOT_MEANT = HANDED_IN | {"handout", "handouts", "release", "build", "dist", "examples", "site-packages"}
 _ADAPTERS = "adapters.py"
 """What students write among their tests: the way from those to their code."""
 _FEWEST_STUBS = 2
