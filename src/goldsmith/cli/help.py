@@ -38,9 +38,10 @@ def help_(
             from goldsmith.report import report
 
             wanted = [topic] if topic else list(TOPICS)
-            items = [{"name": name, "outcome": "shown", "about": TOPICS[name]} for name in wanted]
-            if topic:
-                items[0]["text"] = topic_text(topic)
+            items = [
+                {"name": name, "outcome": "shown", "about": TOPICS[name], "text": topic_text(name) if topic else None}
+                for name in wanted
+            ]
             print(report("help", True, "topics", items))
         elif topic:
             _show(topic_text(topic), no_color)
