@@ -25,12 +25,15 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
     short = below > 0 and console.is_terminal
     most = min(_MOST, max(_FEWEST, console.height - below - 2)) if short else _MOST
     rows = [_row(item) for item in changes[:most]]
-    if console.is_terminal:
+    taken = sum(max((len(row[column]) for row in rows), default=0) for column in range(3))
+    last = "of its tolerance"
+    if console.is_terminal and taken + _NUMBERS + len("of its ") > console.width:
+        last = "of its\ntolerance"
         room = console.width - _NUMBERS - max((len(row[0]) for row in rows), default=0)
         change = min(max((len(row[2]) for row in rows), default=0), max(_NARROWEST, room // 2))
         rows = [_fitted(row, max(_NARROWEST, room - change), change, short=short) for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("case", "tensor", "change", "largest", "of its rms", "of its\ntolerance"):
+    for heading in ("case", "tensor", "change", "largest", "of its rms", last):
         justify: Literal["left", "right"] = "right" if heading[0] in "lo" else "left"
         table.add_column(heading, justify=justify, overflow="fold", no_wrap=True)
     for row in rows:
