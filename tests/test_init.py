@@ -23,7 +23,9 @@ from terminal import Terminal
 DOWN, ENTER, ESCAPE, CTRL_C, SPACE = "\x1b[B", "\r", "\x1b", "\x03", " "
 WORKFLOW = ".github/workflows/goldsmith.yml"
 SKILLS = {file.place.as_posix() for file in skill_files()}
-WRITTEN = SKILLS | {"goldsmith.toml", "pytest.ini", ".gitignore", WORKFLOW, "scripts/dev_utils.py"}
+WRITTEN = {"goldsmith.toml", "pytest.ini", ".gitignore", WORKFLOW}
+WITH = ("--with", "skills", "--with", "scripts")
+ASKED_FOR = SKILLS | {"scripts/dev_utils.py"}
 
 
 def everything(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -58,7 +60,7 @@ def test_without_a_terminal_it_only_shows_and_says_how_to_agree(empty: CourseOnD
     assert run.code == 1
     assert '+assignments = "src/assignments"' in run.out
     assert "new      pytest.ini" in run.out
-    assert "nothing was written: 11 files wait for your agreement; say --yes" in run.err
+    assert "nothing was written: 4 files wait for your agreement; say --yes" in run.err
     assert everything(empty.root) == {}
     run = empty.run("init", "--json")
     assert run.code == 1
@@ -98,7 +100,7 @@ def test_a_folder_that_is_not_there_is_made(tmp_path: Path) -> None:
 
 
 def test_every_file_keeps_what_people_write_into_it(repository: CourseOnDisk) -> None:
-    repository.run("init", "--yes")
+    repository.run("init", "--yes", *WITH)
     for name in everything(repository.root):
         with (repository.root / name).open("a") as file:
             file.write("# mine\n")
@@ -113,8 +115,18 @@ def test_every_file_keeps_what_people_write_into_it(repository: CourseOnDisk) ->
     assert (repository.root / "scripts/dev_utils.py").read_text() == "# a script of our own\n"
 
 
-def test_skills_of_an_older_goldsmith_are_renewed(empty: CourseOnDisk) -> None:
+def test_skills_and_scripts_come_where_they_are_asked_for(empty: CourseOnDisk) -> None:
     empty.run("init", "--yes")
+    assert set(everything(empty.root)) == WRITTEN
+    empty.write({".claude/skills/review/SKILL.md": "Our own.\n"})
+    assert not ASKED_FOR & set(outcomes(empty, "--yes"))
+    assert empty.run("init", "--yes", *WITH).code == 0
+    assert set(everything(empty.root)) == WRITTEN | ASKED_FOR | {".claude/skills/review/SKILL.md"}
+    assert {outcomes(empty, "--yes")[name] for name in ASKED_FOR} == {"unchanged"}, "found, they are looked after"
+
+
+def test_skills_of_an_older_goldsmith_are_renewed(empty: CourseOnDisk) -> None:
+    empty.run("init", "--yes", "--with", "skills")
     grade = empty.root / ".claude/skills/grade/SKILL.md"
     new = grade.read_bytes()
     grade.write_text(marked("An older text.\n"))
@@ -124,8 +136,8 @@ def test_skills_of_an_older_goldsmith_are_renewed(empty: CourseOnDisk) -> None:
 
 
 def test_parts_can_be_left_out(empty: CourseOnDisk) -> None:
-    assert empty.run("init", "--yes", "--without", "ci", "--without", "scripts").code == 0
-    assert set(everything(empty.root)) == WRITTEN - {WORKFLOW, "scripts/dev_utils.py"}
+    assert empty.run("init", "--yes", *WITH, "--without", "ci", "--without", "scripts").code == 0
+    assert set(everything(empty.root)) == WRITTEN - {WORKFLOW} | SKILLS
 
 
 def test_what_needs_git_is_said_and_comes_with_it(empty: CourseOnDisk) -> None:
@@ -259,7 +271,7 @@ def test_nothing_is_written_through_a_link(repository: CourseOnDisk, tmp_path: P
     (repository.root / ".gitignore").symlink_to(outside / "ignored")
     (repository.root / "goldsmith.toml").symlink_to(outside / "nowhere")
     (repository.root / "pytest.ini").write_text("")
-    run = repository.run("init", "--yes")
+    run = repository.run("init", "--yes", *WITH)
     assert run.code == 0
     assert run.out.count("goldsmith does not write through links") == 4
     assert [path.name for path in outside.iterdir()] == ["ignored"]
@@ -268,7 +280,7 @@ def test_nothing_is_written_through_a_link(repository: CourseOnDisk, tmp_path: P
 
 def test_a_file_where_a_folder_should_be_is_left_alone(empty: CourseOnDisk) -> None:
     empty.write({"scripts": "mine\n"})
-    run = empty.run("init", "--yes")
+    run = empty.run("init", "--yes", *WITH)
     assert run.code == 0
     assert "a file stands where its folder would be" in run.out
     assert (empty.root / "scripts").read_text() == "mine\n"
@@ -295,7 +307,7 @@ def test_a_folder_that_may_not_be_written_to_stays_as_it_is(repository: CourseOn
     prefix = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.getuid() == 0 else []
     (repository.root / "scripts").chmod(0o555)
     try:
-        run = repository.run("init", "--yes", prefix=prefix)
+        run = repository.run("init", "--yes", *WITH, prefix=prefix)
     finally:
         (repository.root / "scripts").chmod(0o755)
     assert run.code == 3
@@ -316,7 +328,7 @@ def test_a_folder_that_may_not_be_written_to_stays_as_it_is(repository: CourseOn
 )
 def test_leaving_leaves_everything_as_it_was(empty: CourseOnDisk, keys: str, code: int) -> None:
     terminal = Terminal(["init"], empty.root, lines=240)
-    terminal.wait_for("Write these 11 files?")
+    terminal.wait_for("Write these 4 files?")
     terminal.keys(keys)
     assert terminal.end() == code
     assert everything(empty.root) == {}
@@ -324,13 +336,13 @@ def test_leaving_leaves_everything_as_it_was(empty: CourseOnDisk, keys: str, cod
 
 def test_a_person_sees_the_difference_and_chooses(empty: CourseOnDisk) -> None:
     terminal = Terminal(["init"], empty.root, lines=240)
-    terminal.wait_for("Write these 11 files?")
+    terminal.wait_for("Write these 4 files?")
     assert "+++ goldsmith.toml" in terminal.screen
     terminal.keys(DOWN + ENTER)
     terminal.wait_for("Which of them?")
     terminal.keys(DOWN + SPACE + ENTER)
     assert terminal.end() == 0
-    assert "10 files written, 1 left out." in terminal.screen
+    assert "3 files written, 1 left out." in terminal.screen
     assert set(everything(empty.root)) == WRITTEN - {"pytest.ini"}
 
 
@@ -338,7 +350,7 @@ def test_a_person_sees_the_difference_and_chooses(empty: CourseOnDisk) -> None:
 def test_what_changed_while_somebody_was_asked_is_not_overwritten(empty: CourseOnDisk) -> None:
     empty.write({".gitignore": "*.log\n"})
     terminal = Terminal(["init"], empty.root, lines=240)
-    terminal.wait_for("Write these 11 files?")
+    terminal.wait_for("Write these 4 files?")
     empty.write({".gitignore": "*.log\n*.tmp\n"})
     terminal.keys(ENTER)
     assert terminal.end() == 3

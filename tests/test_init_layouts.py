@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -67,6 +69,15 @@ LAYOUTS = {
         },
         {"internal-tests": "checks/hidden", "fixtures": "checks/hidden/fixtures"},
     ),
+    "assignments at the root": (
+        {
+            "hw1/ops.py": STARTER,
+            "hw2/ops.py": STARTER,
+            "docs/conf.py": "",
+            "staff/solutions/hw1/ops_solution.py": SOLUTION,
+        },
+        {"assignments": ".", "solutions": "staff/solutions", "internal-tests": "tests/internal"},
+    ),
     "a library that is no course yet": (
         {"src/package/__init__.py": "", "src/package/ops.py": SOLUTION, "tests/test_ops.py": STUDENTS},
         {"assignments": "src/assignments", "internal-tests": "tests/internal"},
@@ -88,7 +99,8 @@ def test_what_lies_where_is_found(tmp_path: Path, name: str) -> None:
     assert {path: (course.root / path).read_bytes() for path in files} == before
     status = course.run("status", "--json")
     assert status.code == 0, status.err
-    names = {path.split("/")[-2] for path in files if path.startswith(settings(course)["assignments"] + "/")}
+    home = settings(course)["assignments"]
+    names = {path.split("/")[-2] for path in files if path.startswith("hw" if home == "." else f"{home}/")}
     assert {item["name"] for item in status.json["assignments"]} == names
 
 
@@ -114,7 +126,6 @@ def test_a_course_found_under_other_names_makes_gold(tmp_path: Path) -> None:
             {"homework/hw1/ops.py": STARTER, "homework/hw1/solution/ops.py": SOLUTION},
             "homework/hw1: starter and solution",
         ),
-        ({"hw1/ops.py": STARTER, "hw2/ops.py": STARTER}, "hw1, hw2: assignments at the root of the course"),
     ],
 )
 def test_layouts_that_cannot_work_are_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
@@ -126,12 +137,52 @@ def test_layouts_that_cannot_work_are_named(tmp_path: Path, files: dict[str, str
 DOUBTFUL = {"one/hw1/ops.py": SOLUTION, "two/hw1/ops.py": SOLUTION, "tests/test_hw1.py": STUDENTS}
 
 
-def test_doubt_is_the_default_with_a_comment_where_nobody_can_be_asked(tmp_path: Path) -> None:
+def test_doubt_stops_it_where_nobody_can_be_asked_and_an_option_decides(tmp_path: Path) -> None:
     course = CourseOnDisk(tmp_path).write(DOUBTFUL)
+    for more in ([], ["--yes"], ["--dry-run"], ["--json"]):
+        run = course.run("init", *more)
+        assert run.code == 2
+        assert "hw1 lies in several places, and which of them students get is not clear; nothing was written" in run.err
+    assert not (tmp_path / "goldsmith.toml").exists()
+    option = re.findall(r"`goldsmith (init --assignments one [^`]+)`", run.err)[0]
+    assert course.run(*shlex.split(option), "--yes").code == 0
+    assert (settings(course)["assignments"], settings(course)["solutions"]) == ("one", "two")
+    again = course.run("init", "--assignments", "two", "--yes")
+    assert again.code == 2
+    assert "goldsmith.toml says already where things lie" in again.err
+
+
+def test_folders_that_share_a_file_name_are_no_starter_and_solution(tmp_path: Path) -> None:
+    course = CourseOnDisk(tmp_path).write(
+        {
+            "project/interface/train.py": SOLUTION,
+            "tools/interface/train.py": SOLUTION,
+            "apps/demo/utils.py": SOLUTION,
+            "package/demo/utils.py": SOLUTION,
+            "package/__init__.py": "",
+            "package/layers/ops.py": STARTER,
+            "tests/layers/ops.py": SOLUTION,
+            "other/layers/ops.py": SOLUTION,
+        }
+    )
     run = course.run("init", "--yes")
-    assert "it is not clear which of these students get, and which holds the solutions: one, two" in run.out
+    assert "assignments: none found yet; they go into src/assignments/" in run.out
+    assert "solutions: none found yet; they go into private/solutions/" in run.out
     assert settings(course)["assignments"] == "src/assignments"
-    assert "(not sure: it could be one or two)" in (course.root / "goldsmith.toml").read_text()
+
+
+def test_a_repository_without_solutions_is_one_assignment_by_what_it_leaves_to_write(tmp_path: Path) -> None:
+    files = {"package/__init__.py": "", "package/ops.py": STARTER, "package/more.py": STARTER, "apps/x.py": STARTER}
+    course = CourseOnDisk(tmp_path / "my hw").write({**files, "tests/test_ops.py": STUDENTS})
+    run = course.run("init", "--yes")
+    assert "assignments: all of this repository is one, my-hw (1); package/" in run.out
+    assert "public tests: tests/" in run.out
+    assert settings(course)["assignment"] == {"my-hw": {"folder": "."}}
+    said = CourseOnDisk(tmp_path / "other").write(files)
+    assert said.run("init", "--yes", "--one-assignment", "all").code == 2
+    assert said.run("init", "--yes", "--one-assignment", "hw-3", "--solutions", "staff/answers").code == 0
+    assert [item["name"] for item in said.run("status", "--json").json["assignments"]] == ["hw-3"]
+    assert settings(said)["solutions"] == "staff/answers"
 
 
 def test_doubt_is_a_question_at_a_terminal(tmp_path: Path) -> None:
@@ -141,7 +192,7 @@ def test_doubt_is_a_question_at_a_terminal(tmp_path: Path) -> None:
     terminal.keys(DOWN + ENTER)
     terminal.wait_for("Do students get the tests in tests/?")
     terminal.keys(DOWN + ENTER)
-    terminal.wait_for("Write these 11 files?")
+    terminal.wait_for("Write these 4 files?")
     terminal.keys(ENTER)
     assert terminal.end() == 0
     found = settings(course)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import goldsmith
-from courses import RECIPE_FILE, CourseOnDisk, recipe, record
+from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe, record
 
 
 def test_lone_values_are_stored_bare_and_several_by_name(course: CourseOnDisk) -> None:
@@ -248,3 +248,54 @@ def test_a_recipe_that_writes_into_the_real_starter_is_refused(course: CourseOnD
     assert "src/assignments/hw1/ops.py changed while the recipe ran" in run.last_line
     assert "Reset to starter: FAILED" in run.out
     assert not course.gold().exists()
+
+
+def test_stress_moves_the_arrays_of_a_numpy_model(course: CourseOnDisk) -> None:
+    """As advice says: no scale is 1 and no bias 0 then, and the submission gets the same."""
+    course.write(
+        {
+            SOLUTION_FILE: """
+                import numpy as np
+
+                class Norm:
+                    def __init__(self, size):
+                        self.params = {"scale": np.ones(size), "bias": np.zeros(size)}
+                        self.mixing, self.size = [np.eye(size)], size
+
+                    def __call__(self, x):
+                        return self.params["scale"] * (x @ self.mixing[0]) + self.params["bias"]
+
+                def scale(x):
+                    return x * 2.0 + 1.0
+            """,
+            "src/assignments/hw1/ops.py": """
+                class Norm:
+                    def __init__(self, size):
+                        raise NotImplementedError
+
+                def scale(x):
+                    raise NotImplementedError
+            """,
+        }
+    )
+    body = """
+        @gs.case
+        def gold_output(case):
+            model = case.model(ops.Norm, 4, weights="stress")
+            case.record("y", model(case.input("x", lambda: np.random.randn(3, 4))))
+
+        @gs.case
+        def nothing(case):
+            case.record("y", scale(case.input("x", lambda: np.random.randn(3, 4))))
+    """
+    gold = record(course, body, "import ops")
+    weights = gold["gold_output"].data["state_dict"]
+    assert not np.isclose(weights["params"]["scale"], 1).any()
+    assert not np.isclose(weights["params"]["bias"], 0).any()
+    assert not np.isclose(weights["mixing"][0], np.eye(4)).any()
+    course.write({"handed/ops.py": (course.root / SOLUTION_FILE).read_text()})
+    run = course.run("check", "hw1", "handed")
+    assert run.code == 0, run.out
+    course.write({RECIPE_FILE: recipe(body.replace("ops.Norm, 4", "dict"), "import ops")})
+    refused = course.run("generate", "hw1")
+    assert "weights='stress' finds nothing to move: dict has no array" in refused.out + refused.err

@@ -87,6 +87,8 @@ QUICK = [
     ("init --example", "init --example ../bundled", 0),
     ("init", "init --yes", 0),
     ("status", "status", 0),
+    ("help", "help", 0),
+    ("help", "help adapters", 0),
     ("verify", "verify", 0),
     ("check", "check hw1 {}/bob", 1),
     ("check", "check hw1 {}/cy", 3),

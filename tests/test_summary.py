@@ -36,7 +36,7 @@ def test_a_terminal_gets_a_box_marks_and_the_important_line_last(course: CourseO
     text = terminal.screen
     assert "✅ gold_output.npz" in text.replace("✅  ", "✅ ")
     assert text.count("✅") == 3 + 12 + 1
-    for words in ("No NaN values", "Seed recorded", "Reset to starter:", "Next steps:", "Run the internal tests"):
+    for words in ("No NaN values", "Seed recorded", "Reset to starter:", "Next steps:", "Measure the gold"):
         assert words in text
     assert lines[-1].startswith("hw1: gold published, all 12 checks passed,")
     assert b"\x1b[" in terminal.seen

@@ -10,7 +10,8 @@
         if site.text(site.node.func) == "close_gripper":
             yield site.replace(site.node.func, "open_gripper")
 
-Such a file is named in `goldsmith.toml`: `[rigor]`, `operators = "private/operators.py"`. docs/rigor.md tells more.
+Such a file is named in `goldsmith.toml`: `[rigor]`, `operators = "private/operators.py"`.
+`goldsmith help rigor` tells more.
 """
 
 from goldsmith.rigor.registry import Site, operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -50,8 +50,9 @@ class Count:
             raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} folders")
 
 
-def files_below(folder: Path, name: str) -> list[Path]:
-    """Everything in a folder, in order, without what programs leave lying about; links are named and not followed."""
+def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambda inside: False) -> list[Path]:
+    """List everything in a folder, in order, without what programs leave lying about and what is `left_out`, by its
+    place in the folder; links are named and not followed."""
     count = Count(name)
     found: list[Path] = []
     left = [""]
@@ -60,7 +61,7 @@ def files_below(folder: Path, name: str) -> list[Path]:
         with contextlib.suppress(PermissionError, FileNotFoundError), os.scandir(folder / inside) as entries:
             for entry in entries:
                 path = f"{inside}/{entry.name}" if inside else entry.name
-                if entry.name in LITTER:
+                if entry.name in LITTER or left_out(path):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     count.add_folder(path)

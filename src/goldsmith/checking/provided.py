@@ -122,7 +122,7 @@ def _solution_files(assignment: Assignment) -> dict[str, bytes]:
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
     """The submission's Python files by where they go, the starter's first, as far as all of it can be read."""
     if submission.is_tree:
-        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
+        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
     else:
         files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
     return read_code(files, assignment)

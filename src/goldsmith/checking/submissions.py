@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.checking.handed_in import files_below, list_names, list_revision, read_blob
-from goldsmith.course import LITTER, SUFFIX, Assignment, Course, Placement, git
+from goldsmith.checking.forks import files_handed_in, package_of, to_write
+from goldsmith.checking.handed_in import list_names, list_revision, read_blob
+from goldsmith.course import LITTER, SUFFIX, Assignment, Course, Placement, git, is_students_code
 from goldsmith.errors import (
     GoldUnreadable,
     NoSuchSubmission,
@@ -125,10 +126,11 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
     folder = home.resolve()
+    package = package_of(assignment, folder, _wanted(assignment))
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
-    for file in files_below(folder, name):
-        inside = file.relative_to(folder)
+    for file in files_handed_in(assignment, folder, name):
+        inside = package / file.relative_to(folder)
         if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
             continue
         if not _stays(file, folder):
@@ -142,7 +144,9 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     clash = [item.target for item in placed for above in item.target.parents if str(above) in _wanted(assignment)]
     if clash:
         raise NothingToCheck(name, f"{clash[0].parent} is a folder in it", _wanted(assignment))
-    kept = [file for file in _wanted(assignment) if file not in {str(item.target) for item in placed}]
+    kept = [
+        file for file in to_write(assignment, _wanted(assignment)) if file not in {str(item.target) for item in placed}
+    ]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
 
@@ -196,8 +200,10 @@ def _as_solution(name: str) -> str:
 def _wanted(assignment: Assignment) -> list[str]:
     """The starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
-    inside = [item.relative_to(assignment.starter) for item in assignment.starter.rglob("*.py")]
+    inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
     found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
+    if assignment.is_whole:
+        found = [path for path in found if is_students_code(path.name)]
     return [path.as_posix() for path in sorted(found, key=lambda path: (len(path.parts), path))]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from goldsmith._version import __version__
 from goldsmith.cli import (
@@ -14,6 +15,7 @@ from goldsmith.cli import (
     generate,
     grade,
     guard,
+    help,
     init,
     inject,
     new,
@@ -25,8 +27,29 @@ from goldsmith.cli import (
     verify,
 )
 
+
+class _PlainFlags:
+    """Shows no type beside an option that takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return found
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="goldsmith",
+    cls=_Group,
     help="Gold-standard test fixtures from a reference solution: made, verified, documented, starter untouched.",
     epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try things on.",
     no_args_is_help=True,
@@ -35,21 +58,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init")(init.init)
-app.command("new")(new.new)
-app.command("generate")(generate.generate)
-app.command("status")(status.status)
-app.command("verify")(verify.verify)
-app.command("diff")(diff.diff)
-app.command("check")(check.check)
-app.command("test")(test.try_tests)
-app.command("rigor")(rigor.rigor)
-app.command("grade")(grade.grade)
-app.command("inject")(inject.inject)
-app.command("reset")(reset.reset)
-app.command("guard")(guard.guard)
-app.add_typer(skills.app, name="skills")
-app.command("doctor")(doctor.doctor)
+app.command(cls=_Command, name="init")(init.init)
+app.command(cls=_Command, name="new")(new.new)
+app.command(cls=_Command, name="generate")(generate.generate)
+app.command(cls=_Command, name="status")(status.status)
+app.command(cls=_Command, name="verify")(verify.verify)
+app.command(cls=_Command, name="diff")(diff.diff)
+app.command(cls=_Command, name="check")(check.check)
+app.command(cls=_Command, name="test")(test.try_tests)
+app.command(cls=_Command, name="rigor")(rigor.rigor)
+app.command(cls=_Command, name="grade")(grade.grade)
+app.command(cls=_Command, name="inject")(inject.inject)
+app.command(cls=_Command, name="reset")(reset.reset)
+app.command(cls=_Command, name="guard")(guard.guard)
+for command in skills.app.registered_commands:
+    command.cls = _Command
+app.add_typer(skills.app, name="skills", cls=_Group)
+app.command(cls=_Command, name="doctor")(doctor.doctor)
+app.command(cls=_Command, name="help")(help.help_)
 
 
 def _show_version(wanted: bool) -> None:

@@ -123,7 +123,7 @@ def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: 
         show_changes(console, changes)
         console.print()
     for note in found.notes:
-        console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=True)
+        console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=not console.is_terminal)
     what = f"since {revision}" if revision else "by regenerating"
     count = f"{len(changes)} tensor{'' if len(changes) == 1 else 's'}"
     console.print(f"{name}: {count if changes else 'no tensor'} changed {what}.", style="bold", highlight=False)

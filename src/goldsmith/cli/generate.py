@@ -209,7 +209,7 @@ def _run(
             def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = assignment.name) -> bool:
                 return yes or _agrees(name, changes, others, show, interactive)
 
-            outcome = run_steps(assignment, own, progress, refuse_disagreeing, agree)
+            outcome = _that_can_be_done(assignment, run_steps(assignment, own, progress, refuse_disagreeing, agree))
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
     _report_all(outcomes, show)
@@ -230,6 +230,24 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
     from goldsmith.cli.questions import ask_to_replace
 
     return ask_to_replace(name, len(changes), others, no_color=show.no_color)
+
+
+def _that_can_be_done(assignment: Assignment, outcome: Outcome) -> Outcome:
+    """An outcome whose next steps lead somewhere: internal tests are run where there are some."""
+    import msgspec
+
+    from goldsmith.errors import NoInternalTests
+    from goldsmith.rigor.suite import tests_of
+
+    tests = f"goldsmith test {assignment.name}"
+    if tests not in outcome.next:
+        return outcome
+    try:
+        tests_of(assignment)
+    except NoInternalTests:
+        instead = {tests: f"goldsmith rigor {assignment.name}"}
+        return msgspec.structs.replace(outcome, next=tuple(instead.get(step, step) for step in outcome.next))
+    return outcome
 
 
 def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:

@@ -91,17 +91,21 @@ def _show(findings: list[Finding], what: str, secrets: int, no_color: bool) -> N
     from rich.console import Console
     from rich.text import Text
 
+    from goldsmith.report.columns import wrapped
+
     console = Console(no_color=no_color or None)
     for finding in findings:
         lines = f":{finding.first}-{finding.last}" if finding.first else ""
         past = f", since commit {finding.commit}" if finding.commit else ""
         console.print(Text.assemble((f"{finding.kind:9}", "red"), f" {finding.file}{lines}{past}"), soft_wrap=True)
-        console.print(Text(f"          {finding.why}"), soft_wrap=True)
+        for line in wrapped(finding.why, console.width - 10) if console.is_terminal else [finding.why]:
+            console.print(Text(f"          {line}"), soft_wrap=True)
     if findings:
         count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
         text = f"{count} in {what}: take each out, or allow it with a reason in [guard] of goldsmith.toml."
         console.print()
-        console.print(Text(text, "bold red"), soft_wrap=True)
+        console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
     else:
         parts = f"{secrets} part{'' if secrets == 1 else 's'} of solutions"
-        console.print(Text(f"Nothing found in {what}: {parts} looked for.", "bold green"), soft_wrap=True)
+        text = f"Nothing found in {what}: {parts} looked for."
+        console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)

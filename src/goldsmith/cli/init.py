@@ -26,10 +26,17 @@ class Part(StrEnum):
     skills = "skills"
 
 
+class Extra(StrEnum):
+    scripts = "scripts"
+    skills = "skills"
+
+
 EXAMPLES = """
-Finds out where assignments, solutions and tests lie, and writes goldsmith.toml, the pytest marker, lines of
-.gitignore, a CI workflow, a pre-commit hook, scripts/dev_utils.py and the skills. It shows every change first and asks
-once. What is yours is never overwritten, and a second run changes nothing.
+Finds out where assignments, solutions and tests lie, says so and by what it was found, and writes goldsmith.toml, the
+pytest marker, lines of .gitignore, a CI workflow and a pre-commit hook; with --with also scripts/dev_utils.py and the
+skills for coding agents. It shows every change first and asks once. What is yours is never overwritten or moved, and a
+second run changes nothing. Where it is not clear what lies where, it asks; without a terminal it stops and names the
+option that decides.
 
 With --example it copies out a course with three assignments (a transformer, a vision encoder, a policy), each with
 starter, solution, recipe, tests and gold.
@@ -39,6 +46,9 @@ Examples:
     goldsmith init                          in your course, or in an empty folder
     goldsmith init --dry-run                only show what it would do
     goldsmith init --yes --without ci       for a script
+    goldsmith init --assignments .          assignments lie at the root
+    goldsmith init --one-assignment hw2     all of the repository is one assignment
+    goldsmith init --with skills            also the skills for coding agents
     goldsmith init --example my-course      a course to try things on
 
 Exit codes: 0 all is there, 1 something waits for your agreement, 2 bad usage or configuration, 3 it could not be
@@ -52,6 +62,20 @@ def init(
     without: Annotated[
         list[Part] | None, typer.Option("--without", help="Leave this part out; may be given several times.")
     ] = None,
+    with_parts: Annotated[
+        list[Extra] | None, typer.Option("--with", help="Add this part, too; may be given several times.")
+    ] = None,
+    assignments: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder of assignments; `.` is the root.", show_default="found")
+    ] = "",
+    solutions: Annotated[str, typer.Option(metavar="DIR", help="The folder of solutions.", show_default="found")] = "",
+    internal_tests: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder of tests for staff.", show_default="found")
+    ] = "",
+    one_assignment: Annotated[
+        str,
+        typer.Option(metavar="A", help="All of the repository is one assignment, of this name.", show_default="found"),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, write nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     json: JsonOption = False,
@@ -66,9 +90,13 @@ def init(
             raise ExampleIsWhole("--dry-run" if dry_run else "--without")
         if example:
             _copy(folder, json)
-        else:
-            ask = at_a_terminal() and not (yes or json or dry_run)
-            _add(folder, [part.value for part in without or []], items, ask, yes, dry_run, json, no_color)
+            return
+        folders = {"assignments": assignments, "solutions": solutions, "internal-tests": internal_tests}
+        said = {key: value.rstrip("/") or value for key, value in folders.items() if value}
+        layout = _layout(folder, said, one_assignment, ask=at_a_terminal() and not (yes or json), no_color=no_color)
+        parts = [part.value for part in without or []], [part.value for part in with_parts or []]
+        ask = at_a_terminal() and not (yes or json or dry_run)
+        _add(folder, layout, parts, items, ask, yes, dry_run, json, no_color)
 
 
 init.__doc__ = f"Add to a course what it lacks, or copy the bundled one out.\n{EXAMPLES}"
@@ -90,9 +118,29 @@ def _copy(folder: Path, json: bool) -> None:
     print(f"\nNext: cd {folder} && goldsmith generate all")
 
 
+def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
+    """Where things lie, once what is in doubt has been asked; None where the settings say so."""
+    from goldsmith.errors import LayoutUnclear
+    from goldsmith.report import doubt_problem
+    from goldsmith.scaffolding import check_name, course_at, detected
+
+    if whole:
+        check_name(whole)
+    layout = detected(course_at(folder), said, whole)
+    if layout is None:
+        return None
+    if ask:
+        return _settle(layout, no_color)
+    for doubt in layout.doubts:
+        if not doubt.may_wait:
+            raise LayoutUnclear(*doubt_problem(doubt))
+    return layout
+
+
 def _add(
     folder: Path,
-    without: list[str],
+    layout: Layout | None,
+    parts: tuple[list[str], list[str]],
     items: list[dict[str, Any]],
     ask: bool,
     yes: bool,
@@ -103,19 +151,20 @@ def _add(
     from rich.console import Console
 
     from goldsmith.errors import NotAgreed
-    from goldsmith.report import note_text, plan_items, report, show_plan
-    from goldsmith.scaffolding import apply, course_at, detected, plan_course
+    from goldsmith.report import found_lines, note_text, plan_items, report, show_plan
+    from goldsmith.scaffolding import apply, course_at, course_of, plan_course
 
     root = course_at(folder)
-    layout = detected(root)
     if layout is None:
         open_course(root)
-    elif ask:
-        layout = _settle(layout, no_color)
-    plan = plan_course(root, layout, without)
+    plan = plan_course(root, layout, *parts)
+    found = found_lines(course_of(root, layout), layout)
     console = Console(no_color=no_color or None)
     if not json:
-        console.print(f"The course in {root}\n", style="bold", highlight=False, soft_wrap=True)
+        console.print(f"The course in {root}", style="bold", highlight=False, soft_wrap=True)
+        for line in found:
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=not console.is_terminal)
+        console.print()
         show_plan(console, plan, differences=not yes or dry_run, full=dry_run)
     items += plan_items(plan)
     chosen = plan.pending if yes and not dry_run else _chosen(plan, no_color) if ask and plan.pending else []
@@ -124,7 +173,7 @@ def _add(
         raise NotAgreed(len(plan.pending))
     if json:
         notes = [note_text(note) for note in plan.notes]
-        print(report("init", True, "files", plan_items(plan, chosen), root=str(root), notes=notes))
+        print(report("init", True, "files", plan_items(plan, chosen), root=str(root), found=found, notes=notes))
         return
     _conclude(console, plan, chosen, dry_run)
 

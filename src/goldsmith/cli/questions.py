@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.errors import MenuLeft
-from goldsmith.generation import KINDS, Freshness, freshness
+from goldsmith.generation import KINDS, NO_RECIPE, NO_SOLUTION, Freshness, freshness
 from goldsmith.menus import Row, ask_one, ask_several
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Wanted = Callable[[Freshness], bool]
 
 
 def _lacks_gold(state: Freshness) -> bool:
-    return state.outcome in ("stale", "missing") and state.reasons != ("no recipe yet",)
+    return state.outcome in ("stale", "missing") and state.reasons not in ((NO_RECIPE,), (NO_SOLUTION,))
 
 
 def _is_fresh(state: Freshness) -> bool:

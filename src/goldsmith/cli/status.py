@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import typer
 from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from goldsmith.course import Assignment
     from goldsmith.generation import Freshness
 
@@ -35,7 +38,8 @@ def status(
 
             print(report("status", True, "assignments", items))
             return
-        _show(items, no_color)
+        places = {name: found.relative(item.solution).as_posix() for name, item in known.items()}
+        _show(items, places, no_color)
     raise typer.Exit(0)
 
 
@@ -54,10 +58,12 @@ def _item(name: str, state: Freshness, assignment: Assignment | None) -> dict[st
     return {**found, **facts}
 
 
-def _show(items: list[dict[str, Any]], no_color: bool) -> None:
+def _show(items: list[dict[str, Any]], solutions: Mapping[str, str], no_color: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from goldsmith.generation import NO_RECIPE, NO_SOLUTION
 
     colours = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "red"}
     console = Console(no_color=no_color or None)
@@ -77,11 +83,13 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
             f"Note: {names}: {note}; `goldsmith verify --reproduce` says whether that matters.",
             style="yellow",
             highlight=False,
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )
     injected = [item["name"] for item in items if item["outcome"] == "injected"]
-    bare = [item["name"] for item in items if item["reasons"] == ["no recipe yet"]]
-    todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in bare + injected]
+    bare = [item["name"] for item in items if item["reasons"] == [NO_RECIPE]]
+    unsolved = [item["name"] for item in items if item["reasons"] == [NO_SOLUTION]]
+    others = {*bare, *injected, *unsolved}
+    todo = [item["name"] for item in items if item["outcome"] != "fresh" and item["name"] not in others]
     todo, kind = (todo, "") if todo else (bare, " --kind outputs")
     console.print()
     if not items:
@@ -90,5 +98,14 @@ def _show(items: list[dict[str, Any]], no_color: bool) -> None:
         console.print(f"Next: goldsmith reset {injected[0]}", style="bold", highlight=False)
     elif todo:
         console.print(f"Next: goldsmith generate {' '.join(todo)}{kind}", style="bold", highlight=False)
+    elif unsolved:
+        _ask_for_solutions(console, unsolved, solutions)
     else:
         console.print("All gold is fresh.", style="bold green")
+
+
+def _ask_for_solutions(console: Console, names: Sequence[str], places: Mapping[str, str]) -> None:
+    many = f"{len(names)} assignments have" if len(names) > 1 else f"{names[0]} has"
+    what = f"put <name>_solution.py for each <name>.py it replaces into {places[names[0]]}/"
+    example = f", for {names[0]}" if len(names) > 1 else ""
+    console.print(f"{many} no solution yet: {what}{example}.", highlight=False, soft_wrap=not console.is_terminal)

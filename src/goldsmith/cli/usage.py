@@ -52,7 +52,7 @@ def _in_our_words(problem: Any) -> BadUsage:
     if kind == "BadOptionUsage":
         return BadUsage(command, f"{problem.option_name} needs a value")
     if kind == "MissingParameter" and parameter is not None:
-        return BadUsage(command, f"{parameter.make_metavar(problem.ctx)} is missing")
+        return BadUsage(command, f"{parameter.metavar or str(parameter.name).upper()} is missing")
     unknown = re.match(r"No such command '([^']+)'", problem.message)
     if unknown:
         return BadUsage(command, f"there is no command {unknown[1]}", difflib.get_close_matches(unknown[1], known, n=1))

@@ -89,4 +89,4 @@ def _show(proof: Proof, no_color: bool) -> None:
         console.print()
         show_changes(console, proof.changes)
     console.print()
-    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=True)
+    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=not console.is_terminal)

@@ -9,8 +9,8 @@ from goldsmith.course.drift import Drift, find_drift, is_provided, parse_parts, 
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.forbidden import MOST_USES, forbidden_uses
 from goldsmith.course.history import git, git_bytes
-from goldsmith.course.layout import Assignment, Course, find_course
-from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
+from goldsmith.course.layout import Assignment, Course, find_course, is_numbered, is_students_code
+from goldsmith.course.litter import GRADES, GRADES_MARK, HANDED_IN, LITTER
 from goldsmith.course.points import MOST_POINTS, are_points, recipe_points, registrations, without_points
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.secret_files import is_secret_content, is_secret_name
@@ -21,6 +21,7 @@ __all__ = [
     "CONFIG_FILE",
     "GRADES",
     "GRADES_MARK",
+    "HANDED_IN",
     "LITTER",
     "MOST_POINTS",
     "MOST_USES",
@@ -42,9 +43,11 @@ __all__ = [
     "forbidden_uses",
     "git",
     "git_bytes",
+    "is_numbered",
     "is_provided",
     "is_secret_content",
     "is_secret_name",
+    "is_students_code",
     "parse_parts",
     "placements",
     "read_config",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import configparser
+import contextlib
 import difflib
 import re
 import tomllib
@@ -46,6 +48,9 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a course may say about one assignment; everything has a sensible default."""
 
+    folder: str = ""
+    """Where its starter lies, if that is not `<assignments>/<name>`; `.` where all of the repository is this one
+    assignment."""
     title: str | None = None
     """What it is called in menus and summaries; else made from its name."""
     description: str | None = None
@@ -96,9 +101,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Where things are in the course, and how recipes are run."""
 
     assignments: str = "src/assignments"
-    """The folder of starters, one folder an assignment."""
+    """The folder of starters, one folder an assignment; `.` where they lie at the root of the course."""
     solutions: str = "private/solutions"
-    """The folder of solutions."""
+    """The folder of solutions, one folder an assignment, or all of it where the course is one assignment."""
     internal_tests: str = "tests/internal"
     """The folder of tests that students do not get."""
     fixtures: str = "tests/internal/fixtures"
@@ -139,6 +144,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 
 _FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")
+ROOT = "."
+"""The folder of assignments, or of one, that is the course's own root."""
 
 
 def read_config(root: Path) -> Config | None:
@@ -152,6 +159,18 @@ def read_config(root: Path) -> Config | None:
         if isinstance(tools, dict) and "goldsmith" in tools:
             return _convert(project, tools["goldsmith"], prefix="tool.goldsmith")
     return None
+
+
+def project_name(root: Path, default: str = "assignment") -> str:
+    """What the project at `root` is called in pyproject.toml or setup.cfg; `default` where neither says."""
+    name = default
+    with contextlib.suppress(OSError, ValueError, KeyError, configparser.Error):
+        parser = configparser.ConfigParser(interpolation=None)
+        parser.read_string((root / "setup.cfg").read_text(encoding="utf-8"))
+        name = parser["metadata"]["name"]
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        name = str(tomllib.loads((root / PROJECT_FILE).read_text(encoding="utf-8"))["project"]["name"])
+    return re.sub(r"[^\w.-]", "-", name.strip()).lstrip("._-") or "assignment"
 
 
 def _parse(file: Path) -> dict[str, Any]:
@@ -216,15 +235,19 @@ def _check(file: Path, config: Config, prefix: str) -> None:
 
     for key in _FOLDERS:
         path = PurePosixPath(getattr(config, key))
-        if path.is_absolute() or ".." in path.parts or not path.parts:
+        if path.is_absolute() or ".." in path.parts or not (path.parts or key == "assignments"):
             refuse(key, f"{str(path)!r} must be a folder inside the course, relative to its root")
     if PurePosixPath(config.recipe).name != config.recipe or not config.recipe.endswith(".py"):
         refuse("recipe", f"{config.recipe!r} must be the bare name of a .py file")
-    for other in ("assignments", "solutions"):
+    at_the_root = PurePosixPath(config.assignments) == PurePosixPath(ROOT)
+    for other in ("solutions",) if at_the_root else ("assignments", "solutions"):
         if _overlap(config.fixtures, getattr(config, other)):
             refuse("fixtures", f"{config.fixtures!r} and {other} ({getattr(config, other)!r}) overlap")
-    if _overlap(config.assignments, config.solutions):
+    if not at_the_root and _overlap(config.assignments, config.solutions):
         refuse("solutions", f"{config.solutions!r} and assignments ({config.assignments!r}) overlap")
+    for keys, problem in _folder_problems(config):
+        line, key = _locate(file, prefix, keys)
+        raise BadConfig(file, problem, key=key, line=line)
     for name, assignment in config.assignment.items():
         for key, reasons in (
             ("allow-drift", assignment.allow_drift),
@@ -285,6 +308,21 @@ def _is_no_name(name: str) -> bool:
 def _leads_out(path: str) -> bool:
     parts = PurePosixPath(path).parts
     return PurePosixPath(path).is_absolute() or ".." in parts or not parts
+
+
+def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
+    """What is wrong with the folders that assignments say are theirs."""
+    declared = {name: item.folder for name, item in config.assignment.items() if item.folder}
+    for name, folder in declared.items():
+        keys, path = ["assignment", name, "folder"], PurePosixPath(folder)
+        if path.is_absolute() or ".." in path.parts:
+            yield keys, f"{folder!r} must be a folder inside the course, relative to its root"
+        for private in (config.solutions, config.fixtures, config.internal_tests):
+            if path.is_relative_to(private):
+                yield keys, f"{folder!r} lies in {private!r}, which students do not get"
+        for other, its in declared.items():
+            if other != name and path.is_relative_to(its):
+                yield keys, f"{folder!r} lies in {its!r}, which is the folder of {other}"
 
 
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 
-from goldsmith.course.config import AssignmentConfig, Config, read_config
-from goldsmith.course.litter import LITTER
+from goldsmith.course.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
+from goldsmith.course.litter import HANDED_IN, LITTER
 from goldsmith.errors import NotACourse, UnknownAssignment
 
 
@@ -55,15 +58,100 @@ class Course:
         """`path` as people in this course write it."""
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
+    @property
+    def private_folders(self) -> list[str]:
+        """What students do not get: solutions with what surrounds them, internal tests, gold, and what the
+        configuration adds."""
+        config = self.config
+        above = PurePosixPath(config.solutions).parts[0]
+        others = (config.assignments, config.internal_tests, *(item.folder for item in config.assignment.values()))
+        shared = any(PurePosixPath(other).parts[:1] == (above,) for other in others)
+        own = config.solutions if shared else above
+        return list(dict.fromkeys([own, config.internal_tests, config.fixtures, *config.guard.private]))
+
+    @cached_property
+    def whole_assignment(self) -> str:
+        """The name of the one assignment that all of the course is; nothing where it has several, or none yet.
+
+        Said by `folder = "."`. Under `assignments = "."` it is so, too, where a recipe lies at the root or no folder
+        there is an assignment; it is then called as the project is.
+        """
+        for name, item in self.config.assignment.items():
+            if item.folder and not PurePosixPath(item.folder).parts:
+                return name
+        if not self._at_the_root or any(item.folder for item in self.config.assignment.values()):
+            return ""
+        recipes = (self.root / self.config.recipe, self.solutions_folder / self.config.recipe)
+        if any(recipe.is_file() for recipe in recipes) or not self._folders_with_an_assignment():
+            code = (name for name in os.listdir(self.root) if self._is_code(self.root / name))
+            return project_name(self.root) if any(code) else ""
+        return ""
+
+    @cached_property
+    def whole_solution(self) -> Path:
+        """The folder of the one assignment's solution. One that is called as the assignment is and as a package of it
+        may be either's: as its files fit what stands at the root."""
+        own = self.solutions_folder / self.whole_assignment
+        if not own.is_dir() or not (self.root / own.name).is_dir():
+            return own if own.is_dir() else self.solutions_folder
+        files = [path for path in own.rglob("*.py") if path.is_file()]
+        fits = {base: sum(self._fits(path.relative_to(base)) for path in files) for base in (own, own.parent)}
+        return own if fits[own] > fits[own.parent] else own.parent
+
+    def _fits(self, inside: Path) -> bool:
+        """Whether a solution's file has a place in the starter: a file to replace, or a folder of it."""
+        return (self.root / inside).is_file() or (inside.parent != Path() and (self.root / inside.parent).is_dir())
+
+    @property
+    def _at_the_root(self) -> bool:
+        return PurePosixPath(self.config.assignments) == PurePosixPath(ROOT)
+
     def assignments(self) -> list[Assignment]:
+        if self.whole_assignment:
+            return [Assignment(self, self.whole_assignment)]
+        declared = [name for name, item in self.config.assignment.items() if item.folder]
+        there = [name for name in declared if (self.root / self.config.assignment[name].folder).is_dir()]
+        found = [name for name in self._folders_with_an_assignment() if name not in declared]
+        return [Assignment(self, name) for name in sorted({*there, *found}, key=_natural_order)]
+
+    def _folders_with_an_assignment(self) -> list[str]:
+        """Names of folders in that of the assignments. At the root of a course, where anything else lies as well, only
+        what has a recipe, a solution, settings, or a number after a word for it."""
         if not self.assignments_folder.is_dir():
             return []
-        folders = [
-            entry
-            for entry in self.assignments_folder.iterdir()
-            if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry)
-        ]
-        return [Assignment(self, folder.name) for folder in sorted(folders, key=_natural_order)]
+        entries = [entry for entry in self.assignments_folder.iterdir() if not entry.name.startswith((".", "_"))]
+        folders = [entry for entry in entries if entry.is_dir() and _has_files(entry)]
+        if self._at_the_root:
+            folders = [folder for folder in folders if self._is_assignment_at_the_root(folder)]
+        return [folder.name for folder in folders]
+
+    def _is_assignment_at_the_root(self, folder: Path) -> bool:
+        if not self.is_public(folder) or not self._is_code(folder):
+            return False
+        return (
+            (folder / self.config.recipe).is_file()
+            or (self.solutions_folder / folder.name).is_dir()
+            or folder.name in self.config.assignment
+            or is_numbered(folder.name)
+        )
+
+    def _is_code(self, path: Path) -> bool:
+        """A file of code, or a folder that holds one not far below; neither hidden nor private."""
+        if path.name.startswith(".") or not self.is_public(path):
+            return False
+        if path.is_dir():
+            return any(any(path.glob(pattern)) for pattern in ("*.py", "*/*.py", "*/*/*.py", "*.ipynb", "*/*.ipynb"))
+        return path.suffix in (".py", ".ipynb")
+
+    def is_public(self, path: Path) -> bool:
+        """Whether `path`, in the course, is neither private nor goldsmith's own."""
+        own = (
+            self.state_folder,
+            self.reports_folder,
+            self.grades_folder,
+            *map(self.root.joinpath, self.private_folders),
+        )
+        return not any(path.is_relative_to(folder) for folder in own)
 
     def assignment(self, name: str) -> Assignment:
         """The assignment called `name`; `Scratch_1` and `src/assignments/scratch-1/` are understood too."""
@@ -93,12 +181,41 @@ class Assignment:
     name: str
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all of the course is this one assignment: its starter is the root."""
+        return self.course.whole_assignment == self.name
+
+    @property
     def starter(self) -> Path:
-        return self.course.assignments_folder / self.name
+        if self.is_whole:
+            return self.course.root
+        return (
+            self.course.root / self.config.folder if self.config.folder else self.course.assignments_folder / self.name
+        )
 
     @property
     def solution(self) -> Path:
-        return self.course.solutions_folder / self.name
+        """Its folder below the solutions'; where the course is one assignment and there is none, all of them."""
+        return self.course.whole_solution if self.is_whole else self.course.solutions_folder / self.name
+
+    def holds(self, path: Path) -> bool:
+        """Whether `path`, whose parent the starter holds, is the starter's own. All below its folder is, unless that is
+        the root: then hidden, private and excluded things, others' work, environments and settings are not."""
+        if not self.is_whole:
+            return True
+        if path.name.startswith(".") or path.name == CONFIG_FILE or (path / "pyvenv.cfg").is_file():
+            return False
+        inside = self.course.relative(path).as_posix()
+        excluded = any(fnmatch.fnmatch(inside, pattern.rstrip("/")) for pattern in self.course.config.exclude)
+        return not excluded and inside not in HANDED_IN and self.course.is_public(path)
+
+    def files(self, suffix: str = "") -> Iterator[Path]:
+        """The starter's files whose names end with `suffix`, without what tools leave behind, in order."""
+        for current, folders, names in os.walk(self.starter):
+            here = Path(current)
+            folders[:] = sorted(name for name in folders if name not in LITTER and self.holds(here / name))
+            own = (here / name for name in sorted(names) if name not in LITTER and name.endswith(suffix))
+            yield from (path for path in own if self.holds(path))
 
     @property
     def variants(self) -> Path:
@@ -170,6 +287,21 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def _natural_order(path: Path) -> list[tuple[int, str]]:
+def is_students_code(name: str) -> bool:
+    """Whether a file, by its name, is Python and no test."""
+    file = PurePosixPath(name).name
+    is_test = file.startswith("test_") or file.endswith("_test.py") or file in ("conftest.py", "unittests.py")
+    return file.endswith(".py") and not is_test
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a folder is called as assignments are that nobody gave a name: `hw1`, `assignment2_graphs`, `lab-03`."""
+    words = (
+        "hw|homework|assignment|assign|lab|pset|ps|problem|exercise|ex|week|project|module|practical|scratch|task|unit"
+    )
+    return bool(re.match(rf"({words})[-_ ]?\d", name, re.I))
+
+
+def _natural_order(name: str) -> list[tuple[int, str]]:
     """scratch-2 comes before scratch-10."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]

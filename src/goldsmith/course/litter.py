@@ -19,6 +19,9 @@ LITTER = frozenset(
     }
 )
 
+HANDED_IN = frozenset({"submission", "submissions", "forks", "handed-in", "handed_in", "grades"})
+"""What folders at the root of a course are called that hold others' work: no part of a starter."""
+
 GRADES_MARK = ".written"
 """A folder that holds this holds somebody's grades, beside whatever else."""
 GRADES = frozenset({GRADES_MARK, "grades.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"})

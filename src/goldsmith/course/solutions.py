@@ -73,6 +73,8 @@ def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
 
 def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
     course = assignment.course
+    if assignment.solution == course.solutions_folder:  # they are in it
+        return
     for file, owners in _flat_files(course):
         if assignment.name not in owners:
             continue

@@ -92,8 +92,11 @@ from goldsmith.errors.scaffolding import (
     ChangedMeanwhile,
     ExampleIsWhole,
     InTheWay,
+    LayoutUnclear,
+    NoPlaceForAnother,
     NotAFolder,
     NotAgreed,
+    SettingsStand,
 )
 from goldsmith.errors.skills import CheckOrForce, NoSuchSkill, SkillLeadsOut, SkillUnreadable
 from goldsmith.errors.usage import BadOption, BadUsage
@@ -140,6 +143,7 @@ __all__ = [
     "Interrupted",
     "IsInjected",
     "JournalUnreadable",
+    "LayoutUnclear",
     "MenuLeft",
     "MissingPackage",
     "MovedMeanwhile",
@@ -149,6 +153,7 @@ __all__ = [
     "NoFreshGold",
     "NoGold",
     "NoInternalTests",
+    "NoPlaceForAnother",
     "NoRecipe",
     "NoSandbox",
     "NoSolution",
@@ -181,6 +186,7 @@ __all__ = [
     "RecipeRaised",
     "RecipeSyntax",
     "RecipeTimedOut",
+    "SettingsStand",
     "SkillLeadsOut",
     "SkillUnreadable",
     "SolutionDisagrees",

@@ -81,7 +81,9 @@ class BadAdapter(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"the adapter {self.file} cannot be used: {self.problem}; docs/adapters.md shows how to write one."
+        return (
+            f"the adapter {self.file} cannot be used: {self.problem}; `goldsmith help adapters` shows how to write one."
+        )
 
 
 @dataclass(eq=False)
@@ -114,7 +116,7 @@ class NotReplayed(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"the recipe of {self.assignment} is a script without cases, so nothing can be replayed; "
-            "write it with @goldsmith.case (docs/recipes.md)."
+            "write it with @goldsmith.case (`goldsmith help recipes`)."
         )
 
 

@@ -29,7 +29,7 @@ class NothingToMutate(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"no mutant of {self.assignment} can be made: its solution has no code, beyond what the starter provides, "
-            "that any operator knows how to change; write an operator of your own (docs/rigor.md)."
+            "that any operator knows how to change; write an operator of your own (`goldsmith help rigor`)."
         )
 
 
@@ -51,4 +51,5 @@ class BadOperators(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"the operators in {self.file} cannot be used: {self.problem}; docs/rigor.md shows how to write one."
+        how = "`goldsmith help rigor` shows how to write one"
+        return f"the operators in {self.file} cannot be used: {self.problem}; {how}."

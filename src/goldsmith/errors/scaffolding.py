@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -46,6 +47,41 @@ class NotAgreed(GoldsmithError):
         what = "one file waits" if self.files == 1 else f"{self.files} files wait"
         return (
             f"nothing was written: {what} for your agreement; say --yes to write {'it' if self.files == 1 else 'them'}."
+        )
+
+
+@dataclass(eq=False)
+class LayoutUnclear(GoldsmithError):
+    """Where things lie is in doubt, and there is no terminal to ask on."""
+
+    exit_code: ClassVar[int] = USAGE
+    problem: str
+    options: Sequence[str]
+
+    def sentence(self) -> str:
+        ways = " or ".join(f"`goldsmith init {option}`" for option in self.options)
+        return f"{self.problem}; nothing was written. Say {ways}."
+
+
+@dataclass(eq=False)
+class SettingsStand(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    file: Path
+
+    def sentence(self) -> str:
+        return f"{self.file} says already where things lie in this course; change it there, then run `goldsmith init`."
+
+
+@dataclass(eq=False)
+class NoPlaceForAnother(GoldsmithError):
+    exit_code: ClassVar[int] = USAGE
+    name: str
+    whole: str
+
+    def sentence(self) -> str:
+        return (
+            f"{self.name} has no place here: all of this repository is one assignment, {self.whole}; make it in a "
+            "repository of its own, with `goldsmith init DIR` first."
         )
 
 

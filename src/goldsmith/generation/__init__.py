@@ -4,7 +4,7 @@ Parses no arguments and prints nothing: `cli` does the one, `report` the other.
 """
 
 from goldsmith.generation.attribution import Attribution, TensorCause
-from goldsmith.generation.freshness import Freshness, freshness, stale_reasons, survey
+from goldsmith.generation.freshness import NO_RECIPE, NO_SOLUTION, Freshness, freshness, stale_reasons, survey
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import MadeFile, Outcome, Trouble
 from goldsmith.generation.planning import KINDS, make_job
@@ -18,6 +18,8 @@ from goldsmith.generation.steps import dry_run, generate
 
 __all__ = [
     "KINDS",
+    "NO_RECIPE",
+    "NO_SOLUTION",
     "STEPS",
     "Attribution",
     "Freshness",

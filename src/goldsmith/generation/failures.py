@@ -67,7 +67,8 @@ def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str
     if failure.message.startswith("NotImplementedError") and failure.frames:
         origin = workspace.origin(Path(failure.frames[-1].file))
         if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
-            wanted = assignment.solution / f"{origin.stem}_solution.py"
+            inside = origin.relative_to(assignment.starter)
+            wanted = assignment.solution / inside.with_name(f"{inside.stem}_solution.py")
             return (
                 f"that is the starter's {origin.name}: no solution took its place, "
                 f"which would be called {assignment.course.relative(wanted)}"

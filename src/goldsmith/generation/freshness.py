@@ -12,12 +12,13 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course import Assignment, Course, placements
-from goldsmith.errors import GoldsmithError, GoldUnreadable
+from goldsmith.errors import GoldsmithError, GoldUnreadable, NoSolution
 from goldsmith.generation.sources import hash_sources
 from goldsmith.gold import MANIFEST, FileEntry, Manifest, Provenance, public_version, read_manifest
 from goldsmith.workspace import file_hash, journals, read_journal
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
+NO_RECIPE, NO_SOLUTION = "no recipe yet", "no solution yet"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
     if journal is not None:
         return Freshness(INJECTED, (f"the solution stands in the starter's place since {journal.since}",))
     if not (assignment.gold / MANIFEST).is_file():
-        return Freshness(MISSING, ("no gold yet" if assignment.recipe.is_file() else "no recipe yet",))
+        return Freshness(MISSING, (_missing(assignment),))
     try:
         manifest = read_manifest(assignment.gold)
         reasons = changed_sources(assignment, manifest.provenance)
@@ -62,6 +63,19 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
     ]
     notes = tuple(_version_notes(manifest.provenance))
     return Freshness(STALE, tuple(reasons), notes) if reasons else Freshness(FRESH, (), notes)
+
+
+def _missing(assignment: Assignment) -> str:
+    """What is needed first, where there is no gold."""
+    try:
+        has_solution = bool(placements(assignment))
+    except NoSolution:
+        has_solution = False
+    except GoldsmithError:  # there is one, and it does not fit
+        has_solution = True
+    if not has_solution:
+        return NO_SOLUTION
+    return "no gold yet" if assignment.recipe.is_file() else NO_RECIPE
 
 
 def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
@@ -81,10 +95,13 @@ def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
     """What has changed in the sources that `made` knows of; those it has none of are not looked at."""
     placed = placements(assignment) if made.solution else []
     now = hash_sources(assignment, placed)
+    starter = now.starter
+    if assignment.is_whole:  # a new file anywhere in the repository makes no gold stale
+        starter = {name: digest for name, digest in starter.items() if name in made.starter}
     return [
         *(_changes(made.solution, now.solution) if made.solution else ()),
         *_changes(made.recipe, now.recipe),
-        *(_changes(made.starter, now.starter) if made.starter else ()),
+        *(_changes(made.starter, starter) if made.starter else ()),
         *_changes(made.reads, file_hashes(assignment, made.reads)),
     ]
 

@@ -6,11 +6,20 @@ import datetime
 import hashlib
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, Placement, git, variants_of, without_points, written_by_students
+from goldsmith.course import (
+    Assignment,
+    Course,
+    Placement,
+    git,
+    is_students_code,
+    variants_of,
+    without_points,
+    written_by_students,
+)
 from goldsmith.errors import TreeChanged, UnknownRevision
 from goldsmith.gold import Stamp
 from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
@@ -28,7 +37,7 @@ class Sources:
 
 def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
     course, recipe = assignment.course, assignment.recipe
-    starter = take_snapshot(assignment.starter)
+    starter = take_snapshot(assignment.starter, assignment.holds)
     unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
     return Sources(
         solution={
@@ -39,11 +48,16 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
         starter={
             _name(course, assignment.starter / path): entry.digest
             for path, entry in starter.items()
-            if entry.kind in ("file", "link") and not path.endswith(".md") and path not in unused
+            if entry.kind in ("file", "link") and path not in unused and _is_source(assignment, path)
         },
         recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
         written=tuple(_written(assignment, placed)),
     )
+
+
+def _is_source(assignment: Assignment, path: str) -> bool:
+    """No prose is. Of a course that is one assignment only code is that is no test: data counts where it was read."""
+    return is_students_code(path) if assignment.is_whole else not path.endswith(".md")
 
 
 def recipe_hash(recipe: Path) -> str:
@@ -101,14 +115,22 @@ class Untouched:
 
     @classmethod
     def begin(cls, assignment: Assignment) -> Untouched:
-        return cls(assignment, {folder: _snapshot(folder) for folder in (assignment.starter, assignment.solution)})
+        return cls(assignment, dict(cls._now(assignment)))
+
+    @staticmethod
+    def _now(assignment: Assignment) -> Iterator[tuple[Path, Snapshot]]:
+        starter = _snapshot(assignment.starter, assignment.holds)
+        if assignment.is_whole:  # folders of private things may come into being beside what is the starter's
+            starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
+        yield assignment.starter, starter
+        yield assignment.solution, _snapshot(assignment.solution)
 
     def changes(self) -> list[Path]:
         course = self.assignment.course
         return [
             course.relative(folder / path)
-            for folder, snapshot in self.before.items()
-            for path in changed_paths(snapshot, _snapshot(folder))
+            for folder, snapshot in self._now(self.assignment)
+            for path in changed_paths(self.before.get(folder, {}), snapshot)
         ]
 
 
@@ -140,8 +162,8 @@ def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Pat
     return folder / place
 
 
-def _snapshot(folder: Path) -> Snapshot:
-    return take_snapshot(folder) if folder.is_dir() else {}
+def _snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -> Snapshot:
+    return take_snapshot(folder, holds) if folder.is_dir() else {}
 
 
 def _name(course: Course, path: Path) -> str:

@@ -1,7 +1,7 @@
 """Guard: is any solution visible in what students get? Reads, compares, reports; changes nothing and runs nothing."""
 
 from goldsmith.guard.leaks import Finding, Guarded, leaks_in, secrets_of
-from goldsmith.guard.public import PublicFile, private_folders, public_at, public_files, public_in, staged_files
+from goldsmith.guard.public import PublicFile, public_at, public_files, public_in, staged_files
 from goldsmith.guard.similarity import parts_to_write, similarity
 from goldsmith.guard.sweep import guarded_by, injected_findings, sweep
 
@@ -13,7 +13,6 @@ __all__ = [
     "injected_findings",
     "leaks_in",
     "parts_to_write",
-    "private_folders",
     "public_at",
     "public_files",
     "public_in",

@@ -9,7 +9,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from goldsmith.course import LITTER, Course, git
 from goldsmith.errors import GitCannotSay, NoSuchRevision, Unreadable
@@ -27,21 +27,12 @@ class PublicFile:
     past: str = ""
 
 
-def private_folders(course: Course) -> list[str]:
-    """Solutions with what surrounds them, internal tests and gold, and what the configuration adds."""
-    config = course.config
-    above = PurePosixPath(config.solutions).parts[0]
-    shared = any(PurePosixPath(other).parts[0] == above for other in (config.assignments, config.internal_tests))
-    own = config.solutions if shared else above
-    return list(dict.fromkeys([own, config.internal_tests, config.fixtures, *config.guard.private]))
-
-
 def public_files(course: Course) -> Iterator[PublicFile]:
     """The working tree without its private folders and without what git ignores."""
     listed = git(course, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     names = [name for name in (listed or "").split("\0") if name] or list(_walk(course.root))
     for name in sorted(set(names)):
-        if private_folder(name, private_folders(course)) is None:
+        if private_folder(name, course.private_folders) is None:
             yield from _read(course.root / name, name)
 
 
@@ -58,7 +49,7 @@ def staged_files(course: Course) -> Iterator[PublicFile]:
     """What the next commit would add or change, outside private folders."""
     listed = _must(git(course, "diff", "--cached", "--name-only", "--relative", "--diff-filter=ACMRT", "-z"), course)
     for name in filter(None, listed.split("\0")):
-        if private_folder(name, private_folders(course)) is None:
+        if private_folder(name, course.private_folders) is None:
             blob = _must(git(course, "rev-parse", f":./{name}"), course).strip()
             for _, content in _blobs(course, [blob]):
                 yield from _unpacked(name, content)

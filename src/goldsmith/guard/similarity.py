@@ -35,7 +35,7 @@ def _shown(assignment: Assignment) -> frozenset[str]:
     """All code of the starter, unless the solution stands in its place."""
     if any(journal.assignment == assignment.name for journal in journals(assignment.course)):
         return frozenset()
-    files = [path for path in assignment.starter.rglob("*.py") if path.is_file()]
+    files = [path for path in assignment.files(".py") if path.is_file()]
     return frozenset(
         gram for path in files for piece in pieces_in(path.name, path.read_bytes()) for gram in piece.grams
     )

@@ -8,11 +8,11 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from goldsmith.course import LITTER, Assignment, Course, git
+from goldsmith.course import LITTER, SUFFIX, Assignment, Course, git, written_by_students
 from goldsmith.errors import BlindGuard, GoldUnreadable
 from goldsmith.gold import read_manifest
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
-from goldsmith.guard.public import LARGEST, PublicFile, private_folders
+from goldsmith.guard.public import LARGEST, PublicFile
 from goldsmith.workspace import before_injection, file_hash, journals
 
 
@@ -35,7 +35,7 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     return Guarded(
         secrets=secrets,
         copies=_private_copies(course, stems),
-        private=private_folders(course) if everything_public else [],
+        private=course.private_folders if everything_public else [],
         stems=stems,
         blind=blind,
         threshold=config.threshold,
@@ -80,19 +80,34 @@ def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[s
     """Private files, as kind and name, by the hash of their bytes; not what is next to empty, nor what a starter has as
     well, unless there is a solution for it: equal to that, it is a leak and nothing shared."""
     found = {}
-    for folder in private_folders(course):
+    for folder in course.private_folders:
         for name, path in _files_below(course, folder):
             if _SMALLEST < path.stat().st_size <= LARGEST:
                 kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
                 found[file_hash(path)] = kind, name
-    for name, path in _files_below(course, course.config.assignments):
-        if PurePosixPath(name).stem not in stems:
-            found.pop(file_hash(path), None)
+    for assignment in course.assignments():
+        for path in assignment.files():
+            if path.is_file() and (path.stem not in stems or _is_provided(assignment, path)):
+                found.pop(file_hash(path), None)
     return found
+
+
+def _is_provided(assignment: Assignment, path: Path) -> bool:
+    """Whether a file that starter and solution have alike was given to students: the solution has it under the same
+    name, as a copy of all files has, and nothing in it has ever been theirs to write."""
+    course, inside = assignment.course, path.relative_to(assignment.starter)
+    if not (assignment.solution / inside).is_file() or any(_written_in(assignment, inside)):
+        return False
+    place = course.relative(path).as_posix()
+    commits = (git(course, "log", f"-{_MOST_VERSIONS}", "--format=%h", "--", place) or "").split()
+    versions = [git(course, "show", f"{commit}:./{place}") or "" for commit in commits]
+    sources = [path.read_bytes(), *(text.encode("utf-8", "surrogateescape") for text in versions)]
+    return path.suffix != ".py" or not any(written_by_students(source) for source in sources)
 
 
 _CODE = (".py", ".ipynb", ".md")
 _SMALLEST = 40
+_MOST_VERSIONS = 20
 
 
 def sweep(
@@ -135,18 +150,30 @@ def injected_findings(course: Course) -> list[Finding]:
 
 def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
     """The secret parts of one solution file, whichever assignments it may belong to."""
-    target = PurePosixPath(name).name.replace("_solution.py", ".py")
-    stem = PurePosixPath(target).stem
     starters: list[bytes] = []
     written: list[str] = []
     for assignment in course.assignments():
         if belongs(name, assignment):
+            target = _target(assignment, name)
             starters += _starters(assignment, target)
-            written += [part.removeprefix(f"{stem}.") for part in _written(assignment) if part.startswith(f"{stem}.")]
+            written += _written_in(assignment, target)
     yield from secrets_of(name, content, starters, written)
 
 
-def _starters(assignment: Assignment, target: str) -> Iterator[bytes]:
+def _target(assignment: Assignment, name: str) -> Path:
+    """The file of the starter, in its folder, that the solution's file `name` takes the place of."""
+    path, folder = PurePosixPath(name), assignment.course.relative(assignment.solution).as_posix()
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else PurePosixPath(path.name)
+    return Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
+
+
+def _written_in(assignment: Assignment, target: Path) -> list[str]:
+    """The parts of one file that were the students' to write when gold was made."""
+    stem = f"{target.stem}."
+    return [part.removeprefix(stem) for part in _written(assignment) if part.startswith(stem)]
+
+
+def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
     """The starter's file from before an injection, as committed, and as it stands: one of them may be leaked."""
     course = assignment.course
     path = course.relative(assignment.starter / target)

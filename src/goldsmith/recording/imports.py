@@ -35,6 +35,23 @@ def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
             sys.path.remove(path)
         sys.path.insert(0, path)
     sys.meta_path.insert(0, _AssignmentFinder(root, folder, tolerant))
+    if _find_by_plain_path not in sys.path_hooks:
+        sys.path_hooks.insert(0, _find_by_plain_path)
+
+
+def _find_by_plain_path(entry: str) -> importlib.machinery.FileFinder:
+    """Find modules in an entry of `sys.path` that is written as `./python` or `..` by the folder's own full path: what
+    is the assignment's own code is known by where its files lie."""
+    plain = os.path.abspath(entry)
+    if plain == entry or not os.path.isdir(plain):
+        raise ImportError(entry)  # as those say that leave it to the next
+    machinery = importlib.machinery
+    return machinery.FileFinder(
+        plain,
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+        (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+    )
 
 
 def announce_distribution(folder: Path, scratch: Path) -> None:
@@ -84,14 +101,18 @@ class _AssignmentFinder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname in self._packages:
             return _package_spec(fullname, self._packages[fullname])
-        if self._is_module(fullname.partition(".")[0]):
+        if self._package and self._is_module(fullname.partition(".")[0]):
             return importlib.machinery.ModuleSpec(fullname, _Alias(f"{self._package}.{fullname}", fullname))
-        if self._tolerant and fullname.startswith(f"{self._package}.") and path is not None:
+        if self._tolerant:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-            if spec is not None and spec.loader is not None:
+            if spec is not None and spec.loader is not None and self._is_inside(spec.origin):
                 spec.loader = _Forgiving(spec.loader, str(self._tolerant))
-            return spec
+                return spec
         return None
+
+    def _is_inside(self, origin: str | None) -> bool:
+        """Whether a module is the assignment's, by whichever entry of `sys.path` it was found."""
+        return origin is not None and origin.startswith(f"{self._folder}{os.sep}")
 
     def _is_module(self, name: str) -> bool:
         folder = self._folder / name

@@ -20,6 +20,7 @@ class Places:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder.rstrip(os.sep) + os.sep
+        self._files: dict[str, str] = {}
         self._seen: dict[CodeType, set[int]] = {}
         self._before: dict[CodeType, set[int]] | None = None
         self.forked = False
@@ -39,7 +40,7 @@ class Places:
         ran: dict[str, set[Place]] = {}
         missed: dict[str, set[Place]] = {}
         for code, seen in self._seen.items():
-            file = code.co_filename.removeprefix(self._folder)
+            file = self._file_of(code)
             for number, (line, _, column, _) in enumerate(code.co_positions()):
                 if line is not None and column is not None:
                     where = ran if 2 * number in seen else missed
@@ -50,11 +51,22 @@ class Places:
         self.forked = True
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(self._folder):
+        if not self._file_of(frame.f_code):
             return None
         frame.f_trace_opcodes = True
         self._seen.setdefault(frame.f_code, set()).add(frame.f_lasti)
         return self._step
+
+    def _file_of(self, code: CodeType) -> str:
+        """Its file in the folder, nothing where it is from elsewhere. A path that is no full one leads from where the
+        process is when it is first seen."""
+        name = code.co_filename
+        found = self._files.get(name)
+        if found is None:
+            plain = os.path.abspath(name)
+            found = plain.removeprefix(self._folder) if plain.startswith(self._folder) else ""
+            self._files[name] = found
+        return found
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":

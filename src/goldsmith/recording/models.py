@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from goldsmith.gold import is_array
 from goldsmith.recording.held_weights import find_slots, has_objects, slots_beside
 from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.stress import apply_stress
+from goldsmith.recording.stress import apply_stress, apply_stress_to_arrays
 from goldsmith.recording.values import snapshot
 
 if TYPE_CHECKING:
@@ -81,9 +81,11 @@ def choose_weights(model: Any, profile: str, seed: int) -> None:
     if profile not in PROFILES:
         raise RecipeMisuse(f"weights={profile!r} is no profile; there are {', '.join(PROFILES)}")
     if profile == "stress":
-        if not is_module(model):
-            raise RecipeMisuse(f"weights='stress' needs a torch.nn.Module, not {type(model).__name__}")
-        apply_stress(model, seed)
+        if is_module(model):
+            apply_stress(model, seed)
+        elif not apply_stress_to_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
+            kind = type(model).__name__
+            raise RecipeMisuse(f"weights='stress' finds nothing to move: {kind} has no array among its attributes")
 
 
 def weights_of(model: Any, label: str) -> dict[str, Any]:

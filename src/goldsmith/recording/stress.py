@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from goldsmith.gold import is_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -28,6 +30,37 @@ def apply_stress(model: torch.nn.Module, seed: int) -> None:
                 buffer.copy_(_uniform(name, buffer, seed, -0.5, 0.5))
             elif name.endswith("running_var"):
                 buffer.copy_(_uniform(name, buffer, seed, 0.5, 1.5))
+
+
+def apply_stress_to_arrays(weights: Any, seed: int, name: str = "") -> int:
+    """Redraw arrays in place, wherever in nested dicts and lists they are, in the same way; say how many there were."""
+    import numpy as np
+
+    if isinstance(weights, dict):
+        return sum(apply_stress_to_arrays(item, seed, f"{name}.{key}") for key, item in weights.items())
+    if isinstance(weights, list):
+        return sum(apply_stress_to_arrays(item, seed, f"{name}.{at}") for at, item in enumerate(weights))
+    if is_tensor(weights):
+        if weights.is_floating_point():
+            weights.detach().copy_(_drawn(name, weights, seed, is_table=False))
+            return 1
+    elif isinstance(weights, np.ndarray) and np.issubdtype(weights.dtype, np.floating) and weights.flags.writeable:
+        weights[...] = _drawn_array(name, weights, seed)
+        return 1
+    return 0
+
+
+def _drawn_array(name: str, weight: Any, seed: int) -> Any:
+    """Whether rows or columns are what comes in, nobody knows: the larger keeps what comes out of order one."""
+    import numpy as np
+
+    digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
+    source = np.random.default_rng(int.from_bytes(digest[:7], "big"))
+    if name.lower().endswith(("var", "variance")):
+        return source.uniform(0.5, 1.5, weight.shape)
+    if weight.ndim >= 2:
+        return source.standard_normal(weight.shape) / math.sqrt(max(weight.shape) or 1)
+    return weight + source.uniform(0.1, 0.5, weight.shape) * source.choice([-1.0, 1.0], weight.shape)
 
 
 def _drawn(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:

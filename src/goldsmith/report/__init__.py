@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from goldsmith.report.markdown import verdict_markdown
     from goldsmith.report.rigor import mutants_report, rigor_progress, rigor_report, show_mutants, show_rigor
     from goldsmith.report.scaffolding import (
+        doubt_problem,
         doubt_words,
+        found_lines,
         kind_words,
         note_text,
         plan_items,
@@ -35,7 +37,9 @@ __all__ = [
     "PlainProgress",
     "Summary",
     "TerminalProgress",
+    "doubt_problem",
     "doubt_words",
+    "found_lines",
     "kind_words",
     "mutants_report",
     "note_text",
@@ -72,7 +76,9 @@ __getattr__ = late(
         "show_skills": "goldsmith.report.skills",
         "show_verdict": "goldsmith.report.verdicts",
         "verdict_text": "goldsmith.report.verdicts",
+        "doubt_problem": "goldsmith.report.scaffolding",
         "doubt_words": "goldsmith.report.scaffolding",
+        "found_lines": "goldsmith.report.scaffolding",
         "kind_words": "goldsmith.report.scaffolding",
         "note_text": "goldsmith.report.scaffolding",
         "plan_items": "goldsmith.report.scaffolding",

@@ -10,10 +10,11 @@ from rich.table import Table
 
 from goldsmith.generation import Proof, TensorCause
 from goldsmith.gold import TensorChange
+from goldsmith.report.columns import shortened, wrapped
 
 _MOST = 40
 _FEWEST = 5
-_NUMBERS = 46
+_NUMBERS = 39
 _NARROWEST = 12
 """Cells that the three columns of numbers and all gaps take, and the least that a name of a tensor gets."""
 
@@ -24,13 +25,17 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
     short = below > 0 and console.is_terminal
     most = min(_MOST, max(_FEWEST, console.height - below - 2)) if short else _MOST
     rows = [_row(item) for item in changes[:most]]
-    if short:
-        room = console.width - _NUMBERS - max(len(row[0]) + len(row[2]) for row in rows)
-        rows = [(case, _end_of(path, max(_NARROWEST, room)), *rest) for case, path, *rest in rows]
+    taken = sum(max((len(row[column]) for row in rows), default=0) for column in range(3))
+    last = "of its tolerance"
+    if console.is_terminal and taken + _NUMBERS + len("of its ") > console.width:
+        last = "of its\ntolerance"
+        room = console.width - _NUMBERS - max((len(row[0]) for row in rows), default=0)
+        change = min(max((len(row[2]) for row in rows), default=0), max(_NARROWEST, room // 2))
+        rows = [_fitted(row, max(_NARROWEST, room - change), change, short=short) for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("case", "tensor", "change", "largest", "of its rms", "of its tolerance"):
+    for heading in ("case", "tensor", "change", "largest", "of its rms", last):
         justify: Literal["left", "right"] = "right" if heading[0] in "lo" else "left"
-        table.add_column(heading, justify=justify, overflow="ellipsis" if short else "fold", no_wrap=short)
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     console.print(table)
@@ -119,9 +124,20 @@ def _row(item: TensorChange) -> tuple[str, ...]:
     return item.case, item.path, what, _number(item.largest), _number(item.relative), _times(item.excess)
 
 
+def _fitted(row: tuple[str, ...], tensor: int, change: int, *, short: bool) -> tuple[str, ...]:
+    """A row whose names and words are no wider than they may be: in one line if it is to be short, else wrapped."""
+    case, path, what, *numbers = row
+    if short:
+        return case, _end_of(path, tensor), shortened(what, change), *numbers
+    return case, "\n".join(wrapped(path, tensor)), "\n".join(wrapped(what, change)), *numbers
+
+
 def _end_of(path: str, width: int) -> str:
-    """What tells tensors apart stands at the end of their names."""
-    return path if len(path) <= width else f"…{path[1 - width :]}"
+    """What tells tensors apart stands at the end of their names, which is kept, from a dot on if there is one."""
+    if len(path) <= width:
+        return path
+    end = path[1 - width :]
+    return f"…{end[end.index('.') :] if '.' in end[:-1] else end}"
 
 
 def _number(value: float | None) -> str:

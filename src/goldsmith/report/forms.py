@@ -247,11 +247,26 @@ class Seen(Leak, frozen=True, kw_only=True):
     """Always `leak`."""
 
 
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """A page about goldsmith."""
+
+    name: str
+    """What it is called."""
+    outcome: Literal["shown"]
+    """It always is."""
+    about: str
+    """What it is about, in a line."""
+    text: str | None
+    """All of it, in Markdown, where it was asked for; else null."""
+
+
 class OfCourse(msgspec.Struct, frozen=True, kw_only=True):
     """What `init` says about the course as a whole."""
 
     root: str
     """Its root."""
+    found: tuple[str, ...]
+    """What lies where, and by what it was found, a line each."""
     notes: tuple[str, ...]
     """What is worth knowing."""
 
@@ -311,6 +326,7 @@ FORMS = (
     Form(command="guard", subjects="findings", item=Seen),
     Form(command="skills install", subjects="skills", item=SkillResult),
     Form(command="doctor", subjects="facts", item=Fact, more=OfMachine),
+    Form(command="help", subjects="topics", item=Topic),
 )
 
 OUTCOMES: dict[str, dict[str, str]] = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -19,6 +19,7 @@ from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import UNSANDBOXED, Grade
 from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grading.texts import clean
+from goldsmith.report.columns import beside, shortened, wrapped
 from goldsmith.report.machine import report
 from goldsmith.sandbox import SandboxLevel, sandbox_level
 
@@ -40,7 +41,7 @@ _FEW = 2
 
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
     """Every submission, then the class."""
-    for line in _grade_lines(grades, _room(console, grades)):
+    for line in _table(console, grades):
         _line(console, line)
     for title, tallies in (("case", overview.cases), ("part", overview.parts)):
         if tallies:
@@ -103,16 +104,30 @@ def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
     marks += [f"provided code is not as it was: {_short(changed)}"] if changed and where != changed else []
     marks += [f"stand-ins: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
     score = f"{number(grade.score)}/{number(grade.points)}"
-    return (_short(grade.name), OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
+    return (grade.name, OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
 
 
-def _room(console: Console, grades: Sequence[Grade]) -> int:
-    """How long what is wrong may be, so that a row fits a terminal; in a file there is room enough."""
-    if not console.is_terminal:
-        return _LONGEST
-    rows = [_HEADINGS, *(grade_row(item) for item in grades)]
-    taken = sum(max(cell_len(row[column]) for row in rows) + 3 for column in (0, 1, 2, 4))
-    return max(_WIDEST, min(_LONGEST, console.width - taken))
+def _table(console: Console, grades: Sequence[Grade]) -> list[Text]:
+    """A row for each submission. On a terminal, what does not fit into one goes on below, between words."""
+    lines = _grade_lines(grades, _LONGEST)
+    if not console.is_terminal or all(cell_len(line.plain) <= console.width for line in lines):
+        return lines
+    rows = [_HEADINGS, *(grade_row(item, _LONGEST) for item in grades)]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(3)]
+    indent, width, below = beside(sum(widths) + 9, console.width)
+    found: list[Text] = []
+    for row, colour in zip(rows, ("", *(_COLOURS.get(item.outcome, "") for item in grades)), strict=True):
+        head = Text(style="dim" if row is _HEADINGS else "")
+        for column, text in enumerate(row[:3]):
+            head.append(text.ljust(widths[column]), colour if column == 1 else "")
+            head.append("   ")
+        texts = [piece for text in row[3:] if text for piece in wrapped(text, width)]
+        if texts and not below:
+            head.append(texts.pop(0))
+        found += [head, *(Text(f"{' ' * indent}{text}", head.style) for text in texts)]
+    for line in found:
+        line.rstrip()
+    return found
 
 
 def grades_report(result: Class, ok: bool) -> str:
@@ -187,7 +202,7 @@ def _plain(grade: Grade, done: int, total: int) -> Text:
 
 
 def _short(text: str, widest: int = _WIDEST) -> str:
-    return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
+    return shortened(text, widest)
 
 
 def _grade_lines(grades: Sequence[Grade], widest: int = _WIDEST) -> list[Text]:

@@ -16,6 +16,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from goldsmith.recording import Watcher
+from goldsmith.report.columns import beside, wrapped
 from goldsmith.report.machine import report
 from goldsmith.rigor import (
     COULD_NOT_RUN,
@@ -271,4 +272,15 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _line(console: Console, *parts: Text | str) -> None:
-    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)
+    """Wrapped between words on a terminal, below where the last part began; in one piece in a file."""
+    line = Text.assemble(*parts)
+    if not console.is_terminal or cell_len(line.plain) <= console.width or not isinstance(parts[-1], str):
+        console.print(line, highlight=False, soft_wrap=True)
+        return
+    start = Text.assemble(*parts[:-1])
+    indent, width, below = beside(cell_len(start.plain), console.width)
+    if below:
+        console.print(start, highlight=False, soft_wrap=True)
+    for number, piece in enumerate(wrapped(parts[-1], width)):
+        head = start if number == 0 and not below else " " * indent
+        console.print(Text.assemble(head, piece), highlight=False, soft_wrap=True)

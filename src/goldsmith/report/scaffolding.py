@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.errors import OBSTACLES
-from goldsmith.scaffolding import KINDS, Change, Doubt, Note, Plan
+from goldsmith.course import Assignment, Course, placements
+from goldsmith.errors import OBSTACLES, GoldsmithError
+from goldsmith.scaffolding import KINDS, Change, Doubt, Layout, Note, Plan
 
 _SHOWN, _SHOWN_OF_SKILLS = 40, 6
 _PARTS = {
@@ -41,14 +43,6 @@ _REASONS = {
 _NOTES = {
     "solution-inside": "{places}: starter and solution lie in one folder, which students get whole; move each solution "
     "into a folder of its own below `solutions`.",
-    "at-the-root": "{places}: assignments at the root of the course are not found; move them into one folder and name "
-    "that in goldsmith.toml.",
-    "doubt-pair": "it is not clear which of these students get, and which holds the solutions: {places}; say so in "
-    "goldsmith.toml, or answer the question that `goldsmith init` asks at a terminal.",
-    "doubt-assignments": "the assignments could lie in any of {places}; name the folder in goldsmith.toml.",
-    "doubt-solutions": "the solutions could lie in any of {places}; name the folder in goldsmith.toml.",
-    "doubt-tests": "{places} are both possible for tests that students do not get; look at `internal-tests` in "
-    "goldsmith.toml.",
     "no-address": "{places} does not know where to install goldsmith from; write its git address after `GOLDSMITH:` "
     "there.",
     "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; take that line out of .gitignore.",
@@ -83,7 +77,7 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
                 console.print(Text(f"    {line}"), soft_wrap=True)
     for note in plan.notes:
         console.print()
-        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=not console.is_terminal)
 
 
 def show_files(console: Console, plan: Plan) -> None:
@@ -148,6 +142,61 @@ def doubt_words(doubt: Doubt) -> tuple[str, list[str]]:
         pairs = [(option["assignments"], option["solutions"]) for option in doubt.options]
         return question, [f"{starters}/, and {solutions}/ holds the solutions" for starters, solutions in pairs]
     return question, [f"{option[doubt.kind]}/" for option in doubt.options]
+
+
+def doubt_problem(doubt: Doubt) -> tuple[str, list[str]]:
+    """What is in doubt, in words, and the options of `init` that would decide it each way."""
+    ways = [" ".join(f"--{key} {shlex.quote(value)}" for key, value in option.items()) for option in doubt.options]
+    if doubt.kind == "pair":
+        folders = list(dict.fromkeys(option["assignments"] for option in doubt.options))
+        if len(folders) > 1:
+            return f"{doubt.about} lies in several places, and which of them students get is not clear", ways
+        return f"several folders hold what could be the solution of {doubt.about}", ways
+    places = ", ".join(f"{option[doubt.kind]}/" for option in doubt.options)
+    return f"the {doubt.kind} could lie in any of {places}", ways
+
+
+def found_lines(course: Course, layout: Layout | None) -> list[str]:
+    """What lies where, with the evidence: assignments, solutions, tests, and where gold will go."""
+    config = course.config
+    names = [item.name for item in course.assignments()]
+    answered = [item.name for item in course.assignments() if _has_solution(item)]
+    found = layout.found if layout is not None else {}
+    if course.whole_assignment:
+        first = f"assignments: all of this repository is one, {course.whole_assignment} (1)"
+    elif names:
+        first = f"assignments: {_folder(config.assignments)} ({len(names)}): {_listed(names)}"
+    else:
+        first = f"assignments: none found yet; they go into {_folder(config.assignments)}"
+    second = f"solutions: {_folder(config.solutions)} ({len(answered)})"
+    if not answered:
+        second = f"solutions: none found yet; they go into {_folder(config.solutions)}"
+    lines = [_with_evidence(first, found.get("assignments", "")), _with_evidence(second, found.get("solutions", ""))]
+    if layout is not None and layout.public_tests and layout.public_tests != config.internal_tests:
+        lines.append(f"public tests: {_folder(layout.public_tests)}")
+    tests = f"internal tests: {_folder(config.internal_tests)}"
+    lines.append(_with_evidence(tests, found.get("internal-tests", "")))
+    return [*lines, _with_evidence(f"gold will go to {_folder(config.fixtures)}", found.get("fixtures", ""))]
+
+
+def _has_solution(assignment: Assignment) -> bool:
+    try:
+        return bool(placements(assignment))
+    except GoldsmithError:
+        return False
+
+
+def _with_evidence(line: str, evidence: str) -> str:
+    return f"{line}; {evidence}" if evidence else line
+
+
+def _folder(name: str) -> str:
+    return "the root of the course" if name == "." else f"{name}/"
+
+
+def _listed(names: Sequence[str]) -> str:
+    most = 6
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def kind_words() -> dict[str, str]:

@@ -30,7 +30,13 @@ _COLOURS = {
     "stale": "yellow",
     "injected": "red",
 }
-_NEXT = ("Look at the README", "Use the gold in tests", "Run the internal tests")
+_NEXT = {
+    "cat ": "Look at the README",
+    "goldsmith.load(": "Use the gold in tests",
+    "goldsmith test ": "Run the internal tests",
+    "goldsmith rigor ": "Measure the gold",
+}
+"""What next steps are called, by how their commands begin."""
 _FILES = {
     "published": "Fixtures generated in",
     "unchanged": "Fixtures as before in",
@@ -152,8 +158,9 @@ class Summary:
     def _next(self, commands: Sequence[str]) -> None:
         self._line()
         self._line("Next steps:", "bold")
-        width = max(len(title) for title in _NEXT)
-        for number, (title, command) in enumerate(zip(_NEXT, commands, strict=True), start=1):
+        titles = [next(title for start, title in _NEXT.items() if command.startswith(start)) for command in commands]
+        width = max(len(title) for title in titles)
+        for number, (title, command) in enumerate(zip(titles, commands, strict=True), start=1):
             self._line(f"  {number}. {title.ljust(width)}  {command}")
 
     def _error(self, outcome: Outcome) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import textwrap
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -13,6 +12,7 @@ from rich.text import Text
 from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.printing import without_commands
 from goldsmith.report import words
+from goldsmith.report.columns import beside, wrapped
 
 _COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
@@ -65,11 +65,15 @@ def _parts(console: Console, verdict: Verdict) -> None:
 
 
 def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log."""
+    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log. Names
+    that leave no room for the other columns stand above them."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
+    above = console.is_terminal and sum(widths) + 3 * len(widths) > console.width
     for row in (headings, *rows):
-        line = Text()
-        for column, width in enumerate(widths):
+        line = Text(" " * 4 if above else "")
+        if above:
+            _line(console, Text(row[0], "dim" if row is headings else ""))
+        for column, width in list(enumerate(widths))[above:]:
             style = "dim" if row is headings else _STYLES.get(row[column], "") if column == 1 else ""
             line.append(row[column], style)
             line.append(" " * (width - cell_len(row[column]) + 3))
@@ -82,7 +86,8 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
     _line(console)
     title = f": {case.title}" if case.title and len(same) == 1 else ""
     _line(console, Text.assemble((", ".join(item.name for item in same), "bold"), title))
-    for line in words.module_lines(case, place):
+    sources = words.module_lines(case, place)
+    for line in sources:
         _line(console, Text("  "), line)
     if case.failure is not None:
         _line(console, Text("  "), words.one_line(case.failure.message))
@@ -90,7 +95,9 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
             _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
     if first is not None:
-        _line(console, Text(f"  {words.leaf_name(case, first)} {words.how_far(first)}"))
+        said = any(line.endswith(words.how_far(first).removeprefix("is off ")) for line in sources)
+        leaf, far = words.leaf_name(case, first), words.how_far(first)
+        _line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
         for line in words.leaf_lines(first, reveal=True):
             _line(console, Text("    "), line)
 
@@ -110,16 +117,30 @@ def _notes(console: Console, verdict: Verdict) -> None:
 
 
 def _line(console: Console, start: Text | None = None, rest: str = "") -> None:
-    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began."""
+    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began, or on lines
+    of its own where there is no room beside it."""
     start = Text() if start is None else start
     if without_commands(start.plain) != start.plain:
         start = Text(without_commands(start.plain), start.style)
     rest = without_commands(rest)
-    indent = cell_len(start.plain)
-    pieces = [rest]
-    if console.is_terminal and rest:
-        pieces = textwrap.wrap(rest, max(20, console.width - indent), break_on_hyphens=False) or [""]
-    for number, piece in enumerate(pieces):
-        line = Text.assemble(start if number == 0 else " " * indent, piece)
-        line.rstrip()
-        console.print(line, soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        console.print(_ended(start, rest), soft_wrap=True, highlight=False)
+        return
+    if not rest:
+        hanging = " " * (len(start.plain) - len(start.plain.lstrip()))
+        for piece in wrapped(start.plain.strip(), max(20, console.width - len(hanging))):
+            console.print(Text.assemble(hanging, (piece, start.style)), soft_wrap=True, highlight=False)
+        return
+    indent, width, below = beside(cell_len(start.plain), console.width)
+    if below:
+        console.print(_ended(start), soft_wrap=True, highlight=False)
+    for number, piece in enumerate(wrapped(rest, width)):
+        console.print(
+            _ended(start if number == 0 and not below else Text(" " * indent), piece), soft_wrap=True, highlight=False
+        )
+
+
+def _ended(start: Text, rest: str = "") -> Text:
+    line = Text.assemble(start, rest)
+    line.rstrip()
+    return line

@@ -279,9 +279,9 @@ def next_step(verdict: Verdict) -> str:
     if bad.kind == "own-weights":
         return "say how its weights are kept, with case.weights(get, set) in the recipe"
     if bad.kind == "weights":
-        return "declare where gold's weights go in an adapter (docs/adapters.md), or pass one with --adapter"
-    if len(alike(verdict.cases)) == 1 and (verdict.not_run or len(verdict.cases) > 1):
-        return ""  # that is what was just run, or would say the same
+        return "declare where gold's weights go in an adapter (`goldsmith help adapters`), or pass one with --adapter"
+    if len(alike(verdict.cases)) == 1:
+        return ""  # it has just been run, or the others would say the same
     case = verdict.first_case or bad.name
     tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
     return f"goldsmith check {verdict.assignment}{tail} --case {case}"

@@ -137,7 +137,7 @@ def tests_of(assignment: Assignment) -> Chosen:
         return Chosen(tuple(_configured(assignment)))
     files = _test_files(course)
     owners = {file: _owner(course, file) for file in files}
-    named = [file for file in files if owners[file] == assignment.name]
+    named = files if assignment.is_whole else [file for file in files if owners[file] == assignment.name]
     if named:
         return Chosen(_relative(course, named))
     marker = re.compile(rf"""mark\.gold\([^)]*["']{re.escape(assignment.name)}["']""")

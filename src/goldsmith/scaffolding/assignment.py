@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from goldsmith.course import Course
-from goldsmith.errors import AssignmentExists, BadName, InTheWay
-from goldsmith.guard import private_folders
+from goldsmith.errors import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
 from goldsmith.scaffolding.texts import template
 
@@ -47,7 +46,7 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
         "name": name,
         "module": module,
         "label": name[:1].upper() + name[1:],
-        "starter": f"{course.config.assignments}/{name}",
+        "starter": course.relative(starter).as_posix(),
         "public": public.as_posix(),
         "up": str(len(public.parts) - 1),
         "internal_up": str(len(internal.parts)),
@@ -60,11 +59,18 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
     return Plan(course.root, changes)
 
 
-def _check(course: Course, name: str) -> None:
+def check_name(name: str) -> None:
+    """Raise `BadName` for what cannot be an assignment's."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _LONGEST:
         raise BadName(name, "letters and digits, in words joined by dashes, beginning with a letter, such as hw-1")
     if name == "all":
         raise BadName(name, "a name of its own: `all` stands for every assignment")
+
+
+def _check(course: Course, name: str) -> None:
+    check_name(name)
+    if course.whole_assignment:
+        raise NoPlaceForAnother(name, course.whole_assignment)
     module = _module(name)
     if f"{module}.py" in (course.config.recipe, course.config.adapter, "conftest.py"):
         raise BadName(name, f"another name: {module}.py has a meaning of its own")
@@ -104,7 +110,7 @@ def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
 
 def _public_tests(course: Course) -> str:
     """Beside the internal tests, unless students would not get it there."""
-    private = [PurePosixPath(folder) for folder in private_folders(course)]
+    private = [PurePosixPath(folder) for folder in course.private_folders]
     internal, solutions = PurePosixPath(course.config.internal_tests), PurePosixPath(course.config.solutions)
     with_solutions = internal.parts[0] == solutions.parts[0]
     beside = internal if len(internal.parts) == 1 or with_solutions else internal.parent / "public"

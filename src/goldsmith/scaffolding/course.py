@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from goldsmith.course import Config, Course, example_folder, find_course, git, read_config
-from goldsmith.errors import NotACourse, NotAFolder
+from goldsmith.course.config import ROOT, AssignmentConfig
+from goldsmith.errors import NotACourse, NotAFolder, SettingsStand
 from goldsmith.scaffolding.changes import Change, Plan, extended, whole_file
 from goldsmith.scaffolding.detection import Layout, Note, detect
 from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
 from goldsmith.scaffolding.pytest_marker import marker_change
 from goldsmith.scaffolding.settings import settings_text
 from goldsmith.scaffolding.workflow import WORKFLOW, lacks_address, workflow_change
-from goldsmith.skills import OUTDATED, SkillFile, skill_files, standing_of
+from goldsmith.skills import FOREIGN, MISSING, OUTDATED, SkillFile, skill_files, standing_of
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
+DEV_UTILS = "scripts/dev_utils.py"
 _HOOK = """\
 #!/bin/sh
 # Written by `goldsmith init`: refuses commits while a solution is in place, or that would show one to students.
@@ -40,28 +43,42 @@ def course_at(folder: Path) -> Path:
         return error.start
 
 
-def detected(root: Path) -> Layout | None:
-    """Where things seem to lie, or None where a configuration says so."""
-    return None if read_config(root) is not None else detect(root)
+def detected(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -> Layout | None:
+    """Where things seem to lie, but for what somebody has `said`; None where a configuration says so."""
+    if read_config(root) is None:
+        return detect(root, said, whole)
+    if said or whole:
+        raise SettingsStand(root / ("goldsmith.toml" if (root / "goldsmith.toml").is_file() else "pyproject.toml"))
+    return None
 
 
-def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()) -> Plan:
-    """Everything that `init` would do at `root`, some parts apart; `layout` is None where the course is configured."""
+def course_of(root: Path, layout: Layout | None) -> Course:
+    """The course at `root` as it is configured, or as it would be by `layout`."""
     config = read_config(root) or Config()
     if layout is not None:
-        values = {key.replace("-", "_"): value for key, value in layout.values.items()}
+        values: dict[str, Any] = {key.replace("-", "_"): value for key, value in layout.values.items()}
+        if layout.whole:
+            values["assignment"] = {layout.whole: AssignmentConfig(folder=ROOT)}
         config = msgspec.structs.replace(config, **values)
-    course = Course(root, config)
+    return Course(root, config)
+
+
+def plan_course(
+    root: Path, layout: Layout | None, without: Collection[str] = (), with_parts: Collection[str] = ()
+) -> Plan:
+    """Everything that `init` would do at `root`, some parts apart; `layout` is None where the course is configured.
+    Skills and scripts/dev_utils.py come where they are asked for, or where the course has some already."""
+    course = course_of(root, layout)
     changes = [
         _settings(course, layout),
         marker_change(root),
         ignored_change(course),
         workflow_change(course),
         _hook(course),
-        _dev_utils(course),
-        *_skills(course),
+        *([_dev_utils(course)] if "scripts" in with_parts or (root / DEV_UTILS).exists() else []),
+        *(_skills(course) if "skills" in with_parts or _has_skills(course) else []),
     ]
-    notes = _notes(layout) if layout is not None else []
+    notes = [*layout.notes] if layout is not None else []
     if hidden_gold(course):
         notes.append(Note("gold-ignored", (hidden_gold(course),)))
     if any(change.writes and lacks_address(change) for change in changes if change.part not in without):
@@ -71,14 +88,6 @@ def plan_course(root: Path, layout: Layout | None, without: Collection[str] = ()
 
 def has_assignments(root: Path) -> bool:
     return bool(Course(root, read_config(root) or Config()).assignments())
-
-
-def _notes(layout: Layout) -> list[Note]:
-    open_questions = [
-        Note(f"doubt-{doubt.kind}", tuple(dict.fromkeys(next(iter(option.values())) for option in doubt.options)))
-        for doubt in layout.doubts
-    ]
-    return [*layout.notes, *open_questions]
 
 
 def _settings(course: Course, layout: Layout | None) -> Change:
@@ -129,7 +138,7 @@ def _pattern() -> str:
 
 def _dev_utils(course: Course) -> Change:
     """The bundled course's own; any that leads to goldsmith will do."""
-    path = course.root / "scripts" / "dev_utils.py"
+    path = course.root / DEV_UTILS
     if path.is_file() and "goldsmith" in path.read_text(encoding="utf-8", errors="replace"):
         return Change("scripts", path, "unchanged")
     door = (example_folder() / "scripts" / "dev_utils.py").read_text(encoding="utf-8")
@@ -139,6 +148,11 @@ def _dev_utils(course: Course) -> Change:
 def _skills(course: Course) -> list[Change]:
     """The coding-agent skills: what is missing, or old and as goldsmith wrote it; edited ones are somebody's."""
     return [_skill(course, file) for file in skill_files()]
+
+
+def _has_skills(course: Course) -> bool:
+    """Whether some of goldsmith's own are there, in whatever state."""
+    return any(standing_of(course, file).state not in (MISSING, FOREIGN) for file in skill_files())
 
 
 def _skill(course: Course, file: SkillFile) -> Change:

@@ -13,44 +13,26 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from goldsmith.course import LITTER, SUFFIX, Config
+from goldsmith.course import HANDED_IN, LITTER, SUFFIX, Config, is_numbered, is_students_code
+from goldsmith.course.config import ROOT, project_name
+from goldsmith.scaffolding.pairs import (
+    NOT_WRITTEN,
+    PROJECT_FILES,
+    SOLUTION_WORDS,
+    STARTER_WORDS,
+    Pair,
+    Tree,
+    find_pairs,
+    says,
+    stubs_in,
+)
+from goldsmith.scaffolding.tests_found import find_tests
 
 _DEPTH, _MOST_FOLDERS = 5, 5000
-_STARTER_WORDS = [
-    "assignment",
-    "homework",
-    "hw",
-    "exercise",
-    "lab",
-    "starter",
-    "problem",
-    "pset",
-    "project",
-    "student",
-    "task",
-]
-_SOLUTION_WORDS = ["solution", "answer", "reference", "private", "staff", "instructor", "key", "teacher"]
-_INTERNAL_WORDS = ["internal", "hidden", "private", "staff", "grading", "grader", "autograder", "instructor"]
-_WORDS: dict[Literal["assignments", "solutions"], list[str]] = {
-    "assignments": _STARTER_WORDS,
-    "solutions": _SOLUTION_WORDS,
-}
-_NOT_MEANT = frozenset(
-    [
-        "submission",
-        "submissions",
-        "handout",
-        "handouts",
-        "release",
-        "build",
-        "dist",
-        "grades",
-        "examples",
-        "site-packages",
-    ]
-)
-_TODO = re.compile(r"NotImplementedError|TODO|YOUR CODE HERE|FIXME", re.I)
-_USES_GOLD = re.compile(r"mark\.(rigor|gold|internal|hidden)|\b(torch|np|numpy)\.load\(|goldsmith")
+_NOT_MEANT = HANDED_IN | {"handout", "handouts", "release", "build", "dist", "examples", "site-packages"}
+_ADAPTERS = "adapters.py"
+"""What students write among their tests: the way from those to their code."""
+_FEWEST_STUBS = 2
 _RECIPE = re.compile(r"(generate|make|create|build|gen)_(fixtures?|golds?|goldens?|references?)\.py")
 _GOLD = (".pt", ".pth", ".npz", ".npy", ".safetensors")
 
@@ -65,21 +47,26 @@ class Note:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A question: what it is about, and the settings that follow from each answer. Defaults hold if nobody is asked."""
+    """A question: what it is about, and the settings that follow from each answer. One that may wait has a default that
+    holds if nobody is asked; without an answer to any other, nothing is written."""
 
     kind: Literal["pair", "assignments", "solutions", "tests"]
     options: tuple[Mapping[str, str], ...]
     about: str = ""
+    may_wait: bool = False
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Values of the configuration's folders, what each was found by (nothing: it is the default), open questions."""
+    """Values of the configuration's folders, what each was found by (nothing: it is the default), open questions.
+    `whole` is what the one assignment is called that all of the course is."""
 
     values: Mapping[str, str]
     found: Mapping[str, str] = field(default_factory=dict)
     doubts: Sequence[Doubt] = ()
     notes: Sequence[Note] = ()
+    whole: str = ""
+    public_tests: str = ""
 
     def settled(self, doubt: Doubt, answer: Mapping[str, str]) -> Layout:
         """As it is once a person has answered."""
@@ -88,61 +75,183 @@ class Layout:
         return replace(self, values={**self.values, **answer}, found=found, doubts=rest)
 
 
-def detect(root: Path) -> Layout:
+def detect(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -> Layout:
+    """What lies where; `said` are settings that a person has given, `whole` what the one assignment is called that all
+    of the course is said to be."""
     tree = dict(_walk(root))
-    plain = Config()
-    values = {"assignments": plain.assignments, "solutions": plain.solutions}
-    found: dict[str, str] = {}
-    doubts: list[Doubt] = []
-    pairs = _pairs(root, tree)
-    if pairs:
-        best = [pair for pair in pairs if pair.rank == pairs[0].rank]
-        options = tuple({"assignments": pair.starters, "solutions": pair.solutions} for pair in best)
-        if len(options) == 1:
-            values = dict(options[0])
-            found = {"assignments": ", ".join(best[0].names), "solutions": "by the names of its files"}
-        else:
-            doubts.append(Doubt("pair", options, ", ".join(best[0].names)))
-    else:
-        for setting, words in _WORDS.items():
-            named = _by_name(tree, words, values[setting], setting == "solutions")
-            if len(named) == 1:
-                values[setting], found[setting] = named[0], "by its name"
-            elif named:
-                doubts.append(Doubt(setting, tuple({setting: name} for name in named)))
-        if _overlap(values["assignments"], values["solutions"]):
-            values["solutions"] = plain.solutions
-            found.pop("solutions", None)
-    private = [values["assignments"], values["solutions"]]
-    tests, why, doubt = _internal_tests(root, tree, private)
-    values["internal-tests"] = tests
-    if why:
-        found["internal-tests"] = why
-    doubts += [doubt] if doubt else []
-    values["fixtures"] = f"{tests}/fixtures"
-    gold = [folder for folder in _gold_folders(tree, values["assignments"]) if not _overlaps(folder, private)]
+    said = dict(said or {})
+    layout = _folders(root, tree, said, whole)
+    values, found = dict(layout.values), dict(layout.found)
+    starters = _starters(tree, values["assignments"], layout.whole)
+    tests = find_tests(root, tree, [*starters, values["solutions"]])
+    values["internal-tests"] = said.get("internal-tests") or tests.internal
+    if tests.why or "internal-tests" in said:
+        found["internal-tests"] = "as you said" if "internal-tests" in said else tests.why
+    doubts = [*layout.doubts]
+    if tests.unclear and "internal-tests" not in said:
+        options = ({"internal-tests": tests.internal}, {"internal-tests": tests.public})
+        with_gold = tuple({**option, "fixtures": f"{option['internal-tests']}/fixtures"} for option in options)
+        doubts.append(Doubt("tests", with_gold, tests.public, may_wait=True))
+    values["fixtures"] = f"{values['internal-tests']}/fixtures"
+    code = [*starters, values["solutions"]]
+    gold = [folder for folder in _gold_folders(tree, starters) if not _overlaps(folder, code)]
     if len(gold) == 1:
         values["fixtures"], found["fixtures"] = gold[0], "by what lies there"
-    values["recipe"] = plain.recipe
-    recipes = {file for name, files in tree.items() if _parent(name) == values["assignments"] for file in files}
-    written = sorted(file for file in recipes if _RECIPE.fullmatch(file))
-    if written and plain.recipe not in written:
-        values["recipe"], found["recipe"] = written[0], "by its name"
-    return Layout(values, found, doubts, tuple(_notes(tree, values, "assignments" in found)))
+    values["recipe"] = Config().recipe
+    recipes = {file for name in starters or [ROOT] for file in tree.get(name, ()) if _RECIPE.fullmatch(file)}
+    if recipes and Config().recipe not in recipes:
+        values["recipe"], found["recipe"] = sorted(recipes)[0], "by its name"
+    return replace(
+        layout,
+        values=values,
+        found=found,
+        doubts=doubts,
+        notes=tuple(_notes(tree, values)),
+        public_tests=tests.public,
+    )
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two folders with the same assignments in them; `evidence` says how clear it is which of them students get."""
+def _folders(root: Path, tree: Tree, said: Mapping[str, str], whole: str) -> Layout:
+    """Assignments and solutions: as somebody has said, by files that belong together, by what is left to write, by
+    names."""
+    plain = {"assignments": Config().assignments, "solutions": Config().solutions}
+    pairs = [pair for pair in find_pairs(root, tree) if _fits(pair, said, whole)]
+    best = [pair for pair in pairs if pair.rank == pairs[0].rank]
+    if pairs and pairs[0].sure and len(best) == 1:
+        return _from_pair(root, best[0], said, whole)
+    if best and "assignments" not in said:
+        options = tuple({"assignments": pair.assignments, "solutions": pair.solutions} for pair in best)
+        return Layout({**plain, **said}, doubts=[Doubt("pair", options, ", ".join(best[0].names))])
+    layout = _without_solutions(root, tree, plain)
+    if whole or "assignments" in said:
+        values = {**layout.values, "assignments": ROOT if whole else said["assignments"]}
+        layout = Layout(values, {**layout.found, "assignments": "as you said"}, whole=whole)
+    if "solutions" in said:
+        values = {**layout.values, "solutions": said["solutions"]}
+        return replace(layout, values=values, found={**layout.found, "solutions": "as you said"})
+    named = _called(tree, plain["solutions"])
+    if len(named) == 1 and not _overlap(named[0], layout.values["assignments"]):
+        values = {**layout.values, "solutions": named[0]}
+        return replace(layout, values=values, found={**layout.found, "solutions": "by its name"})
+    if len(named) > 1:
+        doubt = Doubt("solutions", tuple({"solutions": name} for name in named))
+        return replace(layout, doubts=[*layout.doubts, doubt])
+    return layout
 
-    starters: str
-    solutions: str
-    names: tuple[str, ...]
-    evidence: int
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        return len(self.names), self.evidence
+def _fits(pair: Pair, said: Mapping[str, str], whole: str) -> bool:
+    if whole:
+        return pair.whole and said.get("solutions", pair.solutions) == pair.solutions
+    return all(said.get(key, value) == value for key, value in _values(pair).items())
+
+
+def _values(pair: Pair) -> dict[str, str]:
+    return {"assignments": pair.assignments, "solutions": pair.solutions}
+
+
+def _from_pair(root: Path, pair: Pair, said: Mapping[str, str], whole: str) -> Layout:
+    name = (whole or pair.names[0] or _own_name(root)) if pair.whole else ""
+    found = {"assignments": pair.evidence, "solutions": "by its files"}
+    return Layout(_values(pair), {**found, **dict.fromkeys(said, "as you said")}, whole=name)
+
+
+def _own_name(root: Path) -> str:
+    """What a course is called that is one assignment: as its project is, or else its folder."""
+    return project_name(root, default=root.name)
+
+
+def _without_solutions(root: Path, tree: Tree, plain: Mapping[str, str]) -> Layout:
+    """Assignments alone: in the usual place, in folders with numbers, in folders called after them that leave something
+    to write; or all of the repository, where anything else does."""
+    holders = {_parent(name) for name, files in tree.items() if any(map(_is_code, files))}
+    if plain["assignments"] in holders:
+        return Layout(plain, {"assignments": "by its name"})
+    left = _left_to_write(root, tree)
+    for candidates, evidence in (
+        (_numbered(tree), "by the names of its folders"),
+        (_unfinished(left), "by what its files leave to write"),
+    ):
+        most = max(candidates.values(), default=0)
+        best = sorted(name for name, count in candidates.items() if count == most)
+        if len(best) == 1:
+            return Layout({**plain, "assignments": best[0]}, {"assignments": evidence})
+        if best:
+            doubt = Doubt("assignments", tuple({"assignments": name} for name in best))
+            return Layout(plain, doubts=[doubt])
+    own = {file: names for file, names in left.items() if not _is_no_students(file)}
+    if sum(map(len, own.values())) >= _FEWEST_STUBS:
+        file, names = max(own.items(), key=lambda item: (len(item[1]), item[0]))
+        count = f"{len(names)} part{'' if len(names) == 1 else 's'}"
+        evidence = f"{file} leaves {count} to write, and no folder holds several assignments"
+        return Layout({**plain, "assignments": ROOT}, {"assignments": evidence}, whole=_own_name(root))
+    return Layout(plain)
+
+
+def _left_to_write(root: Path, tree: Tree) -> dict[str, set[str]]:
+    """Files that leave something to students, with what that is."""
+    paths = [
+        file if name == "." else f"{name}/{file}"
+        for name, files in tree.items()
+        for file in files
+        if is_students_code(file) and not file.endswith(SUFFIX) and not says(name, SOLUTION_WORDS)
+    ]
+    return {path: found for path in paths if (found := stubs_in(root / path))}
+
+
+def _numbered(tree: Tree) -> dict[str, int]:
+    """Folders by how many there are in them, with code, whose names have a number."""
+    found: dict[str, set[str]] = {}
+    for name, files in tree.items():
+        path = PurePosixPath(name)
+        for above in (path, *path.parents):
+            parent = _parent(above.as_posix())
+            if not (above.parts and is_numbered(above.name) and any(map(_is_code, files))):
+                continue
+            if not says(name, SOLUTION_WORDS) and not _is_no_students(f"{name}/x") and not _in_package(tree, parent):
+                found.setdefault(parent, set()).add(above.name)
+    outer = {name for name in found if not any(_is_below(name, other) for other in found)}
+    return {name: len(found[name]) for name in outer}
+
+
+def _unfinished(left: Mapping[str, set[str]]) -> dict[str, int]:
+    """Folders that are called after assignments, by how many folders below leave something to write."""
+    found: dict[str, set[str]] = {}
+    for file in left:
+        parts = PurePosixPath(file).parts
+        for number, part in enumerate(parts[:-2]):
+            if says(part, STARTER_WORDS) and not _is_no_students(file):
+                found.setdefault("/".join(parts[: number + 1]), set()).add(parts[number + 1])
+                break
+    return {name: len(names) for name, names in found.items()}
+
+
+def _is_no_students(file: str) -> bool:
+    path = PurePosixPath(file)
+    return says(path.parent.as_posix(), NOT_WRITTEN) and path.name != _ADAPTERS
+
+
+def _in_package(tree: Tree, folder: str) -> bool:
+    files = tree.get(folder, frozenset())
+    return "__init__.py" in files or (folder == ROOT and bool(PROJECT_FILES & files))
+
+
+def _called(tree: Tree, usual: str) -> list[str]:
+    """Folders called after solutions that hold code; the usual one alone, where it is there."""
+    holders = {name for name, files in tree.items() if any(map(_is_code, files))}
+    above = {parent.as_posix() for name in holders for parent in (PurePosixPath(name), *PurePosixPath(name).parents)}
+    if usual in above:
+        return [usual]
+    found = [name for name in sorted(above - {ROOT}) if says(PurePosixPath(name).name, SOLUTION_WORDS[:2])]
+    found = [name for name in found if not says(name, ("test", "fixture"))]
+    return [name for name in found if not any(_is_below(name, other) for other in found)]
+
+
+def _starters(tree: Tree, assignments: str, whole: str) -> list[str]:
+    """Folders of assignments; of a course that is one, none: what lies there may be anything."""
+    if whole:
+        return []
+    inside = [name for name in tree if name != ROOT and _parent(name) == assignments]
+    return [name for name in inside if assignments != ROOT or is_numbered(name)]
 
 
 def _walk(root: Path) -> Iterator[tuple[str, frozenset[str]]]:
@@ -162,173 +271,44 @@ def _walk(root: Path) -> Iterator[tuple[str, frozenset[str]]]:
         yield path.as_posix(), frozenset(files)
 
 
-def _pairs(root: Path, tree: Mapping[str, frozenset[str]]) -> list[_Pair]:
-    """The best first. Of two directions only the clearer one; both where neither is."""
-    above: dict[str, dict[str, frozenset[str]]] = {}
-    for name, files in tree.items():
-        code = frozenset(file for file in files if file.endswith((".py", ".ipynb")) and not _is_test(file))
-        if code and name != "." and _parent(name) != ".":
-            above.setdefault(_parent(name), {})[PurePosixPath(name).name] = code
-    flat = {name: {file for file in files if file.endswith(SUFFIX)} for name, files in tree.items()}
-    found = []
-    for starters, assignments in above.items():
-        for solutions in {*above, *(name for name, files in flat.items() if files and name != ".")}:
-            if not _overlap(starters, solutions):
-                answers = above.get(solutions, {})
-                names = [
-                    name
-                    for name, code in assignments.items()
-                    if _fits(code, answers.get(name, frozenset()))
-                    or _fits(code, flat.get(solutions, frozenset()), flat=True)
-                ]
-                if names:
-                    evidence = _evidence(root, tree, starters, solutions, names)
-                    found.append(_Pair(starters, solutions, tuple(sorted(names)), evidence))
-    clear = [
-        pair
-        for pair in found
-        if not any(
-            (other.starters, other.solutions) == (pair.solutions, pair.starters) and other.evidence > pair.evidence
-            for other in found
-        )
-    ]
-    return sorted(clear, key=lambda pair: (-len(pair.names), -pair.evidence, pair.starters, pair.solutions))
-
-
-def _fits(starter: frozenset[str], solution: frozenset[str] | set[str], *, flat: bool = False) -> bool:
-    replaced = {file.removesuffix(SUFFIX) + ".py" for file in solution if file.endswith(SUFFIX)}
-    return bool(starter & replaced) or (not flat and bool(starter & solution))
-
-
-def _evidence(
-    root: Path, tree: Mapping[str, frozenset[str]], starters: str, solutions: str, names: Sequence[str]
-) -> int:
-    """How much says that the one is for students and the other is not."""
-    evidence = 2 * _says(starters, _STARTER_WORDS) - 2 * _says(starters, _SOLUTION_WORDS)
-    evidence += 2 * _says(solutions, _SOLUTION_WORDS) - 2 * _says(solutions, _STARTER_WORDS)
-    for name in names:
-        one = {file: _todos(root / starters / name / file) for file in tree[f"{starters}/{name}"]}
-        there = tree.get(f"{solutions}/{name}", frozenset()) | tree[solutions]
-        evidence += 4 * any(file.endswith(SUFFIX) for file in there)
-        other = [_todos(root / folder / file) for folder in (solutions, f"{solutions}/{name}") for file in there]
-        evidence += (sum(one.values()) > sum(other)) - (sum(one.values()) < sum(other))
-    return evidence
-
-
-def _todos(path: Path) -> int:
-    if path.suffix not in (".py", ".ipynb") or not path.is_file():
-        return 0
-    return len(_TODO.findall(_text(path)))
-
-
-def _text(path: Path) -> str:
-    """Nothing where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def _says(name: str, words: Sequence[str]) -> bool:
-    return any(re.match(rf"({'|'.join(words)})", part, re.I) for part in re.split(r"[/_.-]", name))
-
-
-def _by_name(tree: Mapping[str, frozenset[str]], words: Sequence[str], usual: str, solutions: bool) -> list[str]:
-    """Folders called so that hold a folder with code for each assignment; the usual one alone, where it is there."""
-    holders = {_parent(name) for name, files in tree.items() if any(file.endswith((".py", ".ipynb")) for file in files)}
-    if usual in holders:
-        return [usual]
-    if solutions:
-        holders |= {name for name, files in tree.items() if any(file.endswith(SUFFIX) for file in files)}
-    found = [name for name in sorted(holders - {"."}) if _says(PurePosixPath(name).name, words) and not _is_tests(name)]
-    return [name for name in found if not any(name.startswith(f"{other}/") for other in found)]
-
-
-def _internal_tests(
-    root: Path, tree: Mapping[str, frozenset[str]], others: Sequence[str]
-) -> tuple[str, str, Doubt | None]:
-    """The folder, what it was found by, and the question where that is not clear."""
-    plain = Config().internal_tests
-    tests = {
-        name: [root / name / file for file in files if _is_test(file)]
-        for name, files in tree.items()
-        if name != "." and any(map(_is_test, files)) and not _overlaps(name, others)
-    }
-    if not tests:
-        return plain, "", None
-    named = [name for name in tests if _says(name, _INTERNAL_WORDS)]
-    telling = [name for name, files in tests.items() if any(_USES_GOLD.search(_text(file)) for file in files)]
-    for found, why in ((named, "by its name"), (telling, "by its tests, which read gold")):
-        common = _common(found)
-        if common and not _overlaps(common, others) and not (set(tests) - set(found)) & _below(tests, common):
-            return common, why, None
-    common = _common(list(tests))
-    if not common or _overlaps(common, others):
-        return plain, "", None
-    options = tuple({"internal-tests": name, "fixtures": f"{name}/fixtures"} for name in (f"{common}/internal", common))
-    return f"{common}/internal", "", Doubt("tests", options, common)
-
-
-def _common(names: Sequence[str]) -> str:
-    """The nearest folder that all of them lie in, nothing where that is the root."""
-    if not names:
-        return ""
-    common = os.path.commonpath(names)
-    inner = re.match(rf".*?(?:^|/)(?:{'|'.join(_INTERNAL_WORDS)})[^/]*(?=/)", common)
-    return common if not inner or "/" not in inner[0] else inner[0]
-
-
-def _below(names: Mapping[str, object], folder: str) -> set[str]:
-    return {name for name in names if name == folder or name.startswith(f"{folder}/")}
-
-
-def _gold_folders(tree: Mapping[str, frozenset[str]], assignments: str) -> list[str]:
+def _gold_folders(tree: Tree, starters: Sequence[str]) -> list[str]:
     """Folders with arrays in folders that are named after assignments."""
-    names = {PurePosixPath(name).name for name in tree if _parent(name) == assignments}
+    names = {PurePosixPath(name).name for name in starters}
     holders = [
         _parent(name)
         for name, files in tree.items()
         if PurePosixPath(name).name in names and any(file.endswith(_GOLD) for file in files)
     ]
-    return sorted(set(holders) - {"."})
+    return sorted(set(holders) - {ROOT})
 
 
-def _notes(tree: Mapping[str, frozenset[str]], values: Mapping[str, str], known: bool) -> Iterator[Note]:
+def _notes(tree: Tree, values: Mapping[str, str]) -> Iterator[Note]:
     own = [
         name
         for name, files in tree.items()
         if any(file.endswith(SUFFIX) and file.removesuffix(SUFFIX) + ".py" in files for file in files)
-        or any(f"{name}/{word}" in tree and name != "." for word in ("solution", "solutions"))
+        or any(f"{name}/{word}" in tree and name != ROOT for word in ("solution", "solutions"))
     ]
     mixed = [name for name in own if not _overlap(name, values["solutions"])]
     if mixed:
         yield Note("solution-inside", tuple(mixed))
-    elif not known:
-        loose = [
-            name
-            for name, files in tree.items()
-            if "/" not in name and name != "." and any(file.endswith(".py") for file in files)
-            if re.match(r"(hw|homework|assignment|lab|pset|exercise|week|project)[-_ ]?\d", name, re.I)
-        ]
-        if loose:
-            yield Note("at-the-root", tuple(loose))
 
 
-def _is_test(file: str) -> bool:
-    return file.endswith(".py") and (file.startswith("test_") or file.endswith("_test.py"))
-
-
-def _is_tests(name: str) -> bool:
-    return any(part in ("test", "tests", "fixtures") for part in PurePosixPath(name).parts)
+def _is_code(file: str) -> bool:
+    return file.endswith((".py", ".ipynb"))
 
 
 def _parent(name: str) -> str:
-    return PurePosixPath(name).parent.as_posix() if name != "." else ""
+    return PurePosixPath(name).parent.as_posix() if name != ROOT else ""
+
+
+def _is_below(name: str, other: str) -> bool:
+    return name != other and PurePosixPath(name).is_relative_to(other)
 
 
 def _overlap(one: str, other: str) -> bool:
     first, second = PurePosixPath(one), PurePosixPath(other)
-    return first.is_relative_to(second) or second.is_relative_to(first)
+    return ROOT not in (one, other) and (first.is_relative_to(second) or second.is_relative_to(first))
 
 
 def _overlaps(name: str, others: Sequence[str]) -> bool:

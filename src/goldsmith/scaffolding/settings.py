@@ -7,7 +7,7 @@ import json
 from goldsmith.scaffolding.detection import Layout
 
 _MEANINGS = {
-    "assignments": "starter code that students get, a folder for each assignment",
+    "assignments": "starter code that students get, a folder for each assignment; `.` is the root",
     "solutions": "<assignment>/<name>_solution.py takes the place of <name>.py; not for students",
     "internal-tests": "tests that students do not see, marked `rigor`",
     "fixtures": "the gold, a folder for each assignment; commit it",
@@ -16,8 +16,15 @@ _MEANINGS = {
 _HEAD = """\
 # The settings of this course for goldsmith. Every one has a default; what you delete here has it again.
 """
-_TAIL = """\
+_SEED = """\
 seed = 42
+"""
+_WHOLE = """\
+
+[assignment.{name}]
+folder = "."  # all of this repository is one assignment
+"""
+_TAIL = """\
 
 # This repository is for staff: solutions and gold belong into it, and students must never get all of it. Before you
 # hand anything out, run `goldsmith guard FOLDER` or `goldsmith guard --ref BRANCH` on it.
@@ -39,8 +46,8 @@ def settings_text(layout: Layout) -> str:
     for key, meaning in _MEANINGS.items():
         found = layout.found.get(key, "")
         origin = f" (found: {found})" if found else ""
-        options = dict.fromkeys(option[key] for doubt in layout.doubts for option in doubt.options if key in option)
-        origin += f" (not sure: it could be {' or '.join(options)})" if options else ""
         rows.append((f"{key} = {json.dumps(layout.values[key], ensure_ascii=False)}", meaning + origin))
     width = max(len(setting) for setting, _ in rows)
-    return _HEAD + "".join(f"{setting.ljust(width)}  # {comment}\n" for setting, comment in rows) + _TAIL
+    whole = _WHOLE.format(name=json.dumps(layout.whole, ensure_ascii=False)) if layout.whole else ""
+    rows_text = "".join(f"{setting.ljust(width)}  # {comment}\n" for setting, comment in rows)
+    return _HEAD + rows_text + _SEED + whole + _TAIL

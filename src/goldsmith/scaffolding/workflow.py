@@ -68,10 +68,10 @@ def git_address(recorded: str | None) -> str:
 def _uses_torch(course: Course) -> bool:
     """Whether code of the course imports torch; where there is no code yet, whether it could here."""
     seen = False
-    for folder in (course.assignments_folder, course.solutions_folder):
-        for path in folder.rglob("*.py"):
-            if not LITTER.intersection(path.parts):
-                seen = True
-                if re.search(r"^\s*(import|from) torch\b", path.read_text(encoding="utf-8", errors="replace"), re.M):
-                    return True
+    own = (path for assignment in course.assignments() for path in assignment.files(".py"))
+    for path in (*own, *course.solutions_folder.rglob("*.py")):
+        if not LITTER.intersection(path.parts):
+            seen = True
+            if re.search(r"^\s*(import|from) torch\b", path.read_text(encoding="utf-8", errors="replace"), re.M):
+                return True
     return not seen and find_spec("torch") is not None

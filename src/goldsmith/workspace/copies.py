@@ -159,6 +159,8 @@ def _holds_only_grades(folder: Path) -> bool:
 
 def _is_copied_through(assignment: Assignment, link: Path) -> bool:
     starter = assignment.starter
+    if assignment.is_whole and link.is_dir():  # data that lies elsewhere, as like as not
+        return False
     on_the_way = starter.is_relative_to(link) or link.is_relative_to(starter)
     return on_the_way and link.exists() and not link.parent.resolve().is_relative_to(link.resolve())
 

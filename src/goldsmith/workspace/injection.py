@@ -170,7 +170,10 @@ def _refuse_moved(course: Course, journal: Journal) -> None:
     ]
     if journal.state != "injected" or not missing:
         return
-    files = [path for path in course.assignments_folder.rglob("*") if path.is_file() and path.stat().st_size]
+    below = [path for assignment in course.assignments() for path in assignment.files()]
+    if course.assignments_folder != course.root:
+        below += course.assignments_folder.rglob("*")
+    files = [path for path in below if path.is_file() and path.stat().st_size]
     digests = {state.digest: path for path in files if (state := state_of(path)) is not None}
     for change in missing:
         moved = digests.get(change.after.digest) if change.after else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +23,14 @@ class Entry(NamedTuple):
 Snapshot = Mapping[str, Entry]
 
 
-def take_snapshot(folder: Path) -> Snapshot:
-    """Every file, link and folder below `folder`, what tools leave behind apart; links are followed too."""
+def take_snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -> Snapshot:
+    """Every file, link and folder below `folder`, what tools leave behind apart; links are followed too. With `holds`,
+    only what that says belongs there."""
     entries: dict[str, Entry] = {}
     seen: set[str] = set()
     for current, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(current)
-        names = [name for name in (*folders, *files) if name not in LITTER]
+        names = [name for name in (*folders, *files) if name not in LITTER and holds(Path(current, name))]
         folders[:] = [] if real in seen else [name for name in folders if name in names]
         seen.add(real)
         for name in names:

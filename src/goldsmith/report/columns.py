@@ -1,0 +1,55 @@
+"""Text in the width that there is: wrapped between words, and long names after the signs that join their parts."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from rich.cells import cell_len, set_cell_size
+
+_LEAST = 28
+"""Where less than so many cells are left beside columns, what is to be read goes below them."""
+_INDENT = 4
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width`; a word that is longer is divided after a dot, a slash, a dash or an underscore."""
+    lines: list[str] = []
+    for line in textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False) or [""]:
+        lines += [line] if cell_len(line) <= width else _divided(line, width)
+    return lines
+
+
+def _divided(line: str, width: int) -> list[str]:
+    lines = [""]
+    for piece in re.findall(r"[^./_\-]*[./_\-]?", line):
+        if lines[-1] and cell_len(lines[-1] + piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [part for whole in lines for part in _cut(whole.strip(), width)]
+
+
+def _cut(text: str, width: int) -> list[str]:
+    """What has no joint has to be cut all the same."""
+    parts = []
+    while cell_len(text) > width:
+        parts.append(set_cell_size(text, width))
+        text = text[len(parts[-1]) :]
+    return [*parts, text] if text else parts
+
+
+def shortened(text: str, width: int) -> str:
+    """The beginning of a text, to the end of a word, where all of it does not fit."""
+    if cell_len(text) <= width:
+        return text
+    start = set_cell_size(text, width - 2)
+    whole = text[len(start) : len(start) + 1] in (" ", "")
+    kept = start if whole or " " not in start else start.rpartition(" ")[0]
+    return f"{kept.rstrip(' ,;:')} …"
+
+
+def beside(indent: int, width: int) -> tuple[int, int, bool]:
+    """Where text stands beside columns that end at `indent`: its own indent, its width, and whether it goes below."""
+    if width - indent >= _LEAST:
+        return indent, width - indent, False
+    return _INDENT, max(_LEAST, width - _INDENT), True
