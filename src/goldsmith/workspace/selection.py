@@ -88,6 +88,8 @@ class _Selection:
     def _walk(self, path: Path, top: Path) -> Iterator[tuple[Path, Path]]:
         if path != top and (self._is_for_staff(path, top) or is_left_out(self.course, path)):
             return
+        if path != top and top == self.assignment.starter and not self.assignment.holds(path):
+            return
         if self.never(path) or (path.is_symlink() and not self._may_follow(path)):
             return
         if path.is_file():
