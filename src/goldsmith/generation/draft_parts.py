@@ -14,6 +14,7 @@ from goldsmith.workspace import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLED = ("forward", "__call__")
+_OWN = (*_CALLED, "__init__")
 _TEST = re.compile(r"test_.*\.py|.*_test\.py")
 
 
@@ -90,7 +91,7 @@ def _defined(item: Placement) -> Iterator[DraftPart]:
             continue
         if isinstance(node, ast.ClassDef):
             methods = [part.name for part in node.body if isinstance(part, _FUNCTIONS)]
-            public = [method for method in methods if not method.startswith("_") or method in _CALLED]
+            public = [method for method in methods if not method.startswith("_") or method in _OWN]
             for method in public or [""]:
                 yield DraftPart(module, f"{name}.{method}" if method else name, is_class=True, search=search)
         elif isinstance(node, _FUNCTIONS):

@@ -48,11 +48,17 @@ def ensure_recipe(
     _write(assignment.recipe, proposal.source)
     where = course.relative(assignment.recipe)
     if not proposal.cases:
-        raise NothingRuns(assignment.name, where, tuple(f"{name}: {why}" for name, why in proposal.left_out.items()))
+        raise NothingRuns(assignment.name, where, tuple(map(_in_a_line, proposal.left_out.items())))
     count, left = len(proposal.parts), len(proposal.left_out)
     todo = f"; {left} more could not be called, see the TODO{'' if left == 1 else 's'} in it" if left else ""
     cases = f"{proposal.cases} case{'' if proposal.cases == 1 else 's'}"
     return f"wrote {where}: {cases} for {count} part{'' if count == 1 else 's'}{todo}. A start, make it yours"
+
+
+def _in_a_line(left_out: tuple[str, str]) -> str:
+    """A part and the first line of why it cannot be called: some libraries go on with all that they would accept."""
+    name, why = left_out
+    return f"{name}: {why.strip().partition(chr(10))[0].rstrip(' :,')}"
 
 
 def check_syntax(assignment: Assignment) -> None:

@@ -125,6 +125,17 @@ class Untouched:
         yield assignment.starter, starter
         yield assignment.solution, _snapshot(assignment.solution)
 
+    def with_written(self, path: Path) -> Untouched:
+        """The same proof after goldsmith itself has written `path`: from here on it is to stay as it stands now."""
+        before = dict(self.before)
+        for folder, snapshot in self.before.items():
+            if path.is_relative_to(folder):
+                inside = path.relative_to(folder)
+                names = {item.as_posix() for item in (inside, *inside.parents)}
+                now = {name: entry for name, entry in _snapshot(folder).items() if name in names}
+                before[folder] = {**snapshot, **now}
+        return Untouched(self.assignment, before)
+
     def changes(self) -> list[Path]:
         course = self.assignment.course
         return [

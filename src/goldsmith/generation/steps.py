@@ -180,11 +180,15 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
     )
     progress.step(2)
     placed = placements(assignment)
-    note = ensure_recipe(assignment, placed, options, watcher)
+    is_written = not assignment.recipe.is_file()
+    try:
+        note = ensure_recipe(assignment, placed, options, watcher)
+    finally:
+        if is_written and assignment.recipe.is_file():
+            run.untouched = run.untouched.with_written(assignment.recipe)
     if note:
         run.notes.append(note)
         placed = placements(assignment)
-        run.untouched = Untouched.begin(assignment)
     sources = hash_sources(assignment, placed)
     run.code = case_code(assignment.recipe.read_bytes())
     run.checks = [check_interface(assignment, {"": placed} | variants_of(assignment))]

@@ -125,7 +125,7 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
         text = "no case records gradients or weights after training, where many bugs show alone"
         yield Advice("no-gradients", f"{text}: call backward() and case.record_gradients(model)")
     shown = {run for case in cases if any(pin.draws for pin in case.pinned.values()) for run in case.runs}
-    hidden = [run for case in with_weights if _draws_weights(case) for run in case.runs if _is_constructor(run)]
+    hidden = [run for case in with_weights if _draws_weights(case) for run in _constructors_of_models(case)]
     unseen = next((run for run in hidden if run not in shown), None)
     if unseen is not None:
         model = unseen.rpartition(".")[0]
@@ -133,8 +133,10 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
         yield Advice("initial-weights", f"{text}: add a case with case.initial({model}, …)")
 
 
-def _is_constructor(name: str) -> bool:
-    return name.endswith(".__init__")
+def _constructors_of_models(case: CaseFacts) -> list[str]:
+    """Constructors that ran in it; an optimiser's draws no weights."""
+    others = {f"{optimiser.name}.__init__" for optimiser in case.optimisers}
+    return [run for run in case.runs if run.endswith(".__init__") and run not in others]
 
 
 def _draws_weights(case: CaseFacts) -> bool:

@@ -50,12 +50,22 @@ class Blocks:
         if more and self._runs(call, more):
             arguments = more
         for _ in range(4):
-            better = next((item for item in variations.distinct(arguments) if self._runs(call, item)), None)
+            better = next((item for item in variations.distinct(arguments, taken) if self._runs(call, item)), None)
             if better is None:
                 break
             arguments = better
+        arguments = self._with_distinct_result(call, arguments)
         result, _ = self._finder.run(call.target, call.method, call.owner, arguments, call.prior)
         return dataclasses.replace(call, arguments=arguments, result=result)
+
+    def _with_distinct_result(self, call: Call, arguments: Arguments) -> Arguments:
+        """Where what comes out is as long in one direction as in another, arguments with which it is not, if that can
+        be had: a length that happens to be the width that a layer has."""
+        for item in (arguments, *variations.longer(arguments)):
+            result, error = self._finder.run(call.target, call.method, call.owner, item, call.prior)
+            if not error and not _coincides(result) and not any(map(_coincides, arrays_in(item))):
+                return item
+        return arguments
 
     def _another(self, call: Call) -> Arguments:
         """Arguments of other sizes, so that what comes of them is not what another case has recorded."""
@@ -287,3 +297,10 @@ def recorded(expression: str, value: Any, *, is_model: bool) -> str:
     if isinstance(value, dict) and not all(isinstance(key, str | int) for key in value):
         return f"sorted({expression}.items())"
     return expression
+
+
+def _coincides(value: Any) -> bool:
+    """Whether two axes are of the same length, and longer than one; pictures may be square."""
+    shape = tuple(getattr(first_of(value) if isinstance(value, tuple | list | dict) else value, "shape", ()))
+    sizes = [size for size in (shape[:3] if len(shape) == 4 else shape) if size > 1]
+    return len(set(sizes)) < len(sizes)

@@ -19,7 +19,7 @@ from goldsmith.recording.drafts.specs import Arguments, Array, Built, Literal, S
 from goldsmith.recording.drafts.targets import Target
 from goldsmith.recording.seeding import seed_everything
 
-_MOST_TRIALS, _MOST_SECONDS = 1500, 8.0
+_MOST_TRIALS, _MOST_SECONDS, _MOST_OWNERS = 1500, 8.0, 60
 CALL = "__call__"
 
 
@@ -101,12 +101,14 @@ class Finder:
             known = Known(library=_library(target.module), models=self._models)
             about = inspect.getdoc(target.object) or ""
             guessed = guess(target.object, known, about=about)
-            made += [self._as_built(target, item) for item in itertools.islice(guessed, 12)]
-        count = 0
+            made += [self._as_built(target, item) for item in itertools.islice(guessed, _MOST_OWNERS)]
+        count, first = 0, True
         for owner in dict.fromkeys(made):
             _, error = self._run(lambda owner=owner: build({"it": owner}))
             if error:
-                self.troubles[target.name] = error
+                if first:  # the likeliest arguments fail for the likeliest reason
+                    self.troubles[target.name] = error
+                first = False
                 continue
             yield owner
             count += 1
@@ -159,7 +161,10 @@ class Finder:
 
     def _known(self, target: Target, owner: Built | None) -> Known:
         settings = _flat(dict(owner.arguments)) if owner else {}
-        widths = [value for value in settings.values() if type(value) is int and value > 1]
+        plain = [
+            item for value in settings.values() for item in (value if isinstance(value, list | tuple) else [value])
+        ]
+        widths = [value for value in plain if type(value) is int and value > 1]
         images: list[int] = []
         if owner is not None and owner.is_model:
             with contextlib.suppress(Exception):

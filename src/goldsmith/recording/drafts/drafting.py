@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from goldsmith.gold import is_tensor
 from goldsmith.recording.drafts.calls import CALL, Call, Finder
 from goldsmith.recording.drafts.composing import MAIN, Composer
+from goldsmith.recording.drafts.initialisation import draft_initial
 from goldsmith.recording.drafts.optimisers import draft_optimiser, draft_over_parameters, takes_parameters
 from goldsmith.recording.drafts.proof import Prover
 from goldsmith.recording.drafts.recipe import Names, head_of, write_recipe
@@ -34,7 +36,7 @@ def propose(job: Job) -> Proposal:
     finder = Finder(targets, sightings, job.seed)
     calls = finder.calls()
     prover = Prover(Path(job.scratch), job.seed, lambda draft: head_of([draft], names).replace(_HERE, repr(job.recipe)))
-    drafting = _Drafting(finder, prover, calls, sightings)
+    drafting = _Drafting(finder, prover, calls, sightings, job.seed)
     drafts = list(drafting.outputs(targets)) if job.kind in ("outputs", "both") else []
     notes = []
     if job.kind in ("checkpoint", "both"):
@@ -43,7 +45,8 @@ def propose(job: Job) -> Proposal:
             notes.append("No checkpoint: no torch model was found that can be trained towards a target.")
             drafts = drafts or list(drafting.outputs(targets))
         else:
-            drafts = [*drafts, trained]
+            model = next(item for item in targets if item.name == trained.part)
+            drafts = [*(drafts or drafting.initial(model, targets)), trained]
     left_out = drafting.left_out(targets, drafts) if drafts == [] or job.kind != "checkpoint" else {}
     source = write_recipe(folder.name, drafts, left_out, names, notes)
     parts = tuple(dict.fromkeys(draft.part for draft in drafts))
@@ -62,9 +65,10 @@ def _prefix(job: Job) -> str:
 
 class _Drafting:
     def __init__(
-        self, finder: Finder, prover: Prover, calls: Mapping[str, Sequence[Call]], sightings: Sightings
+        self, finder: Finder, prover: Prover, calls: Mapping[str, Sequence[Call]], sightings: Sightings, seed: int
     ) -> None:
         self._finder, self._prover, self._calls, self._sightings = finder, prover, calls, sightings
+        self._seed = seed
         self._composer = Composer(finder)
         self._composer.learn(calls)
         self._troubles = dict(finder.troubles)
@@ -87,6 +91,14 @@ class _Drafting:
                 yield from self._proved(target, self._composer.of_function(found[0]))
             elif target.object is not None and not target.is_class and takes_parameters(target):
                 yield from self._proved(target, draft_over_parameters(target))
+            if target.is_class and target.object is not None and not target.is_optimiser:
+                yield from self.initial(target, targets)
+
+    def initial(self, target: Target, targets: Sequence[Target]) -> Iterator[DraftCase]:
+        """How a class initialises its weights, where students write that."""
+        kinds = tuple(item.object for item in targets if inspect.isclass(item.object) and item is not target)
+        owner = self._finder.built.get(target.name)
+        yield from self._proved(target, draft_initial(target, owner, self._seed, lambda it: isinstance(it, kinds)))
 
     def _forward(self, target: Target) -> Call | None:
         return next((call for call in self._calls.get(target.name, ()) if call.method in ("forward", CALL)), None)

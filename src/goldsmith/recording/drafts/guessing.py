@@ -27,6 +27,7 @@ from goldsmith.recording.drafts.specs import (
     Spec,
     Steps,
 )
+from goldsmith.recording.drafts.variations import distinct_settings
 
 _TEXT = "the cat sat on the mat, and the dog sat by it"
 _SETTINGS: tuple[tuple[str, Any], ...] = (
@@ -60,8 +61,12 @@ _SETTINGS: tuple[tuple[str, Any], ...] = (
     (r"^(k|n|m|num|count|times)$|^(num|n|max|top)_", 4),
     (r"axis|dim", 0),
 )
+_ODD_SIZES = (11, 7, 13, 5, 17, 9, 19)
+_ALIKE_LATER = 24
+"""How many sets of arguments are tried before those of them in which two sizes are the same."""
 _IDS = re.compile(r"token|ids?$|^idx|indices|index$|prompt|^seq$|sequence")
 _LABELS = re.compile(r"target|label|^y$|classes")
+_ONE_EACH = re.compile(r"(?!n_|num|max)(\w+_)?(labels|tags)")
 _MODEL = re.compile(r"(^|_)(model|net|network|policy|module|agent|encoder|decoder)$")
 _OPTIMISER = re.compile(r"^(opt|optim|optimi[sz]er)$")
 _BATCHES = re.compile(r"batches|loader|dataset|^data$")
@@ -89,8 +94,21 @@ def guess(
     required = [(name, item) for name, item in parameters if _is_needed(name, item) or name == also]
     guesser = _Guesser(function, known, f"{inspect.getdoc(function) or ''}\n{about}", len(required), depth)
     choices = [guesser.candidates(name, item, at) for at, (name, item) in enumerate(required)]
-    for ranks in _best_first([len(item) for item in choices]):
-        yield {name: choices[at][rank] for at, ((name, _), rank) in enumerate(zip(required, ranks, strict=True))}
+    alike: list[dict[str, Spec]] = []
+    number = 0
+    for number, ranks in enumerate(_best_first([len(item) for item in choices])):
+        found = {name: choices[at][rank] for at, ((name, _), rank) in enumerate(zip(required, ranks, strict=True))}
+        different = distinct_settings(found)
+        if number == _ALIKE_LATER:
+            yield from alike
+        if different is None or number >= _ALIKE_LATER:
+            yield found
+            continue
+        if not any(ranks):
+            yield dict(different)
+        alike.append(found)
+    if number < _ALIKE_LATER:
+        yield from alike
 
 
 def _is_needed(name: str, parameter: inspect.Parameter) -> bool:
@@ -131,7 +149,7 @@ class _Guesser:
     def candidates(self, name: str, parameter: inspect.Parameter, at: int) -> list[Spec]:
         hint = self._hints.get(name, parameter.annotation)
         found = list(self._by_hint(name, hint)) if hint is not parameter.empty else []
-        return [_turned(item, at) for item in dict.fromkeys(found or self._by_name(name))][:40]
+        return [_turned(item, at) for item in dict.fromkeys(found or self._by_name(name, at))][:40]
 
     def _by_hint(self, name: str, hint: Any) -> Iterator[Spec]:
         shaped = annotated_shape(hint)
@@ -221,7 +239,7 @@ class _Guesser:
             if number == 3:
                 return
 
-    def _by_name(self, name: str) -> list[Spec]:
+    def _by_name(self, name: str, at: int) -> list[Spec]:
         lower = name.lower()
         if _OPTIMISER.search(lower):
             return [Steps("SGD", (("lr", 0.5),))]
@@ -235,14 +253,25 @@ class _Guesser:
         documented = self._documented(name)
         setting = [value for pattern, value in _SETTINGS if re.search(pattern, lower)][:1]
         kinds = seen.kinds()
-        plain = self._constructs or usage.ARRAY not in seen.likely
+        plain = self._constructs or (usage.ARRAY not in seen.likely and not _ONE_EACH.fullmatch(lower))
         if library and not documented and setting and not seen.attributes and plain:
             found += [Literal(item) for item in _numbers(name, type(setting[0]))]
+        found += [Literal(word) for word in dict.fromkeys(seen.words)]
+        if not documented and (seen.is_size or (self._constructs and seen.can_be_number)):
+            found += self._whole_numbers(name, at)
         if library and (documented or usage.ARRAY in kinds):
             found += list(self._arrays(name, library, ""))
         for kind in kinds:
             found += self._plain(name, kind)
         return found
+
+    def _whole_numbers(self, name: str, at: int) -> list[Spec]:
+        """Sizes, no two arguments' the same and odd, so that none divides another by chance; then even ones, for what
+        has to be divided."""
+        others = (24, 4, 1) if self._constructs else (4, 24, 1)
+        values = [*_numbers(name, int)[:-1], _ODD_SIZES[at % len(_ODD_SIZES)], *others]
+        shape = [(5, 7)] if "shape" in name.lower() else []
+        return [Literal(item) for item in (*shape, *values)]
 
     def _plain(self, name: str, kind: str) -> list[Spec]:
         if kind == usage.FUNCTION:
@@ -253,6 +282,8 @@ class _Guesser:
             return [Literal({"the": 3, "cat": 1, "mat": 2})]
         if kind == usage.LIST:
             words, numbers = ["the", "cat", "sat", "on", "the", "mat"], [3, 1, 4, 1, 5, 9, 2]
+            if self._constructs:
+                numbers = [13, 11, 7, 5]  # widths of layers
             texts = re.search(r"word|text|token|sentence|corpus|line|string|name|doc", name.lower())
             pairs = [[3, 1, 4], [1, 5, 9]]
             return [Literal(item) for item in ((words, numbers, pairs) if texts else (numbers, words, pairs))]

@@ -82,7 +82,7 @@ def _outermost_first(targets: list[Target]) -> list[Target]:
     """Models before functions before other classes; those that no other class builds first, later before earlier."""
     by_name = {item.name: item for item in targets}
     for item in targets:
-        for name in _names_in(item.object):
+        for name in names_in(item.object):
             if name in by_name and name != item.name:
                 by_name[name].used_by.add(item.name)
     models = [item for item in reversed(targets) if item.is_model]
@@ -90,7 +90,7 @@ def _outermost_first(targets: list[Target]) -> list[Target]:
     return [*models, *(item for item in targets if item not in models)]
 
 
-def _names_in(thing: Any) -> Iterator[str]:
+def names_in(thing: Any) -> Iterator[str]:
     """Names that a function, or any method of a class, refers to."""
     functions = [item for item in vars(thing).values() if inspect.isfunction(item)] if inspect.isclass(thing) else []
     for function in [*functions, *([thing] if inspect.isfunction(inspect.unwrap(thing)) else [])] if thing else []:

@@ -8,9 +8,12 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.recording.drafts.size_positions import names_of_sizes
 from goldsmith.syntax import syntax_tree
 
 ARRAY, TEXT, LIST, MAPPING, NUMBER, FUNCTION = "array", "text", "list", "mapping", "number", "function"
+SIZE = "size"
+"""A whole number: how many of something, how long an axis is."""
 _LIBRARIES = {"torch": ARRAY, "np": ARRAY, "numpy": ARRAY, "F": ARRAY, "nn": ARRAY, "math": NUMBER}
 
 
@@ -22,6 +25,17 @@ class Usage:
     likely: list[str] = field(default_factory=list)
     is_walked: bool = False
     calls: int = 0
+    words: list[str] = field(default_factory=list)
+    """Texts that it is compared with."""
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is used where only a whole number can stand."""
+        return SIZE in self.likely and self.can_be_number
+
+    @property
+    def can_be_number(self) -> bool:
+        return not self.is_walked and not self.calls and all(hasattr(int, name) for name in self.attributes)
 
     def kinds(self) -> list[str]:
         """Kinds of things that can be used so, the likeliest first."""
@@ -41,7 +55,9 @@ class Usage:
 
 
 def usages_of(function: Any) -> dict[str, Usage]:
-    """By the name of the argument; nothing where the source cannot be read."""
+    """By the name of the argument; nothing where the source cannot be read. A class is used through its constructor."""
+    if inspect.isclass(function):
+        function = function.__init__
     try:
         tree = syntax_tree(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -53,6 +69,9 @@ def usages_of(function: Any) -> dict[str, Usage]:
     found = {item.arg: Usage() for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     for node in ast.walk(definition):
         _look(node, found)
+        for name in names_of_sizes(node):
+            if name in found:
+                found[name].likely.insert(0, SIZE)
     return found
 
 
@@ -73,8 +92,17 @@ def _look(node: ast.AST, found: dict[str, Usage]) -> None:
         for side in node.comparators:
             if isinstance(side, ast.Name) and side.id in found:
                 found[side.id].is_walked = True
+        _look_at_words(node, found)
+    elif isinstance(node, ast.Compare):
+        _look_at_words(node, found)
     elif isinstance(node, ast.Call):
         _look_at_call(node, found)
+
+
+def _look_at_words(node: ast.Compare, found: dict[str, Usage]) -> None:
+    if isinstance(node.left, ast.Name) and node.left.id in found:
+        texts = [item.value for side in node.comparators for item in ast.walk(side) if isinstance(item, ast.Constant)]
+        found[node.left.id].words += [text for text in texts if isinstance(text, str)]
 
 
 def _look_at_call(node: ast.Call, found: dict[str, Usage]) -> None:

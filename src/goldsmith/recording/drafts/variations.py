@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 
 from goldsmith.recording.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, mapped
 
-_OTHER_SIZES = (5, 7, 13, 9, 17, 19)
+_OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
 _TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
 
 
@@ -38,6 +39,25 @@ def resize(arguments: Arguments, old: int, new: int, *, first_only: bool = False
     return _resized(arguments, change)
 
 
+def distinct_settings(arguments: Arguments) -> Arguments | None:
+    """Whole numbers among plain settings made to differ from one another, so that none can be taken for another; None
+    where they do. What divides evenly goes on to."""
+    taken = [spec.value for spec in arguments.values() if isinstance(spec, Literal) and type(spec.value) is int]
+    found: dict[str, Spec] = {}
+    seen: set[int] = set()
+    for name, spec in arguments.items():
+        if isinstance(spec, Literal) and type(spec.value) is int and spec.value > 2:
+            value = spec.value
+            if value in seen:
+                step = value // 2 if value % 2 == 0 and value > 4 else 2
+                value = next(item for item in itertools.count(value, step) if item not in taken)
+                taken.append(value)
+            seen.add(value)
+            spec = Literal(value)
+        found[name] = spec
+    return found if found != dict(arguments) else None
+
+
 def leading_size(arguments: Arguments) -> int | None:
     """The size that most arrays begin with: the batch."""
     counts = Counter(array.shape[0] for array in _direct(arguments) if array.shape)
@@ -50,9 +70,10 @@ def _direct(arguments: Arguments) -> list[Array]:
     )
 
 
-def distinct(arguments: Arguments) -> Iterator[Arguments]:
-    """Candidates with the first coinciding pair of sizes made to differ: the leading one, or another axis."""
-    sizes = {size for array in _direct(arguments) for size in array.shape}
+def distinct(arguments: Arguments, taken: set[int]) -> Iterator[Arguments]:
+    """Candidates with the first coinciding pair of sizes made to differ: the leading one, or another axis; new sizes
+    are none that is `taken`."""
+    sizes = {size for array in _direct(arguments) for size in array.shape} | taken
     fresh = [size for size in _OTHER_SIZES if size not in sizes]
     for array in _direct(arguments):
         square = len(array.shape) == 4 and array.shape[2] == array.shape[3]

@@ -1,0 +1,96 @@
+"""Cases for how classes initialise their weights, which no other case shows: everywhere else the gold's are put in."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from goldsmith.gold import numbers_of
+from goldsmith.recording.drafts.specs import Array, Built, build, walk
+from goldsmith.recording.drafts.targets import Target, names_in
+from goldsmith.recording.drafts.text import Block, DraftCase, Scope, snake
+from goldsmith.recording.drafts.variations import distinct_settings
+from goldsmith.recording.held_weights import find_slots, slots_beside
+from goldsmith.recording.seeding import seed_everything
+
+IsOurs = Callable[[Any], bool]
+_SETS_WEIGHTS = re.compile(r"\binit\.\w+_\(|\.(normal|uniform|trunc_normal|zero|fill|copy)_\(|\.apply\(")
+"""A constructor that initialises layers which are not its own."""
+
+
+def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOurs) -> Iterator[DraftCase]:
+    """A case for a class whose initialisation students write and that holds weights of its own; sizes that differ
+    first. `is_ours` tells objects that have such a case themselves."""
+    if owner is None or not _is_written(target) or any(isinstance(item, Array) for item in walk(owner)):
+        return
+    different = distinct_settings(dict(owner.arguments))
+    candidates = [dataclasses.replace(owner, arguments=tuple(different.items()))] if different else []
+    blocks = []
+    for candidate in (*candidates, owner):
+        if _is_worth_a_case(target, candidate, seed, is_ours):
+            scope = Scope()
+            settings = scope.settings(candidate)
+            name = scope.use(candidate.module, candidate.name)
+            scope.lines.append(f"case.initial({name}{', ' if settings else ''}{settings})")
+            blocks.append(scope.block("initial"))
+    if blocks:
+        title = f"How {target.name} initialises its weights, over many seeds."
+        yield DraftCase(f"{snake(target.name)}_initial", title, Block("setup", ()), tuple(blocks), part=target.name)
+
+
+def _is_written(target: Target) -> bool:
+    """Whether students write its constructor, or a method that is called there."""
+    constructor = getattr(target.object, "__init__", None)
+    called = set(names_in(constructor)) if inspect.isfunction(constructor) else set()
+    return bool({"__init__", *called}.intersection(target.methods))
+
+
+def _is_worth_a_case(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> bool:
+    """Whether it holds weights that chance decides about, or that are constant: others are computed, or drawn from a
+    seed of the constructor's own, and statistics over seeds say nothing about them."""
+    try:
+        first, second = (_own_weights(target, owner, seed + more, is_ours) for more in (0, 1))
+    except Exception:  # what cannot be built is another's to tell
+        return False
+    drawn = any(name in second and not _are_same(value, second[name]) for name, value in first.items())
+    return bool(first) and (drawn or all(value.size and value.min() == value.max() for value in first.values()))
+
+
+def _own_weights(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> dict[str, Any]:
+    seed_everything(seed, threads=1)
+    model = build({"it": owner})["it"]
+    if target.is_model:
+        deep = _SETS_WEIGHTS.search(_source(target.object)) is not None
+        found = dict(model.named_parameters(recurse=deep))
+        found |= {name: slot.value for name, slot in slots_beside(model).items()}
+    else:
+        slots = find_slots(model).items()
+        found = {name: slot.read() for name, slot in slots if not _is_inside(model, name, is_ours)}
+    floats = {name: value for name, value in found.items() if "float" in str(value.dtype)}
+    return {name: numbers_of(value).copy() for name, value in floats.items()}
+
+
+def _is_inside(model: Any, path: str, is_ours: IsOurs) -> bool:
+    """Whether an object on the way to a weight has a case of its own."""
+    for name in path.split(".")[:-1]:
+        try:
+            model = vars(model)[name] if hasattr(model, "__dict__") else model[int(name) if name.isdigit() else name]
+        except (KeyError, IndexError, TypeError):
+            return False
+        if is_ours(model):
+            return True
+    return False
+
+
+def _are_same(one: Any, two: Any) -> bool:
+    return bool(one.shape == two.shape and (one == two).all())
+
+
+def _source(kind: Any) -> str:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return ""
