@@ -64,7 +64,7 @@ def test_markdown_for_a_student_holds_no_gold_value_unless_asked(checked: Course
     value = f"{found['cases'][1]['leaves'][0]['gold']:.6g}"
     hidden = check(checked, folder, "--markdown").out
     assert hidden.startswith("### hw1: differs")
-    assert "- shown by scaled" in hidden
+    assert "- shown by `scaled`" in hidden
     assert "| scaled | differs |" in check(checked, folder, "--markdown", "--verbose").out
     assert value not in hidden
     assert value in check(checked, folder, "--markdown", "--reveal").out

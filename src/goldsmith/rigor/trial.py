@@ -169,26 +169,26 @@ class Trial:
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
         own = max(self._apart(name, replays[name]) for name in cases)
-        shown, tried = self._shown(stage, cases)
+        shown, tried, cut_off = self._shown(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"
-            return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own)
+            return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
         furthest = max(own, *shown.values())
         largest = max(shown, key=lambda item: shown[item])
         best = next((item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), largest)
         if furthest <= SAME:
             runs = _number(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
-            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest)
+            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
         advice = ADVICE[best] if shown[best] > own else _MORE
-        return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own)
+        return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
-    def _shown(self, stage: Stage, cases: Sequence[str]) -> tuple[dict[Condition, float], int]:
-        """How far apart mutant and solution are under every condition that changes anything, and in how many runs. What
-        was cut off has shown nothing."""
+    def _shown(self, stage: Stage, cases: Sequence[str]) -> tuple[dict[Condition, float], int, bool]:
+        """How far apart mutant and solution are under every condition that changes anything, in how many runs, and
+        whether any run was cut off, which has shown nothing: a neighbour may have ended it."""
         found: dict[Condition, float] = {}
-        tried = 0
+        tried, cut_off = 0, False
         stage.each *= len(CONDITIONS)
         quick = self.rehearsal.quick(cases)
         solution = self.rehearsal.under_conditions(quick)
@@ -196,14 +196,17 @@ class Trial:
             for condition in CONDITIONS:
                 expected = shown_under(solution[name], condition)
                 attempt = replay.attempts.get(condition)
-                if expected is None or attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
+                if expected is None:
+                    continue
+                if attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
+                    cut_off = True
                     continue
                 tried += 1
                 apart = math.inf
                 if not attempt.failure:
                     apart = deviation_under(condition, expected, replay.leaves(condition))
                 found[condition] = max(apart, found.get(condition, 0.0))
-        return found, tried
+        return found, tried, cut_off
 
     def _apart(self, case: str, replay: Replayed) -> float:
         """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
