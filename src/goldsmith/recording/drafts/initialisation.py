@@ -19,6 +19,7 @@ from goldsmith.recording.seeding import seed_everything
 IsOurs = Callable[[Any], bool]
 _SETS_WEIGHTS = re.compile(r"\binit\.\w+_\(|\.(normal|uniform|trunc_normal|zero|fill|copy)_\(|\.apply\(")
 """A constructor that initialises layers which are not its own."""
+_OWN_SEED = re.compile(r"\b(default_rng|RandomState|Generator|manual_seed|seed|Random)\(")
 
 
 def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOurs) -> Iterator[DraftCase]:
@@ -49,14 +50,14 @@ def _is_written(target: Target) -> bool:
 
 
 def _is_worth_a_case(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> bool:
-    """Whether it holds weights that chance decides about, or that are constant: others are computed, or drawn from a
-    seed of the constructor's own, and statistics over seeds say nothing about them."""
+    """Whether it holds weights, and not such that are drawn from a seed of the constructor's own: whoever draws those
+    in another order is right, too, and statistics over seeds cannot know how far they may be apart."""
     try:
         first, second = (_own_weights(target, owner, seed + more, is_ours) for more in (0, 1))
     except Exception:  # what cannot be built is another's to tell
         return False
     drawn = any(name in second and not _are_same(value, second[name]) for name, value in first.items())
-    return bool(first) and (drawn or all(value.size and value.min() == value.max() for value in first.values()))
+    return bool(first) and (drawn or _OWN_SEED.search(_source(target.object)) is None)
 
 
 def _own_weights(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> dict[str, Any]:
