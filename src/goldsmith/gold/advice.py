@@ -119,9 +119,8 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
             f"no case has all weights off their identity ({still[0]} is all 0 or all 1), where a missing scale or bias"
         )
         yield Advice("identity-weights", f'{text} is invisible: build one model with weights="stress"')
-    if all(case.file.name.endswith(".npz") for case in cases):
-        return  # nothing here knows gradients
-    if not any(_records_by_parameter(case) or case.kind == "checkpoint" for case in cases):
+    knows_gradients = not all(case.file.name.endswith(".npz") for case in cases)
+    if knows_gradients and not any(_records_by_parameter(case) or case.kind == "checkpoint" for case in cases):
         text = "no case records gradients or weights after training, where many bugs show alone"
         yield Advice("no-gradients", f"{text}: call backward() and case.record_gradients(model)")
     shown = {run for case in cases if any(pin.draws for pin in case.pinned.values()) for run in case.runs}
@@ -140,9 +139,12 @@ def _constructors_of_models(case: CaseFacts) -> list[str]:
 
 
 def _draws_weights(case: CaseFacts) -> bool:
-    """Whether a model of it has a weight of its own that varies, beside those of the layers it is made of."""
+    """Whether a model of it has a weight of its own that varies, beside those of the layers it is made of and those
+    that are computed."""
     depth = 1 if len(case.models) == 1 else 2
-    return any(not leaf.constant and leaf.path.count(".") == depth for leaf in _weights(case))
+    computed = {name for facts in case.weights.values() for name in facts.buffers}
+    own = (leaf for leaf in _weights(case) if leaf.path.count(".") == depth)
+    return any(not leaf.constant and leaf.path.rpartition(".")[2] not in computed for leaf in own)
 
 
 def _weights(case: CaseFacts) -> list[LeafFacts]:

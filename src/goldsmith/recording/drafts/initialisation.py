@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from goldsmith.gold import numbers_of
-from goldsmith.recording.drafts.specs import Array, Built, build, walk
+from goldsmith.recording.drafts.specs import Array, Built, Literal, build, walk
 from goldsmith.recording.drafts.targets import Target, names_in
 from goldsmith.recording.drafts.text import Block, DraftCase, Scope, snake
 from goldsmith.recording.drafts.variations import distinct_settings
@@ -19,6 +19,8 @@ from goldsmith.recording.seeding import seed_everything
 IsOurs = Callable[[Any], bool]
 _SETS_WEIGHTS = re.compile(r"\binit\.\w+_\(|\.(normal|uniform|trunc_normal|zero|fill|copy)_\(|\.apply\(")
 """A constructor that initialises layers which are not its own."""
+_MAKES_WEIGHTS = re.compile(r"\w_\(|Parameter\(|\brandn?\(|normal\(|uniform\(|zeros\(|ones\(")
+_OWN_SEED = re.compile(r"\b(default_rng|RandomState|Generator|manual_seed|seed|Random)\(")
 
 
 def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOurs) -> Iterator[DraftCase]:
@@ -26,10 +28,8 @@ def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOur
     first. `is_ours` tells objects that have such a case themselves."""
     if owner is None or not _is_written(target) or any(isinstance(item, Array) for item in walk(owner)):
         return
-    different = distinct_settings(dict(owner.arguments))
-    candidates = [dataclasses.replace(owner, arguments=tuple(different.items()))] if different else []
     blocks = []
-    for candidate in (*candidates, owner):
+    for candidate in (*_with_other_sizes(target, owner), owner):
         if _is_worth_a_case(target, candidate, seed, is_ours):
             scope = Scope()
             settings = scope.settings(candidate)
@@ -42,21 +42,35 @@ def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOur
 
 
 def _is_written(target: Target) -> bool:
-    """Whether students write its constructor, or a method that is called there."""
+    """Whether students write its constructor, or a method that makes weights and is called there."""
+    if "__init__" in target.methods:
+        return True
     constructor = getattr(target.object, "__init__", None)
     called = set(names_in(constructor)) if inspect.isfunction(constructor) else set()
-    return bool({"__init__", *called}.intersection(target.methods))
+    written = called.intersection(target.methods)
+    return any(_MAKES_WEIGHTS.search(_source(getattr(target.object, name, None))) for name in written)
+
+
+def _with_other_sizes(target: Target, owner: Built) -> Iterator[Built]:
+    """The same with sizes that differ, also those that it has by default, where two are the same."""
+    given = dict(owner.arguments)
+    parameters = inspect.signature(target.object).parameters.items()
+    usual = {name: Literal(item.default) for name, item in parameters if type(item.default) is int}
+    different = distinct_settings(usual | given)
+    if different is not None:
+        kept = {name: spec for name, spec in different.items() if name in given or spec != usual[name]}
+        yield dataclasses.replace(owner, arguments=tuple(kept.items()))
 
 
 def _is_worth_a_case(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> bool:
-    """Whether it holds weights that chance decides about, or that are constant: others are computed, or drawn from a
-    seed of the constructor's own, and statistics over seeds say nothing about them."""
+    """Whether it holds weights, and not such that are drawn from a seed of the constructor's own: whoever draws those
+    in another order is right, too, and statistics over seeds cannot know how far they may be apart."""
     try:
         first, second = (_own_weights(target, owner, seed + more, is_ours) for more in (0, 1))
     except Exception:  # what cannot be built is another's to tell
         return False
     drawn = any(name in second and not _are_same(value, second[name]) for name, value in first.items())
-    return bool(first) and (drawn or all(value.size and value.min() == value.max() for value in first.values()))
+    return bool(first) and (drawn or _OWN_SEED.search(_source(target.object)) is None)
 
 
 def _own_weights(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> dict[str, Any]:
