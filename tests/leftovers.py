@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -266,3 +266,16 @@ def mutated_part(part: Part, chance: Random, words: list[str], others: list[Part
     if action == 10:
         return damaged(part.as_bytes(), chance, other.as_bytes())
     return part.as_bytes() * chance.choice([2, 3, 50])
+
+
+def parts_in(content: bytes) -> Iterator[Part]:
+    """The entries of a file that an honest child has left."""
+    place = 0
+    while place < len(content):
+        head = json.loads(content[place : content.index(b"\n", place)])
+        place += -(-(content.index(b"\n", place) + 1 - place) // 64) * 64
+        found = []
+        for name in ("attempt", "arrays", "trace"):
+            found.append(content[place : place + head[name]])
+            place += -(-head[name] // 64) * 64
+        yield Part(head["case"], head["run"], *found)

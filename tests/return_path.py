@@ -30,7 +30,8 @@ from goldsmith.generation import Options
 from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, grade_all, rubric_for
 from goldsmith.grading import grader as graders
 from goldsmith.workspace import temporary
-from stand_in import PLAIN, Baits, StandIn, Talk, parts_in
+from leftovers import parts_in
+from stand_in import PLAIN, Baits, StandIn, Talk
 
 SECRET = secrets.token_hex(16)
 MOST_BYTES = 256 * 2**20

@@ -8,7 +8,6 @@ inside its own folders. It is a real process: it is signalled, waited for and ki
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -391,16 +390,3 @@ class Player:
             content = dumped(result) if self._happens(0.8) else damaged(content, self.chance)
         with contextlib.suppress(OSError), self._opened(self.scratch / RESULT) as file:
             file.write(content)
-
-
-def parts_in(content: bytes) -> Iterator[Part]:
-    """The entries of a file that an honest child has left."""
-    place = 0
-    while place < len(content):
-        head = json.loads(content[place : content.index(b"\n", place)])
-        place += -(-(content.index(b"\n", place) + 1 - place) // 64) * 64
-        found = []
-        for name in ("attempt", "arrays", "trace"):
-            found.append(content[place : place + head[name]])
-            place += -(-head[name] // 64) * 64
-        yield Part(head["case"], head["run"], *found)
