@@ -259,7 +259,7 @@ def _gathered(loot: dict[str, list[dict[str, Any]]], workspaces: list[Path]) -> 
 
     def gather(base: Path) -> None:
         workspaces.append(base)
-        for file in sorted(base.glob("run-*/scratch/launch-*/loot.jsonl")):
+        for file in sorted(base.glob("run-*/scratch/[0-9]*-????????/loot.jsonl")):
             for line in file.read_text(errors="replace").splitlines():
                 with contextlib.suppress(ValueError):
                     entry = json.loads(line)

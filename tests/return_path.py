@@ -204,7 +204,7 @@ def _seen_before_removal(look: Any) -> Iterator[None]:
     remove = temporary.remove_made
 
     def seen(base: Path) -> None:
-        for scratch in sorted(base.glob("run-*/scratch/launch-*/out")):
+        for scratch in sorted(base.glob("run-*/scratch/[0-9]*-????????/out")):
             look(scratch)
         remove(base)
 

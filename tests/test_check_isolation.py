@@ -79,7 +79,7 @@ def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None
 def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: Warm) -> None:
     blocked = """
     import os, pathlib
-    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+    for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):
         if path.is_dir() and not path.name.endswith(".asks"):
             (path / "out" / "1").unlink(missing_ok=True)
             os.mkfifo(path / "out" / "1")
@@ -95,7 +95,7 @@ def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path
         write_attempt(reference, "scaled", run, Attempt(paths=("output",)), right)
     left = """
     import os, pathlib, shutil
-    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+    for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):
         if path.is_dir() and not path.name.endswith(".asks"):
             for number in ("1", "2"):
                 (path / "out" / number).unlink(missing_ok=True)
@@ -122,7 +122,7 @@ def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None
 def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checked: CourseOnDisk, warm: Warm) -> None:
     forged = """
     import os, pathlib
-    for path in pathlib.Path.cwd().parents[3].rglob("launch-*"):
+    for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):
         if path.is_dir() and not path.name.endswith(".asks"):
             (path / "out" / "1").open("a").write('{"plain": 3\\n')
             (path / "events.jsonl").open("a").write("what?\\n")

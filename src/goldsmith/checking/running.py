@@ -95,7 +95,7 @@ class Stage:
         self._launches += 1
         job = make_job(self.assignment, self.workspace, self.options, task="replay")
         adapter = self.workspace.folder / self.assignment.course.config.adapter
-        scratch = self.workspace.scratch / f"launch-{self._launches}-{secrets.token_hex(16)}"
+        scratch = self.workspace.scratch / f"{self._launches}-{secrets.token_hex(4)}"
         scratch.mkdir()
         job = msgspec.structs.replace(
             job,

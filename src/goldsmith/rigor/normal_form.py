@@ -10,7 +10,7 @@ import ast
 from types import CodeType
 from typing import Any
 
-from goldsmith.syntax import parsing
+from goldsmith.syntax import parsing, syntax_tree
 
 _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
@@ -25,7 +25,7 @@ def are_same_program(one: bytes, two: bytes) -> bool:
 
 def _instructions(content: bytes) -> Any:
     with parsing:
-        tree = ast.fix_missing_locations(_Normal().visit(ast.parse(content)))
+        tree = ast.fix_missing_locations(_Normal().visit(syntax_tree(content)))
         return _facts(compile(tree, "", "exec"))
 
 
