@@ -118,6 +118,7 @@ def test_a_class_that_draws_weights_has_a_case_for_that(sizes: tuple[CourseOnDis
     assert "case.initial(Box" not in recipe, "students do not write it"
 
 
+@pytest.mark.long
 def test_a_missing_scale_differs_from_the_drafted_gold(sizes: tuple[CourseOnDisk, str, str]) -> None:
     course = sizes[0].write({"handed-in/ops.py": SOLUTION.replace(" * np.sqrt(2 / rows)", "")})
     run = course.run("check", "hw1", "handed-in", "--json")

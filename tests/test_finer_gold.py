@@ -87,6 +87,7 @@ def test_angles_are_right_in_float32_and_in_float64(
     assert outcomes(found) == {"rotated": "agrees"}, found.cases
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [("10000.0", "10005.0"), ("positions.to", "(positions + 0.01).to")])
 def test_other_angles_are_wrong(course: CourseOnDisk, warm: Warm, tmp_path: Path, change: tuple[str, str]) -> None:
     assert outcomes(heard(course, warm, tmp_path, FLOAT32, *change)) == {"rotated": "differs"}
@@ -119,6 +120,7 @@ UNSTABLE = """
 SPREAD = "def spread(x):\n    return (x * x).mean(1) - x.mean(1) ** 2\n"
 
 
+@pytest.mark.long
 def test_gold_that_is_far_from_its_own_float64_value_is_refused_by_name(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "course")
     files = {"src/assignments/hw1/ops.py": "def spread(x):\n    raise NotImplementedError\n"}

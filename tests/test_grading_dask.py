@@ -107,6 +107,7 @@ def killer_of(process: subprocess.Popen[bytes]) -> Callable[..., None]:
     return kill
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
     course: CourseOnDisk, handed_in: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def certificates(folder: Path) -> dict[str, str]:
     return {option: str(folder / name) for option, name in names.items()}
 
 
+@pytest.mark.long
 def test_a_cluster_that_asks_for_certificates_gets_them_and_nobody_else_gets_in(
     course: CourseOnDisk, handed_in: Path, tmp_path: Path
 ) -> None:

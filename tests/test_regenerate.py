@@ -64,6 +64,7 @@ def payload(course: CourseOnDisk, case: str) -> Any:
     return torch.load(course.gold() / f"{case}.pt")
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_draws_are_used_again_until_new_ones_are_asked_for(small: CourseOnDisk) -> None:
     before = small.gold_bytes()
@@ -76,6 +77,7 @@ def test_draws_are_used_again_until_new_ones_are_asked_for(small: CourseOnDisk) 
     assert redrawn["outcome"] == "stale" or not kept["environment"], "randn comes out differently there"
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_exact_asks_for_bits(small: CourseOnDisk) -> None:
     before = small.gold_bytes()
@@ -103,6 +105,7 @@ def test_a_change_to_one_function_rewrites_only_its_cases(small: CourseOnDisk) -
     assert regenerate(small, "--force", **FIRST)["outcome"] == "unchanged", "back on the first machine, too"
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_a_case_whose_own_code_changed_draws_again(small: CourseOnDisk) -> None:
     small.write({RECIPE_FILE: recipe(TORCH.replace("torch.randn(64)", "torch.randn(65)"))})
@@ -114,6 +117,7 @@ def test_a_case_whose_own_code_changed_draws_again(small: CourseOnDisk) -> None:
     assert {change["case"] for change in item["changes"]} == {"other"}
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_recorded_draws_that_no_longer_fit_are_drawn_again(course: CourseOnDisk) -> None:
     """The recipe is the same; what the solution builds has another shape."""
@@ -204,6 +208,7 @@ def test_inputs_that_are_not_seeded_are_still_refused(course: CourseOnDisk) -> N
 # --- whose doing it is
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_the_environment_is_told_from_the_code(small: CourseOnDisk) -> None:
     small.write({SOLUTION_FILE: "def scale(x):\n    return x * 2.5 + 1.0\n"})
@@ -293,6 +298,7 @@ def test_gold_of_a_newer_version_is_left_alone(course: CourseOnDisk) -> None:
     assert course.gold_bytes() == before
 
 
+@pytest.mark.long
 @pytest.mark.torch
 def test_gold_that_was_recorded_on_a_gpu_is_checked_on_the_cpu(small: CourseOnDisk) -> None:
     def on_a_gpu(manifest: dict[str, Any]) -> None:

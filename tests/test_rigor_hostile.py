@@ -69,6 +69,7 @@ def found(course: CourseOnDisk) -> dict[str, Finding]:
     return {name.removeprefix("unused/"): item for name, item in by_name(rigor).items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

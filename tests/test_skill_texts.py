@@ -264,6 +264,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.long
 def test_every_field_that_a_skill_speaks_of_is_in_what_the_command_prints(answers: dict[str, list[Any]]) -> None:
     fields = everything(documented_fields)
     assert len(fields) > 80

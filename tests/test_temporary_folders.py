@@ -62,6 +62,7 @@ def unlucky(temporary: Path, elsewhere: Path) -> None:
 # --- the temporary folder ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_byte_survives_every_command(course: CourseOnDisk, temporary: Path, tmp_path: Path) -> None:
     unlucky(temporary, tmp_path / "elsewhere")
     before, linked = bytes_in(temporary), bytes_in(tmp_path / "elsewhere")
