@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.course import Course, Placement
-from goldsmith.generation import Options, replay
-from goldsmith.gold import load_gold
+from goldsmith.course.layout import Course
+from goldsmith.course.solutions import Placement
+from goldsmith.generation.options import Options
+from goldsmith.generation.replaying import replay
+from goldsmith.gold.loading import load_gold
 
 
 @dataclass(frozen=True)

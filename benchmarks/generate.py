@@ -11,7 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from goldsmith.course import Course, copy_example, placements
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.course.solutions import placements
 
 ROUNDS = 5
 FIRST_GENERATIONS = 2

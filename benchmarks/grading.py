@@ -21,9 +21,13 @@ from pathlib import Path
 
 from known import SOLUTIONS, known
 
-from goldsmith.course import Course, copy_example
-from goldsmith.generation import Options
-from goldsmith.grading import Class, Grader, HandedIn, Local, Wanted, grade_all, rubric_for
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.generation.options import Options
+from goldsmith.grading.collecting import HandedIn
+from goldsmith.grading.engines import Local
+from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.grading.run import Class, Wanted, grade_all
 
 ASSIGNMENT = "scratch-1"
 JOBS = len(os.sched_getaffinity(0))

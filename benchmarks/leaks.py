@@ -13,8 +13,10 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from goldsmith.course import Course, copy_example
-from goldsmith.guard import guarded_by, leaks_in
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.guard.leaks import leaks_in
+from goldsmith.guard.sweep import guarded_by
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "vla-course"
 

@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.course import copy_example
-from goldsmith.generation import Options
-from goldsmith.rigor import Rigor, Wanted, measure
+from goldsmith.course.example import copy_example
+from goldsmith.generation.options import Options
+from goldsmith.rigor.findings import Rigor
 from goldsmith.rigor.loading import operators_of
+from goldsmith.rigor.run import Wanted, measure
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN, END = "<!-- begin: printed by benchmarks/mutants.py -->", "<!-- end -->"

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from known import known
 
-from goldsmith.course import Course, copy_example
 from goldsmith.course.config import RubricConfig
-from goldsmith.gold import load_gold
-from goldsmith.grading import feedback_markdown, grade, make_rubric, parts_shown
-from goldsmith.recording import warm_process
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.gold.loading import load_gold
+from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.grades import grade
+from goldsmith.grading.rubric import make_rubric, parts_shown
+from goldsmith.recording.warm import warm_process
 from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"

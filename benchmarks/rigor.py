@@ -14,10 +14,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from goldsmith.course import Assignment, Placement, copy_example, placements
-from goldsmith.generation import Options
-from goldsmith.rigor import Mutant, Wanted, measure, mutants_for
-from goldsmith.workspace import make_workspaces
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement, placements
+from goldsmith.generation.options import Options
+from goldsmith.rigor.mutants import Mutant
+from goldsmith.rigor.run import Wanted, measure, mutants_for
+from goldsmith.workspace.copies import make_workspaces
 
 ASSIGNMENT = "scratch-1"
 SAMPLE = 24

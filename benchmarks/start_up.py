@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from goldsmith.course import copy_example
+from goldsmith.course.example import copy_example
 
 ROUNDS = 11
 GOLDSMITH = [sys.executable, "-c", "from goldsmith.cli import run; run()"]

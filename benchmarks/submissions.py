@@ -19,13 +19,17 @@ from pathlib import Path
 
 from known import CORPUS, Known, known
 
-from goldsmith.checking import Request, Verdict, check, open_submission
-from goldsmith.course import Course, copy_example, find_course
+from goldsmith.checking.check import Request, check
+from goldsmith.checking.submissions import open_submission
+from goldsmith.checking.verdicts import Verdict
 from goldsmith.course.config import RubricConfig
-from goldsmith.generation import Options
-from goldsmith.gold import load_gold
-from goldsmith.grading import Rubric, make_rubric, parts_shown, score
-from goldsmith.recording import Warm, warm_process
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course, find_course
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import load_gold
+from goldsmith.grading.rubric import Rubric, make_rubric, parts_shown
+from goldsmith.grading.scoring import score
+from goldsmith.recording.warm import Warm, warm_process
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 

@@ -21,7 +21,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.course import GRADES_MARK, copy_example
+from goldsmith.course.example import copy_example
+from goldsmith.course.litter import GRADES_MARK
 from grading import ASSIGNMENT, JOBS, handed_in
 
 _LOOK = 0.5

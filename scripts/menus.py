@@ -18,7 +18,7 @@ from pathlib import Path
 import pyte
 from picture import draw
 
-from goldsmith.course import copy_example
+from goldsmith.course.example import copy_example
 
 COLUMNS, LINES = 104, 30
 GOLD = "tests/internal/fixtures"

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from goldsmith.course import copy_example
+from goldsmith.course.example import copy_example
 
 COLUMNS, LINES = 104, 66
 ROOT = Path(__file__).parent.parent

@@ -15,10 +15,9 @@ import msgspec
 import structures
 import typer.main
 
-from goldsmith import errors
 from goldsmith.cli.app import app
-from goldsmith.course import Config
-from goldsmith.course.config import AssignmentConfig, GuardConfig, ItemConfig, RigorConfig, RubricConfig
+from goldsmith.course.config import AssignmentConfig, Config, GuardConfig, ItemConfig, RigorConfig, RubricConfig
+from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
 from goldsmith.report import forms
 
@@ -209,10 +208,10 @@ def exit_code_page() -> str:
         "| exit code | meaning |",
         "|---:|---|",
         "| 0 | all well |",
-        f"| {errors.AGAINST} | a verdict against: something differs, would change, is not sound, or leaks |",
-        f"| {errors.USAGE} | bad usage or configuration, or a question that could not be asked |",
-        f"| {errors.COULD_NOT_RUN} | could not run: a crash, a missing part, or gold that was refused |",
-        f"| {errors.INTERRUPTED} | interrupted |",
+        f"| {AGAINST} | a verdict against: something differs, would change, is not sound, or leaks |",
+        f"| {USAGE} | bad usage or configuration, or a question that could not be asked |",
+        f"| {COULD_NOT_RUN} | could not run: a crash, a missing part, or gold that was refused |",
+        f"| {INTERRUPTED} | interrupted |",
         "",
         "## What each command says",
         "",
@@ -238,10 +237,8 @@ def exit_code_page() -> str:
         "| kind | exit code |",
         "|---|---:|",
     ]
-    found = [
-        item for item in vars(errors).values() if isinstance(item, type) and issubclass(item, errors.GoldsmithError)
-    ]
-    kinds = {item.kind.fget(item.__new__(item)): item for item in found if item is not errors.GoldsmithError}  # type: ignore[attr-defined]
+    in_json = [item for item in structures.every_error() if item.__module__ != "goldsmith.testing.errors"]
+    kinds = {item.kind.fget(item.__new__(item)): item for item in in_json}  # type: ignore[attr-defined]
     lines += [f"| `{kind}` | {item.exit_code} |" for kind, item in sorted(kinds.items())]
     return _page(lines)
 

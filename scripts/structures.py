@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
+import pkgutil
 import textwrap
 import types
 from collections.abc import Iterator
@@ -12,8 +14,26 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+import goldsmith.errors
+from goldsmith.errors.base import GoldsmithError
+
 Struct = type[msgspec.Struct]
 _WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
+
+
+@functools.cache
+def every_error() -> tuple[type[GoldsmithError], ...]:
+    """List every kind of error that people can see, by name."""
+    for item in pkgutil.iter_modules(goldsmith.errors.__path__):
+        importlib.import_module(f"goldsmith.errors.{item.name}")
+    importlib.import_module("goldsmith.testing.errors")
+    return tuple(sorted(set(_subclasses(GoldsmithError)), key=lambda kind: kind.__name__))
+
+
+def _subclasses(kind: type[GoldsmithError]) -> Iterator[type[GoldsmithError]]:
+    for item in kind.__subclasses__():
+        yield item
+        yield from _subclasses(item)
 
 
 @functools.cache

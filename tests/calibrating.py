@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
-from goldsmith.gold import Gold, Tolerance, load_gold
+from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.gold.tolerances import Tolerance
 
 MEAN = """
     @gs.case

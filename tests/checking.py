@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from courses import RECIPE_FILE, CourseOnDisk, Run, numpy_course
-from goldsmith import checking
-from goldsmith.checking import Request, Verdict, open_submission
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.recording import Warm
+from goldsmith.checking.check import Request
+from goldsmith.checking.check import check as check_directly
+from goldsmith.checking.submissions import open_submission
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.recording.warm import Warm
 
 STARTER = '''
     """Exercise: centre, scale, and a running sum."""
@@ -144,7 +146,7 @@ def judge(course: CourseOnDisk, what: str, warm: Warm, *, each: float = 20.0, ca
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, what) as submission:
         options = Options(seed=42, threads=1, timeout=60)
-        return checking.check(assignment, submission, Request(options=options, each=each, cases=cases, warm=warm))
+        return check_directly(assignment, submission, Request(options=options, each=each, cases=cases, warm=warm))
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:

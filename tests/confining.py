@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.sandbox import Confinement, Level, Reach, confine, reach
+from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.levels import Level
+from goldsmith.sandbox.reach import Reach, reach
 
 _PATIENCE = 60.0
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import zygote
-from goldsmith.course import copy_example
-from goldsmith.gold import Gold, load_gold
-from goldsmith.workspace import take_snapshot
+from goldsmith.course.example import copy_example
+from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.workspace.snapshot import take_snapshot
 
 COMMAND = [sys.executable, "-c", "from goldsmith.cli import run; run()"]
 

@@ -8,12 +8,14 @@ import textwrap
 from pathlib import Path
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
-from goldsmith import checking
-from goldsmith.checking import Request, Verdict, open_submission
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.grading import Grade, grade, rubric_for
-from goldsmith.recording import Warm
+from goldsmith.checking.check import Request, check
+from goldsmith.checking.submissions import open_submission
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.grading.grader import rubric_for
+from goldsmith.grading.grades import Grade, grade
+from goldsmith.recording.warm import Warm
 
 FOLDER = Path(__file__).parent / "hostile" / "points"
 FULL = 12.0
@@ -140,7 +142,7 @@ def judged(course: CourseOnDisk, files: dict[str, str], warm: Warm) -> tuple[Ver
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(folder)) as submission:
         request = Request(options=Options(seed=42, threads=1, timeout=60), each=20.0, warm=warm)
-        verdict = checking.check(assignment, submission, request)
+        verdict = check(assignment, submission, request)
     return verdict, grade(verdict, rubric_for(assignment, allow_stale=False))
 
 

@@ -7,13 +7,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from goldsmith.checking import CaseVerdict, ModuleVerdict, PartVerdict, Shown, Verdict
+from goldsmith.checking.attribution import Shown
 from goldsmith.checking.part_verdicts import judge_parts
-from goldsmith.checking.verdicts import gravest
-from goldsmith.comparison import LeafComparison
+from goldsmith.checking.verdicts import (
+    CaseVerdict,
+    ModuleVerdict,
+    PartVerdict,
+    Verdict,
+    gravest,
+)
+from goldsmith.comparison.results import LeafComparison
 from goldsmith.course.config import RubricConfig
-from goldsmith.grading import Rubric, make_rubric
-from goldsmith.recording import Failure, Frame
+from goldsmith.grading.rubric import Rubric, make_rubric
+from goldsmith.recording.protocol import Failure, Frame
 
 CASES = ("whole", "norm", "loss", "steps")
 PARTS = ("Norm", "Head", "Model", "loss")

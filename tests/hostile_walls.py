@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.gold import load_gold
+from goldsmith.gold.loading import load_gold
 from goldsmith.recording.attempts import write_attempt
 from goldsmith.recording.protocol import Attempt
 

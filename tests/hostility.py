@@ -31,12 +31,17 @@ import pytest
 
 import checking
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
-from goldsmith.course import example_folder, find_course
-from goldsmith.generation import Options
-from goldsmith.gold import load_gold
-from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, collect, grade_all, rubric_for
+from goldsmith.course.example import example_folder
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import load_gold
 from goldsmith.grading import grader as graders
-from goldsmith.sandbox import probe
+from goldsmith.grading.collecting import HandedIn, collect
+from goldsmith.grading.engines import Local
+from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.run import Wanted, grade_all
+from goldsmith.sandbox.levels import probe
 from goldsmith.workspace import temporary
 from hostile_walls import write_right_results
 

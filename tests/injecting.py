@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from courses import CourseOnDisk
-from goldsmith.course import find_course, placements
-from goldsmith.workspace import inject, read_journal, reset
+from goldsmith.course.layout import find_course
+from goldsmith.course.solutions import placements
+from goldsmith.workspace.injection import inject, reset
+from goldsmith.workspace.journal import read_journal
 from killing import Tree, whole_tree
 
 STARTER = "src/assignments/hw1"

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.rigor import Finding, Rigor, Wanted, measure
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.rigor.findings import Finding, Rigor
+from goldsmith.rigor.run import Wanted, measure
 
 STARTER = '''
     """Exercise: standardise, centre, and something that no case runs."""

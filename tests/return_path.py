@@ -25,10 +25,14 @@ import pytest
 
 import checking
 from goldsmith.checking import company
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.grading import Grade, Grader, HandedIn, Local, Wanted, grade_all, rubric_for
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
 from goldsmith.grading import grader as graders
+from goldsmith.grading.collecting import HandedIn
+from goldsmith.grading.engines import Local
+from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.run import Wanted, grade_all
 from goldsmith.workspace import temporary
 from leftovers import parts_in
 from stand_in import PLAIN, Baits, StandIn, Talk

@@ -23,10 +23,9 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.recording import Ending, Watcher
 from goldsmith.recording.conversation import asked
 from goldsmith.recording.groups import Process, signal_group, wait_for
-from goldsmith.recording.launch import Child
+from goldsmith.recording.launch import Child, Ending, Watcher
 from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.protocol import EVENTS, LOG, RESULT, Ask, Job
 from goldsmith.sandbox.privileges import end_with_parent

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.checking import Request, check, open_submission
-from goldsmith.course import Course, copy_example
-from goldsmith.generation import Options
-from goldsmith.recording import Warm, warm_process
+from goldsmith.checking.check import Request, check
+from goldsmith.checking.submissions import open_submission
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.generation.options import Options
+from goldsmith.recording.warm import Warm, warm_process
 
 pytestmark = pytest.mark.xdist_group("blind spots")  # its fixtures are dear
 

@@ -21,13 +21,14 @@ from goldsmith.checking.bounds import TooMuchToJudge, Work, bounded_by
 from goldsmith.checking.handed_in import files_below, list_revision
 from goldsmith.checking.trace_pairs import TracePair, most_compared
 from goldsmith.checking.traces import Call, calls_in, module_names
-from goldsmith.errors import BadArchive, TooMuchHandedIn
-from goldsmith.gold import Mapped
+from goldsmith.errors.checking import TooMuchHandedIn
+from goldsmith.errors.grading import BadArchive
+from goldsmith.gold.mapped import Mapped
 from goldsmith.grading.unpacking import unpack
 from goldsmith.guard.leaks import Secret
 from goldsmith.guard.pieces import pieces_in
 from goldsmith.guard.similarity import similarity
-from goldsmith.recording import Attempt, Failure, Frame
+from goldsmith.recording.protocol import Attempt, Failure, Frame
 
 MIB = 2**20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goldsmith.course import case_code
+from goldsmith.course.case_code import case_code
 
 RECIPE = '''"""A recipe."""
 import numpy as np

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.course import recipe_points, registrations, without_points
+from goldsmith.course.points import recipe_points, registrations, without_points
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.registry import OUTPUT, CaseDefinition, case
 

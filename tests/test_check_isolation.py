@@ -9,12 +9,14 @@ import pytest
 
 from checking import check, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
-from goldsmith.course import GRADES, GRADES_MARK, find_course
-from goldsmith.generation import Options
-from goldsmith.gold import load_gold
-from goldsmith.grading import Grader, rubric_for
-from goldsmith.recording import Attempt, Warm
+from goldsmith.course.layout import find_course
+from goldsmith.course.litter import GRADES, GRADES_MARK
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import load_gold
+from goldsmith.grading.grader import Grader, rubric_for
 from goldsmith.recording.attempts import write_attempt
+from goldsmith.recording.protocol import Attempt
+from goldsmith.recording.warm import Warm
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
 

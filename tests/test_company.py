@@ -11,10 +11,13 @@ import pytest
 
 from checking import hand_in
 from courses import CourseOnDisk
-from goldsmith.checking import Checking, Opened, Request, Stage, open_submission
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.recording import Warm, Watcher
+from goldsmith.checking.check import Checking, Opened, Request
+from goldsmith.checking.running import Stage
+from goldsmith.checking.submissions import open_submission
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.warm import Warm
 
 CASES = ("centred", "scaled", "counted")
 

@@ -9,10 +9,13 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.course import find_course
-from goldsmith.generation import Options
-from goldsmith.grading import Grader, Local, Wanted, collect, grade_all, rubric_for
-from goldsmith.recording import Warm
+from goldsmith.course.layout import find_course
+from goldsmith.generation.options import Options
+from goldsmith.grading.collecting import collect
+from goldsmith.grading.engines import Local
+from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.grading.run import Wanted, grade_all
+from goldsmith.recording.warm import Warm
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("compiled")]

@@ -20,8 +20,8 @@ import yaml
 
 import goldsmith
 from goldsmith.cli.app import app
-from goldsmith.course import Config
-from goldsmith.recording import read_adapter
+from goldsmith.course.config import Config
+from goldsmith.recording.rules import read_adapter
 from goldsmith.report.words import how_far, leaf_lines
 from pages import PAGES, ROOT, Block, act_out, anchors_of, blocks_of, links_of
 

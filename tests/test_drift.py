@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.course import find_course, find_drift, placements
+from goldsmith.course.drift import find_drift
+from goldsmith.course.layout import find_course
+from goldsmith.course.solutions import placements
 
 STARTER = '''
     """The starter."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.course import find_course
-from goldsmith.workspace import read_journal, recover
+from goldsmith.course.layout import find_course
+from goldsmith.workspace.injection import recover
+from goldsmith.workspace.journal import read_journal
 from injecting import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from killing import killed_at_step, whole_tree
 from terminal import Terminal

@@ -10,9 +10,11 @@ from hypothesis import given
 
 from goldsmith import compare
 from goldsmith.checking.check import first_case
-from goldsmith.grading import feedback_markdown, grade, overview_of
+from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.grades import grade
+from goldsmith.grading.overview import overview_of
 from goldsmith.grading.texts import code, escaped
-from goldsmith.report import verdict_markdown
+from goldsmith.report.markdown import verdict_markdown
 from goldsmith.report.words import how_far, leaf_lines
 from grading import case, leaf, rubric, shown, source, texts, verdict
 

@@ -8,9 +8,10 @@ import pytest
 
 from checking import checked_course, hand_in, judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk
-from goldsmith.course import find_course, is_secret_name
-from goldsmith.recording import Warm
-from goldsmith.workspace import make_workspaces
+from goldsmith.course.layout import find_course
+from goldsmith.course.secret_files import is_secret_name
+from goldsmith.recording.warm import Warm
+from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.selection import without_settings
 
 PRIVATE = {

@@ -17,24 +17,20 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from goldsmith.course.config import ItemConfig
-from goldsmith.grading import (
-    Folder,
-    Grade,
-    Veil,
-    clean,
-    feedback_markdown,
+from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.folder import Folder
+from goldsmith.grading.grades import Grade, grade
+from goldsmith.grading.junit import junit_xml
+from goldsmith.grading.overview import overview_markdown, overview_of
+from goldsmith.grading.results import (
     file_names,
-    grade,
     grades_csv,
     gradescope_json,
-    junit_xml,
-    overview_markdown,
-    overview_of,
     submission_json,
-    veiled,
     write_class,
     write_submission,
 )
+from goldsmith.grading.texts import Veil, clean, veiled
 from goldsmith.report.markdown import verdict_markdown
 from grading import CASES, SECRET, case, failed, leaf, part, rubric, texts, verdict, wrong_at
 

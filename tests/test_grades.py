@@ -16,24 +16,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from courses import CourseOnDisk
-from goldsmith.checking import Verdict
-from goldsmith.checking.verdicts import gravest
-from goldsmith.course import Config, find_course
-from goldsmith.course.config import ItemConfig, RubricConfig, read_config
-from goldsmith.errors import BadConfig
-from goldsmith.grading import (
-    Class,
-    Grade,
-    Rubric,
-    grade,
-    make_rubric,
-    overview_markdown,
-    overview_of,
-    rubric_of,
-    score,
-    summary_line,
-    unopened,
-)
+from goldsmith.checking.verdicts import Verdict, gravest
+from goldsmith.course.config import Config, ItemConfig, RubricConfig, read_config
+from goldsmith.course.layout import find_course
+from goldsmith.errors.course import BadConfig
+from goldsmith.grading.grades import Grade, grade, unopened
+from goldsmith.grading.overview import overview_markdown, overview_of, summary_line
+from goldsmith.grading.rubric import Rubric, make_rubric, rubric_of
+from goldsmith.grading.run import Class
+from goldsmith.grading.scoring import score
 from goldsmith.report.grades import GradingProgress, grades_report, grading_progress, show_grades
 from grading import CASES, PARTS, SHOWN, case, failed, part, rubric, verdict, wrong_at
 

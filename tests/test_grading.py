@@ -19,11 +19,12 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import COMMAND, CourseOnDisk, Run
-from goldsmith.course import find_course
-from goldsmith.errors import BadArchive, NothingHandedIn
-from goldsmith.grading import collect
+from goldsmith.course.layout import find_course
+from goldsmith.errors.grading import BadArchive, NothingHandedIn
+from goldsmith.grading.collecting import collect
 from goldsmith.grading.unpacking import unpack
-from goldsmith.sandbox import probe, why_no_bubblewrap
+from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
+from goldsmith.sandbox.levels import probe
 
 pytestmark = pytest.mark.xdist_group("grading")
 WRONG = ("x - mean_of(x)", "x + mean_of(x)")

@@ -10,11 +10,13 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
-from goldsmith.course import find_course
-from goldsmith.errors import CannotWrite
-from goldsmith.generation import Options
-from goldsmith.grading import Folder, Grader, HandedIn, rubric_for
+from goldsmith.course.layout import find_course
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.generation.options import Options
 from goldsmith.grading import grader as graders
+from goldsmith.grading.collecting import HandedIn
+from goldsmith.grading.folder import Folder
+from goldsmith.grading.grader import Grader, rubric_for
 
 pytestmark = pytest.mark.xdist_group("grading")
 CLASS = ("grades.csv", "junit.xml")

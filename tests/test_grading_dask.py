@@ -16,11 +16,15 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk
-from goldsmith.course import Assignment, find_course
-from goldsmith.errors import WorkersLost
-from goldsmith.generation import Options
-from goldsmith.grading import Dask, Grade, Grader, Wanted, collect, grade_all, rubric_for
-from goldsmith.sandbox import probe
+from goldsmith.course.layout import Assignment, find_course
+from goldsmith.errors.grading import WorkersLost
+from goldsmith.generation.options import Options
+from goldsmith.grading.collecting import collect
+from goldsmith.grading.engines import Dask
+from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.run import Wanted, grade_all
+from goldsmith.sandbox.levels import probe
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("dask")

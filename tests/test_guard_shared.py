@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.course import find_course
-from goldsmith.guard import guarded_by, leaks_in, parts_to_write, similarity
+from goldsmith.course.layout import find_course
+from goldsmith.guard.leaks import leaks_in
+from goldsmith.guard.similarity import parts_to_write, similarity
+from goldsmith.guard.sweep import guarded_by
 
 GIVEN = """
     import numpy as np

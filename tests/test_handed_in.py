@@ -11,8 +11,8 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
-from goldsmith.course import find_course
-from goldsmith.grading import collect
+from goldsmith.course.layout import find_course
+from goldsmith.grading.collecting import collect
 
 
 def git(root: Path, *arguments: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk
-from goldsmith.course import Assignment, find_course
-from goldsmith.errors import GoldsmithError, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
-from goldsmith.grading import HandedIn, collect
-from goldsmith.grading.collecting import opened
+from goldsmith.course.layout import Assignment, find_course
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.checking import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
+from goldsmith.grading.collecting import HandedIn, collect, opened
 
 pytestmark = pytest.mark.xdist_group("handed-in-links")
 

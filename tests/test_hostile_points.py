@@ -13,13 +13,15 @@ import pytest
 
 from courses import CourseOnDisk
 from crediting import BODIES, FULL, attack, attacks, crediting_course, judged, source
-from goldsmith.checking import Verdict
-from goldsmith.course import find_course
-from goldsmith.grading import Grade, feedback_markdown, overview_of, rubric_for
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.course.layout import find_course
+from goldsmith.grading.feedback import feedback_markdown
+from goldsmith.grading.grader import rubric_for
+from goldsmith.grading.grades import Grade
 from goldsmith.grading.junit import junit_xml
-from goldsmith.grading.overview import overview_markdown
+from goldsmith.grading.overview import overview_markdown, overview_of
 from goldsmith.grading.results import grades_csv, gradescope_json, submission_json
-from goldsmith.recording import Warm, warm_process
+from goldsmith.recording.warm import Warm, warm_process
 from goldsmith.report.markdown import verdict_markdown
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile points")]

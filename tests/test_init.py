@@ -14,9 +14,9 @@ import yaml
 
 from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.cli.app import app
-from goldsmith.errors import CannotWrite
-from goldsmith.scaffolding import Change, apply
-from goldsmith.skills import skill_files
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.scaffolding.changes import Change, apply
+from goldsmith.skills.bundled import skill_files
 from goldsmith.skills.marks import marked
 from terminal import Terminal
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.gold import load_gold
+from goldsmith.gold.loading import load_gold
 from goldsmith.recording.initial import statistics_of
 
 STARTER = '''

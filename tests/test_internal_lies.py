@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.generation import Freshness
+from goldsmith.generation.freshness import Freshness
 from goldsmith.rigor import internal, suite
 
 pytestmark = pytest.mark.long

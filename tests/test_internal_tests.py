@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from courses import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, numpy_course
-from goldsmith.course import Assignment, find_course
-from goldsmith.errors import NoInternalTests
-from goldsmith.generation import Freshness
-from goldsmith.recording import UntrustedFolder
+from goldsmith.course.layout import Assignment, find_course
+from goldsmith.errors.rigor import NoInternalTests
+from goldsmith.generation.freshness import Freshness
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.rigor import internal, suite
-from goldsmith.workspace import make_workspaces
+from goldsmith.workspace.copies import make_workspaces
 
 TEST_FILE = "tests/internal/test_hw1.py"
 CONFTEST = """

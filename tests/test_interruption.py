@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe
-from goldsmith.gold import Staging
-from goldsmith.workspace import sweep_abandoned
+from goldsmith.gold.publication import Staging
+from goldsmith.workspace.temporary import sweep_abandoned
 
 SLOW = """
     import time

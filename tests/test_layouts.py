@@ -12,7 +12,7 @@ import pytest
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.checking.company import Company
-from goldsmith.recording import Warm, warm_process
+from goldsmith.recording.warm import Warm, warm_process
 
 pytestmark = pytest.mark.xdist_group("layouts")
 

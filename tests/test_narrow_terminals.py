@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from goldsmith.checking import CaseVerdict
-from goldsmith.gold import TensorChange
-from goldsmith.grading import grade, overview_of
-from goldsmith.report import show_changes, show_verdict
+from goldsmith.checking.verdicts import CaseVerdict
+from goldsmith.gold.difference import TensorChange
+from goldsmith.grading.grades import grade
+from goldsmith.grading.overview import overview_of
+from goldsmith.report.changes import show_changes
 from goldsmith.report.columns import shortened, wrapped
 from goldsmith.report.grades import show_grades
+from goldsmith.report.verdicts import show_verdict
 from grading import case, rubric, verdict
 
 LONG = (

@@ -13,7 +13,7 @@ import pytest
 import goldsmith
 from course_shapes import basics
 from courses import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk, recipe
-from goldsmith.checking import CaseVerdict, Verdict
+from goldsmith.checking.verdicts import CaseVerdict, Verdict
 from goldsmith.report import words
 from goldsmith.topics import TOPICS, topic_text
 

@@ -15,8 +15,8 @@ import pytest
 
 from goldsmith.durable import partial_of
 from goldsmith.ownership import MARK, is_marked
-from goldsmith.recording import UntrustedFolder
 from goldsmith.recording.groups import Leader, end_group
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.recording.warm import _Forked
 from strangers import bytes_in
 

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
-from goldsmith.course import find_course
+from goldsmith.course.layout import find_course
 from goldsmith.durable import PARTIAL, write_durably
-from goldsmith.errors import CannotWrite
-from goldsmith.gold import Staging
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.gold.publication import Staging
 from goldsmith.grading.folder import Folder
 from goldsmith.rigor.keeping import Keeper
 from goldsmith.scaffolding.changes import Change, apply
-from goldsmith.workspace import course_lock, recover
+from goldsmith.workspace.injection import recover
+from goldsmith.workspace.lock import course_lock
 from injecting import assert_clean, do_inject, do_reset
 from killing import killed_at_step, whole_tree
 from strangers import TEST, TEST_FILE, age, bytes_in

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.course import copy_example
+from goldsmith.course.example import copy_example
 
 NAMES = ("scratch-1", "scratch-2", "scratch-3")
 THREADS = "threads"

@@ -16,12 +16,15 @@ from typer.testing import CliRunner
 from checking import checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
 from goldsmith.cli.app import app
-from goldsmith.comparison import NotComparable, compare_case
-from goldsmith.course import example_folder
-from goldsmith.gold import judged_part, load_gold
-from goldsmith.grading import grade, grader
+from goldsmith.comparison.judging import compare_case
+from goldsmith.comparison.leaves import NotComparable
+from goldsmith.course.example import example_folder
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.loading import load_gold
+from goldsmith.grading import grader
+from goldsmith.grading.grades import grade
 from goldsmith.grading.junit import junit_xml
-from goldsmith.recording import Warm
+from goldsmith.recording.warm import Warm
 from grading import case, failed, leaf, rubric, verdict
 
 check_module = importlib.import_module("goldsmith.checking.check")
@@ -103,7 +106,7 @@ def test_it_is_tried_once_more(course: CourseOnDisk, monkeypatch: pytest.MonkeyP
 
 
 def test_a_full_disk_is_no_fault_of_whom_it_meets(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from goldsmith.errors import CannotWrite
+    from goldsmith.errors.gold import CannotWrite
 
     full = CannotWrite(Path("/tmp/x"), "No space left on device")
     dee = hand_in(course, ("x * factor", "x  * factor"), name="dee")
@@ -126,7 +129,8 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
     found = judge(course, ada, warm)
     assert (found.outcome, found.exit_code) == ("error", 3)
     assert outcomes(found) == {"centred": "agrees", "scaled": "error", "counted": "agrees"}
-    from goldsmith.report import verdict_markdown, verdict_text
+    from goldsmith.report.markdown import verdict_markdown
+    from goldsmith.report.verdicts import verdict_text
 
     assert "goldsmith could not judge this: AssertionError('never')" in verdict_text(found)
     assert "| scaled | error |" in verdict_markdown(found, verbose=True)
@@ -143,7 +147,7 @@ def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
 
 
 def test_an_error_is_an_error_in_junit() -> None:
-    from goldsmith.grading import grade
+    from goldsmith.grading.grades import grade
 
     made = grade(verdict(case("whole", "error", reason="goldsmith could not judge this"), case("norm")), rubric())
     text = junit_xml("hw1", [made])

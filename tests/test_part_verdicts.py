@@ -8,11 +8,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.checking import CaseVerdict, ModuleVerdict, Shown
-from goldsmith.checking.attribution import part_of
+from goldsmith.checking.attribution import Shown, part_of
 from goldsmith.checking.part_verdicts import judge_parts
+from goldsmith.checking.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.course.config import RubricConfig
-from goldsmith.grading import make_rubric, score
+from goldsmith.grading.rubric import make_rubric
+from goldsmith.grading.scoring import score
 from grading import case, failed, verdict
 
 NAMES = ("Norm.forward", "Scaler.fit", "Scaler.scale", "Model.forward", "loss")

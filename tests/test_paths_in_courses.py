@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from courses import RECIPE, SOLUTION, STARTER, CourseOnDisk
-from goldsmith.course import find_course
-from goldsmith.errors import BadConfig
+from goldsmith.course.layout import find_course
+from goldsmith.errors.course import BadConfig
 from goldsmith.recording.imports import _find_by_plain_path
 from goldsmith.recording.lines import Places
 

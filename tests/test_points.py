@@ -12,11 +12,11 @@ import pytest
 import goldsmith as gs
 from checking import RECIPE, checked_course, hand_in
 from courses import RECIPE_FILE, CourseOnDisk
-from goldsmith.course import recipe_points, without_points
 from goldsmith.course.config import RubricConfig
-from goldsmith.errors import BadPoints
-from goldsmith.grading import make_rubric
-from goldsmith.recording import RecipeMisuse
+from goldsmith.course.points import recipe_points, without_points
+from goldsmith.errors.recipe import BadPoints
+from goldsmith.grading.rubric import make_rubric
+from goldsmith.recording.misuse import RecipeMisuse
 
 pytestmark = pytest.mark.xdist_group("points")
 HEAD = "import goldsmith as gs\nfrom goldsmith import checkpoint as trained\n\n\n"

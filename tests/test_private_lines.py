@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from checking import RECIPE, checked_course, hand_in
-from goldsmith.grading import Veil, veiled
-from goldsmith.grading.texts import clean, escaped, private_lines
+from goldsmith.grading.texts import Veil, clean, escaped, private_lines, veiled
 from goldsmith.printing import without_commands
-from goldsmith.report import verdict_text
-from goldsmith.sandbox import probe
+from goldsmith.report.verdicts import verdict_text
+from goldsmith.sandbox.levels import probe
 from grading import case, failed, texts, verdict
 
 COMMAND = re.compile(r"^\s*::\S|##\[|##vso\[", re.M)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 from goldsmith.generation.freshness import _version
-from goldsmith.gold import inspect_gold, read_manifest
+from goldsmith.gold.inspection import inspect_gold
+from goldsmith.gold.manifest import read_manifest
 
 pytestmark = pytest.mark.xdist_group("proof")  # its fixtures are dear
 

@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from goldsmith.generation.evidence import file_entry
-from goldsmith.gold import (
+from goldsmith.gold.facts import Environment
+from goldsmith.gold.inspection import inspect_gold
+from goldsmith.gold.loading import load_gold
+from goldsmith.gold.manifest import (
     MANIFEST,
-    Environment,
-    Evidence,
     Manifest,
     Provenance,
     Stamp,
     case_entry,
     encode,
-    inspect_gold,
-    load_gold,
-    verify,
 )
-from goldsmith.recording import Case
+from goldsmith.gold.verification import Evidence, verify
+from goldsmith.recording.cases import Case
 from goldsmith.recording.registry import CaseDefinition
 from goldsmith.recording.session import Session
 

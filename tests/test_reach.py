@@ -16,8 +16,9 @@ import pytest
 
 from checking import SOLUTION, checked_course
 from courses import CourseOnDisk
-from goldsmith.course import example_folder
-from goldsmith.sandbox import bubblewrap, probe
+from goldsmith.course.example import example_folder
+from goldsmith.sandbox import bubblewrap
+from goldsmith.sandbox.levels import probe
 from goldsmith.sandbox.packages import PACKAGE
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from goldsmith.sandbox import probe
+from goldsmith.sandbox.levels import probe
 from return_path import KINDS, ReturnPath
 from stand_in import PLAIN, Player
 

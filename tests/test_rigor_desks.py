@@ -8,10 +8,19 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.checking import AGREES, Checking, Opened, Request, Submission, open_adapter, open_gold
-from goldsmith.course import Placement, find_course, placements
-from goldsmith.generation import Options
-from goldsmith.recording import Warm
+from goldsmith.checking.check import (
+    Checking,
+    Opened,
+    Request,
+    open_adapter,
+    open_gold,
+)
+from goldsmith.checking.submissions import Submission
+from goldsmith.checking.verdicts import AGREES
+from goldsmith.course.layout import find_course
+from goldsmith.course.solutions import Placement, placements
+from goldsmith.generation.options import Options
+from goldsmith.recording.warm import Warm
 from goldsmith.rigor.desks import Desk, Desks
 
 

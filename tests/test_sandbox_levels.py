@@ -17,22 +17,21 @@ import pytest
 
 from attacks import Prey, prey_in
 from courses import CourseOnDisk
-from goldsmith.errors import NoSandbox
+from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.sandbox import (
-    Confinement,
     bubblewrap,
-    bubblewrap_hides,
-    bubblewrap_prefix,
-    confine,
     kernel,
     landlock,
     levels,
     privileges,
-    probe,
-    reach,
-    sandbox_level,
 )
+from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
+from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
+from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.levels import probe
 from goldsmith.sandbox.packages import PACKAGE
+from goldsmith.sandbox.promises import sandbox_level
+from goldsmith.sandbox.reach import reach
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
 

@@ -20,11 +20,8 @@ import pytest
 
 from attacks import SECRET, Prey, prey_in, raw
 from confining import locked_in
-from goldsmith.sandbox import (
-    Level,
-    kernel,
-    probe,
-)
+from goldsmith.sandbox import kernel
+from goldsmith.sandbox.levels import Level, probe
 from goldsmith.sandbox.rules import _FORBIDDEN
 from goldsmith.sandbox.syscalls import NUMBERS
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import confining
-from goldsmith.sandbox import probe
+from goldsmith.sandbox.levels import probe
 
 pytestmark = [
     pytest.mark.long,

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from structures import every_error
 
 from checking import checked_course, hand_in
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run, copy_of_example, numpy_course, recipe
-from goldsmith import errors
 from goldsmith.cli.app import app
-from goldsmith.generation import KINDS
-from goldsmith.skills import skill_files, skill_names
+from goldsmith.generation.planning import KINDS
+from goldsmith.skills.bundled import skill_files, skill_names
 
 SKILLS = {file.skill: file.text for file in skill_files() if file.place.name == "SKILL.md"}
 SHORTCUTS = {file.skill: file.text for file in skill_files() if file.place.name != "SKILL.md"}
@@ -145,7 +145,7 @@ def test_other_skills_that_are_named_exist() -> None:
 
 
 def test_every_kind_of_error_that_is_named_exists() -> None:
-    known = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in errors.__all__}
+    known = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in (kind.__name__ for kind in every_error())}
     named = {kind for _, kind in everything(error_kinds)}
     assert {"gold-refused", "not-a-course", "no-sandbox"} <= named
     assert named <= known

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from courses import COMMAND, CourseOnDisk, numpy_course
-from goldsmith.course import copy_example, find_course
-from goldsmith.course.example import example_folder
-from goldsmith.skills import check_skills, skill_files, skill_names
+from goldsmith.course.example import copy_example, example_folder
+from goldsmith.course.layout import find_course
+from goldsmith.skills.bundled import skill_files, skill_names
+from goldsmith.skills.installing import check_skills
 from goldsmith.skills.marks import marked, read_mark
 
 ROOT = Path(__file__).parent.parent

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import goldsmith
-from goldsmith.course import changed_provided
-from goldsmith.guard import similarity
+from goldsmith.course.provided import changed_provided
+from goldsmith.guard.similarity import similarity
 from goldsmith.syntax import syntax_tree
 
 SOURCE = Path(goldsmith.__file__).parent

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from goldsmith.checking.traces import Call, calls_in
-from goldsmith.gold import Mapped
+from goldsmith.gold.mapped import Mapped
 from goldsmith.recording.own_calls import OwnCode
 from goldsmith.recording.traces import LARGE, MAX_SAME, Tracer
 

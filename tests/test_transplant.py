@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from goldsmith.gold import WeightFacts
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.recording.rules import ORDERS, Adapter, BadRule, fill, match, read_adapter
 from goldsmith.recording.settling import Settled, weight_facts
 from goldsmith.recording.transplant import CannotPlace, plan

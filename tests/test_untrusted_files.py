@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldsmith.ownership import remove_tree
-from goldsmith.recording import UntrustedFolder
+from goldsmith.recording.leavings import UntrustedFolder
 from goldsmith.sandbox import beneath
 
 WAYS = ["in one step", "step by step"]

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from goldsmith.course import unwritten_parts
+from goldsmith.course.unwritten import unwritten_parts
 
 STARTER = """
     import torch

@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from goldsmith.gold import write_payload
-from goldsmith.recording import Job, Warm, settled_environment, warm_process
+from goldsmith.gold.files import write_payload
+from goldsmith.recording.launch import settled_environment
+from goldsmith.recording.protocol import Job
+from goldsmith.recording.warm import Warm, warm_process
 
 ENVIRONMENT = settled_environment(1)
 

@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from courses import CourseOnDisk
-from goldsmith.course import find_course, placements
-from goldsmith.errors import Unreadable
-from goldsmith.workspace import changed_paths, make_workspaces, take_snapshot
+from goldsmith.course.layout import find_course
+from goldsmith.course.solutions import placements
+from goldsmith.errors.course import Unreadable
+from goldsmith.workspace.copies import make_workspaces
+from goldsmith.workspace.snapshot import changed_paths, take_snapshot
 
 NAMES = st.text("abcdefg é", min_size=1, max_size=5).map(str.strip).filter(lambda name: name not in ("", "."))
 TREES = st.dictionaries(NAMES, st.binary(max_size=40), min_size=1, max_size=5)

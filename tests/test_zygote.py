@@ -14,9 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.recording import Job, Warm, settled_environment, warm_process
 from goldsmith.recording.groups import Process, end_group
-from goldsmith.sandbox import Confinement, probe, reach
+from goldsmith.recording.launch import settled_environment
+from goldsmith.recording.protocol import Job
+from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.levels import probe
+from goldsmith.sandbox.reach import reach
 
 ENVIRONMENT = settled_environment(1)
 

@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING, Any
 from goldsmith._version import __version__
 
 if TYPE_CHECKING:
-    from goldsmith.comparison import compare
+    from goldsmith.comparison.engine import compare
     from goldsmith.reading import load
-    from goldsmith.recording import Case, case, checkpoint, main, seed_everything
+    from goldsmith.recording.cases import Case
+    from goldsmith.recording.entry import main
+    from goldsmith.recording.registry import case, checkpoint
+    from goldsmith.recording.seeding import seed_everything
 
 __all__ = ["Case", "__version__", "case", "checkpoint", "compare", "load", "main", "seed_everything"]
 
 _ROOMS = {
-    "Case": "goldsmith.recording",
-    "case": "goldsmith.recording",
-    "checkpoint": "goldsmith.recording",
-    "main": "goldsmith.recording",
-    "seed_everything": "goldsmith.recording",
-    "compare": "goldsmith.comparison",
+    "Case": "goldsmith.recording.cases",
+    "case": "goldsmith.recording.registry",
+    "checkpoint": "goldsmith.recording.registry",
+    "main": "goldsmith.recording.entry",
+    "seed_everything": "goldsmith.recording.seeding",
+    "compare": "goldsmith.comparison.engine",
     "load": "goldsmith.reading",
 }
 

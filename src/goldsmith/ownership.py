@@ -105,7 +105,7 @@ def remove_tree(path: Path) -> None:
 
 def _open_up(top: Path, folder: Path) -> None:
     """Give this user all rights to a folder beneath `top`, and never to what a link on the way there leads to."""
-    from goldsmith.sandbox import open_beneath, open_folder
+    from goldsmith.sandbox.beneath import open_beneath, open_folder
 
     if not hasattr(os, "O_PATH"):
         if not folder.is_symlink():

@@ -10,7 +10,8 @@ import pytest
 from goldsmith.testing.session import GoldSession, session_of
 
 if TYPE_CHECKING:
-    from goldsmith.testing import GoldOf, JudgedCase
+    from goldsmith.testing.collecting import GoldOf
+    from goldsmith.testing.replays import JudgedCase
 
 MARKER = "gold(*assignments): the test needs the gold of these assignments; `gold_case` gives it a test for each case"
 
@@ -96,7 +97,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def gold(request: pytest.FixtureRequest) -> GoldOf:
     """`gold("scratch-1")`: an assignment's gold, with `.check(model)`, `.assert_close(name, value)`, `.replay()`, and
     plain `.input` and `.output`. Without a name, the one that the test's `gold` marker names."""
-    from goldsmith.testing import GoldOf
+    from goldsmith.testing.collecting import GoldOf
 
     return GoldOf(request, session_of(request.config))
 
@@ -104,6 +105,6 @@ def gold(request: pytest.FixtureRequest) -> GoldOf:
 @pytest.fixture
 def gold_case(request: pytest.FixtureRequest) -> JudgedCase:
     """One case of the assignment that the test's `gold` marker names, replayed: `gold_case.assert_agrees()`."""
-    from goldsmith.testing import judged_case
+    from goldsmith.testing.collecting import judged_case
 
     return judged_case(request, session_of(request.config))

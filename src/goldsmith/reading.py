@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.course import find_course
-from goldsmith.errors import NotACourse
-from goldsmith.gold import Gold, load_gold
+from goldsmith.course.layout import find_course
+from goldsmith.errors.course import NotACourse
+from goldsmith.gold.loading import Gold, load_gold
 
 
 def load(assignment: str | Path) -> Gold:

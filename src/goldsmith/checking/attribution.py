@@ -37,8 +37,9 @@ from goldsmith.checking.verdicts import (
     CaseVerdict,
     ModuleVerdict,
 )
-from goldsmith.errors import GoldsmithError
-from goldsmith.gold import CaseEntry, mapped
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.mapped import mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """Of a module that has no partner, inside one that has: where in that one it goes wrong."""

@@ -43,13 +43,26 @@ from goldsmith.checking.verdicts import (
     Verdict,
     gravest,
 )
-from goldsmith.comparison import NotComparable
-from goldsmith.course import Assignment, Placement
-from goldsmith.errors import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
-from goldsmith.generation import Options, stale_reasons
-from goldsmith.gold import MANIFEST, Gold, GoldCase, Manifest, load_gold
-from goldsmith.recording import Adapter, Allowance, Warm, Watcher, read_adapter, warm_process
-from goldsmith.workspace import make_room, make_workspaces
+from goldsmith.comparison.leaves import NotComparable
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.checking import (
+    BadAdapter,
+    NoGold,
+    NoSuchCase,
+    NotReplayed,
+    StaleGold,
+)
+from goldsmith.generation.freshness import stale_reasons
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import Gold, GoldCase, load_gold
+from goldsmith.gold.manifest import MANIFEST, Manifest
+from goldsmith.recording.clocks import Allowance
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.rules import Adapter, read_adapter
+from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.workspace.copies import make_workspaces
+from goldsmith.workspace.temporary import make_room
 
 CLEAR = 1e-3
 """A case whose first wrong record is this far off, over the size of gold's, shows clearly that something is wrong."""

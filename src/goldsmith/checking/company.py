@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from goldsmith.checking.leavings import Leavings, Replayed, in_their_words
-from goldsmith.errors import CannotWrite, DeviceMissing
-from goldsmith.recording import (
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.recipe import DeviceMissing
+from goldsmith.recording.conversation import Conversation
+from goldsmith.recording.launch import Ending, Watcher
+from goldsmith.recording.protocol import (
     NOT_CONFINED,
     Ask,
-    Conversation,
-    Ending,
     Event,
     Failure,
     Isolated,
     RunName,
-    Watcher,
 )
 
 if TYPE_CHECKING:

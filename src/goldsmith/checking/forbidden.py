@@ -8,7 +8,8 @@ from pathlib import Path
 
 from goldsmith.checking.submissions import Submission
 from goldsmith.checking.verdicts import ForbiddenUse
-from goldsmith.course import MOST_USES, Assignment, forbidden_uses
+from goldsmith.course.forbidden import MOST_USES, forbidden_uses
+from goldsmith.course.layout import Assignment
 
 _LARGEST, _LONGEST = 2**20, 200
 

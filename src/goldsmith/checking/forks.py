@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from goldsmith.checking.handed_in import files_below
-from goldsmith.course import Assignment, written_by_students
+from goldsmith.course.drift import written_by_students
+from goldsmith.course.layout import Assignment
 
 
 def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Path]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from goldsmith.checking.bounds import LONGEST_PATH, MOST_BYTES, MOST_FILES, MOST_LEVELS, MOST_LISTED
-from goldsmith.course import LITTER, Course
-from goldsmith.errors import TooMuchHandedIn
+from goldsmith.course.layout import Course
+from goldsmith.course.litter import LITTER
+from goldsmith.errors.checking import TooMuchHandedIn
 
 _CHUNK, _LONGEST_LINE = 2**16, 2**14
 _GIT_S = 60.0

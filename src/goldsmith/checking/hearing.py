@@ -14,7 +14,7 @@ from goldsmith.checking.judging import is_close, is_nearer, is_shown_twice, stil
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.running import Stage
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
-from goldsmith.recording import RunName
+from goldsmith.recording.protocol import RunName
 
 if TYPE_CHECKING:
     from goldsmith.checking.check import Checking

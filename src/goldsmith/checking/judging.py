@@ -11,9 +11,13 @@ from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.own_weights import with_caveat
 from goldsmith.checking.precision import coarser_dtype, explains, is_unseen
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
-from goldsmith.comparison import Comparison, LeafComparison, compare, compare_case, tolerances_of
-from goldsmith.gold import GoldCase, Tolerance, judged_part, leaf_facts, numbers_of
-from goldsmith.recording import Failure, RunName
+from goldsmith.comparison.engine import compare
+from goldsmith.comparison.judging import compare_case, tolerances_of
+from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.gold.arrays import judged_part, leaf_facts, numbers_of
+from goldsmith.gold.loading import GoldCase
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.recording.protocol import Failure, RunName
 
 SHARPER, FINEST = 0.1, 1e-6
 """In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which

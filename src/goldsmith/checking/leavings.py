@@ -19,10 +19,18 @@ from typing import IO, Any
 import msgspec
 
 from goldsmith.checking import bounds
-from goldsmith.errors import CannotWrite
-from goldsmith.gold import unpacked
-from goldsmith.recording import ALONE, Attempt, Failure, Frame, RunName, UntrustedFolder, entries_in
-from goldsmith.workspace import Workspace
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.gold.mapped import unpacked
+from goldsmith.recording.attempts import entries_in
+from goldsmith.recording.leavings import UntrustedFolder
+from goldsmith.recording.protocol import (
+    ALONE,
+    Attempt,
+    Failure,
+    Frame,
+    RunName,
+)
+from goldsmith.workspace.copies import Workspace
 
 _MOST_IN_MEMORY = 16 * 2**20
 

@@ -20,7 +20,8 @@ from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.checking.traces import CLOSE, Call, Held, as_numbers, by_execution
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.recording import Isolated, projections
+from goldsmith.recording.call_gradients import projections
+from goldsmith.recording.protocol import Isolated
 
 MOST_CASES = 4
 """So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from goldsmith.checking.verdicts import COULD_NOT_RUN, CaseVerdict
-from goldsmith.course import Assignment
-from goldsmith.sandbox import places_of
-from goldsmith.workspace import Workspace, is_private
+from goldsmith.course.layout import Assignment
+from goldsmith.sandbox.packages import places_of
+from goldsmith.workspace.copies import Workspace
+from goldsmith.workspace.selection import is_private
 
 _MOST, _LONGEST = 8, 4000
 _QUOTED = re.compile(r"""['"`]([^'"`\n]{1,400})['"`]""")

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.gold import GoldCase, is_array, judged_part, numbers_of
+from goldsmith.gold.arrays import is_array, judged_part, numbers_of
+from goldsmith.gold.loading import GoldCase
 
 OWN_WEIGHTS = "own-weights"
 CAVEAT = "its own weights were used; only their statistics could be compared"

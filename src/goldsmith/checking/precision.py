@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from goldsmith.checking.leavings import Replayed
 from goldsmith.checking.verdicts import AGREES, DIFFERS, CaseVerdict
-from goldsmith.comparison import LeafComparison
-from goldsmith.gold import GoldCase
+from goldsmith.comparison.results import LeafComparison
+from goldsmith.gold.loading import GoldCase
 
 _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52

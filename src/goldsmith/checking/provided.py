@@ -13,18 +13,14 @@ from pathlib import Path
 
 from goldsmith.checking.bounds import MOST_CODE
 from goldsmith.checking.submissions import Submission
-from goldsmith.course import (
-    Assignment,
-    Placement,
-    changed_provided,
-    git,
-    placements,
-    unwritten_parts,
-    with_provided,
-    written_by_students,
-)
-from goldsmith.errors import GoldsmithError
-from goldsmith.gold import Manifest
+from goldsmith.course.drift import written_by_students
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment
+from goldsmith.course.provided import changed_provided, with_provided
+from goldsmith.course.solutions import Placement, placements
+from goldsmith.course.unwritten import unwritten_parts
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.manifest import Manifest
 
 
 @dataclass(frozen=True)

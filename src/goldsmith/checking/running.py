@@ -15,12 +15,26 @@ import msgspec
 
 from goldsmith.checking.company import Company, Until
 from goldsmith.checking.leavings import Replayed, Taken
-from goldsmith.course import MOST_USES, Assignment, Placement
-from goldsmith.generation import Options, make_job
-from goldsmith.gold import GoldCase, write_payload
-from goldsmith.recording import Allowance, Job, KeptCase, Limits, Result, RunName, Warm, Watcher
-from goldsmith.sandbox import Confinement, Level
-from goldsmith.workspace import Workspace
+from goldsmith.course.forbidden import MOST_USES
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.generation.options import Options
+from goldsmith.generation.planning import make_job
+from goldsmith.gold.files import write_payload
+from goldsmith.gold.loading import GoldCase
+from goldsmith.recording.clocks import Allowance
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.protocol import (
+    Job,
+    KeptCase,
+    Limits,
+    Result,
+    RunName,
+)
+from goldsmith.recording.warm import Warm
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.levels import Level
+from goldsmith.workspace.copies import Workspace
 
 RUNS: tuple[RunName, ...] = ("once", "again", "float64")
 GIVEN = "given"

@@ -9,11 +9,13 @@ from pathlib import Path
 from goldsmith.checking.check import Opened, Request, check, open_adapter
 from goldsmith.checking.submissions import open_submission
 from goldsmith.checking.verdicts import Verdict
-from goldsmith.course import Assignment, Placement
-from goldsmith.generation import Options
-from goldsmith.gold import load_gold
-from goldsmith.recording import Warm, Watcher
-from goldsmith.workspace import make_room
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import load_gold
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.warm import Warm
+from goldsmith.workspace.temporary import make_room
 
 NAME = "a copy of the solution"
 

@@ -10,16 +10,19 @@ from pathlib import Path
 
 from goldsmith.checking.forks import files_handed_in, package_of, to_write
 from goldsmith.checking.handed_in import list_names, list_revision, read_blob
-from goldsmith.course import LITTER, SUFFIX, Assignment, Course, Placement, git, is_students_code
-from goldsmith.errors import (
-    GoldUnreadable,
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment, Course, is_students_code
+from goldsmith.course.litter import LITTER
+from goldsmith.course.solutions import SUFFIX, Placement
+from goldsmith.errors.checking import (
     NoSuchSubmission,
     NothingToCheck,
     SubmissionIsPrivate,
     SubmissionLeaves,
 )
-from goldsmith.gold import read_manifest
-from goldsmith.workspace import make_room
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import read_manifest
+from goldsmith.workspace.temporary import make_room
 
 _CODE = (".py", ".ipynb")
 

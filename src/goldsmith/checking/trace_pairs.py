@@ -32,8 +32,14 @@ from goldsmith.checking.traces import (
     same_plain,
 )
 from goldsmith.checking.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.gold import Bfloat16, GoldCase, Mapped, mapped, unpacked
-from goldsmith.recording import TENSOR
+from goldsmith.gold.loading import GoldCase
+from goldsmith.gold.mapped import (
+    Bfloat16,
+    Mapped,
+    mapped,
+    unpacked,
+)
+from goldsmith.recording.forms import TENSOR
 
 AMPLIFIED = 20.0
 """So much farther off than its input a call's output may be because of its input."""

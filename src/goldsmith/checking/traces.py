@@ -11,8 +11,9 @@ from typing import Any
 
 from goldsmith.checking.bounds import A_COMPARISON, LONGEST_NAME, MOST_STATES, MOST_STATES_SEEN, MOST_TAPPED, spend
 from goldsmith.checking.trace_bounds import refuse_absurd
-from goldsmith.gold import Bfloat16, Mapped, as_numpy
-from goldsmith.recording import TENSOR
+from goldsmith.gold.arrays import as_numpy
+from goldsmith.gold.mapped import Bfloat16, Mapped
+from goldsmith.recording.forms import TENSOR
 
 CLOSE = 5e-5
 """How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of

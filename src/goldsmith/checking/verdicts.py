@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.comparison import LeafComparison
-from goldsmith.recording import Failure
+from goldsmith.comparison.results import LeafComparison
+from goldsmith.recording.protocol import Failure
 
 Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
 AGREES: Outcome = "agrees"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
-from goldsmith.errors import INTERRUPTED
+from goldsmith.errors.base import INTERRUPTED
 from goldsmith.interruption import install_handlers, remove_handlers
 
 

@@ -18,7 +18,7 @@ from goldsmith.cli.common import (
     shown_errors,
     watching,
 )
-from goldsmith.errors import BadOption
+from goldsmith.errors.usage import BadOption
 
 
 def check(
@@ -72,9 +72,10 @@ def check(
         ask = at_a_terminal() and not json
         chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
 
-        from goldsmith.checking import Request, open_submission
-        from goldsmith.checking import check as judge
-        from goldsmith.generation import Options
+        from goldsmith.checking.check import Request
+        from goldsmith.checking.check import check as judge
+        from goldsmith.checking.submissions import open_submission
+        from goldsmith.generation.options import Options
 
         config = chosen.course.config
         with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:
@@ -88,18 +89,18 @@ def check(
             )
             verdict = judge(chosen, opened, request)
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             verdicts.append(verdict.plain())
             print(report("check", verdict.exit_code == 0, "submissions", verdicts))
         elif markdown:
-            from goldsmith.report import verdict_markdown
+            from goldsmith.report.markdown import verdict_markdown
 
             print(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:
             from rich.console import Console
 
-            from goldsmith.report import show_verdict
+            from goldsmith.report.verdicts import show_verdict
 
             show_verdict(Console(no_color=no_color or None), verdict)
     raise typer.Exit(verdict.exit_code)

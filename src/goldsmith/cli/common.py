@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.errors import GoldsmithError, Interrupted, NoAssignments, NothingChosen, Unexpected
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.course import NoAssignments, NothingChosen
+from goldsmith.errors.gold import Interrupted, Unexpected
 from goldsmith.platforms import require
 from goldsmith.printing import without_commands
 
 if TYPE_CHECKING:
-    from goldsmith.course import Assignment, Course
-    from goldsmith.generation import Progress
-    from goldsmith.recording import Watcher
+    from goldsmith.course.layout import Assignment, Course
+    from goldsmith.generation.progress import Progress
+    from goldsmith.recording.launch import Watcher
 
 CourseOption = Annotated[
     Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
@@ -47,7 +49,7 @@ def shown_errors(
         if debug:
             traceback.print_exc()
         if as_json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report(command, False, subjects, finished, error))
         print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
@@ -68,9 +70,10 @@ def at_a_terminal() -> bool:
 
 def open_course(start: Path, *, repair: bool = True) -> Course:
     """The course that `start` lies in, once what a killed process left half done in it is put in order."""
-    from goldsmith.course import find_course
-    from goldsmith.errors import Busy
-    from goldsmith.workspace import course_lock, needs_recovery, recover
+    from goldsmith.course.layout import find_course
+    from goldsmith.errors.gold import Busy
+    from goldsmith.workspace.injection import needs_recovery, recover
+    from goldsmith.workspace.lock import course_lock
 
     course = find_course(start)
     if repair and needs_recovery(course):
@@ -83,7 +86,7 @@ def open_course(start: Path, *, repair: bool = True) -> Course:
 @contextlib.contextmanager
 def locked(course: Course, doing: str) -> Iterator[None]:
     """The course for this process alone; whoever has it is named while we wait."""
-    from goldsmith.workspace import course_lock
+    from goldsmith.workspace.lock import course_lock
 
     def tell(text: str) -> None:
         print(f"goldsmith: {text}", file=sys.stderr)
@@ -134,7 +137,7 @@ def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
     """Progress on standard error, live where that is a terminal."""
     from rich.console import Console
 
-    from goldsmith.report import PlainProgress, TerminalProgress
+    from goldsmith.report.terminal import PlainProgress, TerminalProgress
 
     console = Console(stderr=True, no_color=no_color or None)
     return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)
@@ -145,7 +148,7 @@ def watching(no_color: bool, name: str) -> Iterator[Watcher]:
     """Progress of a replay on standard error, live where that is a terminal."""
     from rich.console import Console
 
-    from goldsmith.report import replay_progress
+    from goldsmith.report.terminal import replay_progress
 
     with replay_progress(Console(stderr=True, no_color=no_color or None), name) as watcher:
         yield watcher

@@ -20,14 +20,14 @@ from goldsmith.cli.common import (
     progress_on,
     shown_errors,
 )
-from goldsmith.errors import AGAINST
+from goldsmith.errors.base import AGAINST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from goldsmith.course import Assignment
-    from goldsmith.generation import MachineNoise
-    from goldsmith.gold import TensorChange
+    from goldsmith.course.layout import Assignment
+    from goldsmith.generation.previous import MachineNoise
+    from goldsmith.gold.difference import TensorChange
 
 
 def diff(
@@ -57,7 +57,7 @@ def diff(
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
     with shown_errors("diff", as_json=json, debug=debug):
-        from goldsmith.workspace import make_room
+        from goldsmith.workspace.temporary import make_room
 
         ask = at_a_terminal() and not json
         assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
@@ -82,8 +82,8 @@ class _Found:
 
 
 def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[TensorChange]:
-    from goldsmith.generation import gold_at_revision
-    from goldsmith.gold import gold_changes
+    from goldsmith.generation.sources import gold_at_revision
+    from goldsmith.gold.difference import gold_changes
 
     return gold_changes(gold_at_revision(assignment, revision, folder), assignment.gold)
 
@@ -91,8 +91,8 @@ def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[Tens
 def _would(assignment: Assignment, folder: Path, exact: bool, redraw: bool, no_color: bool) -> _Found:
     import msgspec
 
-    from goldsmith.errors import Failed
-    from goldsmith.generation import dry_run_as_recorded, recorded_options
+    from goldsmith.errors.gold import Failed
+    from goldsmith.generation.proof import dry_run_as_recorded, recorded_options
 
     options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
     outcome, _ = dry_run_as_recorded(assignment, options, progress_on(no_color), folder)
@@ -106,7 +106,7 @@ def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: 
 
     name, changes = assignment.name, found.changes
     if as_json:
-        from goldsmith.report import report
+        from goldsmith.report.machine import report
 
         outcome = "stale" if changes else "unchanged"
         item = {"name": name, "outcome": outcome, "revision": revision, **msgspec.to_builtins(found)}
@@ -114,7 +114,7 @@ def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: 
         return
     from rich.console import Console
 
-    from goldsmith.report import show_changes
+    from goldsmith.report.changes import show_changes
 
     console = Console(no_color=no_color or None)
     if not console.is_terminal:

@@ -9,8 +9,8 @@ import typer
 from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, shown_errors
 
 if TYPE_CHECKING:
-    from goldsmith.recording import Fact
-    from goldsmith.sandbox import SandboxLevel
+    from goldsmith.recording.machine import Fact
+    from goldsmith.sandbox.promises import SandboxLevel
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
@@ -19,14 +19,15 @@ def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: Deb
     Exit codes: 0 nothing interferes, 1 something does.
     """
     with shown_errors("doctor", as_json=json, debug=debug, subjects="facts"):
-        from goldsmith.recording import examine
-        from goldsmith.sandbox import probe, sandbox_level
+        from goldsmith.recording.machine import examine
+        from goldsmith.sandbox.levels import probe
+        from goldsmith.sandbox.promises import sandbox_level
 
         facts = examine()
         level = sandbox_level([probe().name] if probe().sufficient else [])
         bad = [fact for fact in facts if fact.outcome == "warning"]
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("doctor", not bad, "facts", facts, sandbox=level))
         else:

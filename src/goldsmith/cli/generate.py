@@ -20,15 +20,16 @@ from goldsmith.cli.common import (
     progress_on,
     shown_errors,
 )
-from goldsmith.errors import COULD_NOT_RUN
+from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from goldsmith.course import Assignment, Course
-    from goldsmith.generation import Options, Outcome
-    from goldsmith.gold import TensorChange
-    from goldsmith.report import Summary
+    from goldsmith.course.layout import Assignment, Course
+    from goldsmith.generation.options import Options
+    from goldsmith.generation.outcome import Outcome
+    from goldsmith.gold.difference import TensorChange
+    from goldsmith.report.summary import Summary
 
 
 _QUESTION = 6
@@ -101,7 +102,7 @@ def generate(
 ) -> None:
     outcomes: list[Outcome] = []
     with shown_errors("generate", as_json=json, debug=debug, finished=outcomes):
-        from goldsmith.generation import Options
+        from goldsmith.generation.options import Options
 
         found = open_course(course)
         config = found.config
@@ -165,8 +166,9 @@ def _check(
     made with, unless others are `given`."""
     import msgspec
 
-    from goldsmith.generation import as_recorded, dry_run, dry_run_as_recorded
-    from goldsmith.workspace import make_room
+    from goldsmith.generation.proof import as_recorded, dry_run_as_recorded
+    from goldsmith.generation.steps import dry_run
+    from goldsmith.workspace.temporary import make_room
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     for assignment in chosen:
@@ -196,9 +198,9 @@ def _run(
     wait: bool,
 ) -> None:
     """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
-    from goldsmith.generation import generate as run_steps
-    from goldsmith.report import refuse_disagreeing
-    from goldsmith.workspace import course_lock
+    from goldsmith.generation.steps import generate as run_steps
+    from goldsmith.report.refusals import refuse_disagreeing
+    from goldsmith.workspace.lock import course_lock
 
     progress = progress_on(show.no_color, verbose=show.verbose)
     doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
@@ -220,7 +222,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
     if changes and not show.as_json:
         from rich.console import Console
 
-        from goldsmith.report import show_changes
+        from goldsmith.report.changes import show_changes
 
         show_changes(
             Console(stderr=True, no_color=show.no_color or None), changes, below=_QUESTION if interactive else 0
@@ -236,7 +238,7 @@ def _that_can_be_done(assignment: Assignment, outcome: Outcome) -> Outcome:
     """An outcome whose next steps lead somewhere: internal tests are run where there are some."""
     import msgspec
 
-    from goldsmith.errors import NoInternalTests
+    from goldsmith.errors.rigor import NoInternalTests
     from goldsmith.rigor.suite import tests_of
 
     tests = f"goldsmith test {assignment.name}"
@@ -257,7 +259,7 @@ def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:
 
 def _report_all(outcomes: list[Outcome], show: _Show) -> None:
     if show.as_json:
-        from goldsmith.report import report
+        from goldsmith.report.machine import report
 
         print(report("generate", all(item.ok for item in outcomes), "assignments", outcomes))
     elif len(outcomes) > 1:
@@ -267,6 +269,6 @@ def _report_all(outcomes: list[Outcome], show: _Show) -> None:
 def _summary(show: _Show) -> Summary:
     from rich.console import Console
 
-    from goldsmith.report import Summary
+    from goldsmith.report.summary import Summary
 
     return Summary(Console(no_color=show.no_color or None))

@@ -18,11 +18,13 @@ from goldsmith.cli.common import (
     open_course,
     shown_errors,
 )
-from goldsmith.errors import COULD_NOT_RUN, BadOption
+from goldsmith.errors.base import COULD_NOT_RUN
+from goldsmith.errors.usage import BadOption
 from goldsmith.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
-    from goldsmith.grading import Engine, Grade, Tls
+    from goldsmith.grading.engines import Engine, Tls
+    from goldsmith.grading.grades import Grade
 
 
 def _certificate(name: str, text: str) -> Any:
@@ -103,11 +105,15 @@ def grade(
         from rich.console import Console
 
         from goldsmith.course.config import bad_setting
-        from goldsmith.generation import Options
-        from goldsmith.grading import Grader, Wanted, collect, fresh_assignment, grade_all, kept_apart, rubric_for
-        from goldsmith.recording import processors
+        from goldsmith.generation.options import Options
+        from goldsmith.grading.collecting import collect, kept_apart
+        from goldsmith.grading.fresh import fresh_assignment
+        from goldsmith.grading.grader import Grader, rubric_for
+        from goldsmith.grading.run import Wanted, grade_all
+        from goldsmith.recording.machine import processors
         from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
-        from goldsmith.sandbox import places_of, probe
+        from goldsmith.sandbox.levels import probe
+        from goldsmith.sandbox.packages import places_of
 
         config = chosen.course.config
         for name in config.packages:
@@ -153,7 +159,7 @@ def grade(
 
 
 def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
-    from goldsmith.grading import Tls
+    from goldsmith.grading.engines import Tls
 
     if ca_file is None and cert is None and key is None:
         return None
@@ -165,7 +171,7 @@ def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | No
 
 
 def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:
-    from goldsmith.grading import Dask, Local
+    from goldsmith.grading.engines import Dask, Local
 
     if name == "local" and not scheduler:
         return Local(jobs)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
-from goldsmith.errors import AGAINST
+from goldsmith.errors.base import AGAINST
 
 if TYPE_CHECKING:
-    from goldsmith.guard import Finding
+    from goldsmith.guard.leaks import Finding
 
 EXAMPLES = """
 Compares function by function, however files, functions and variables were renamed; looks into notebooks, Markdown and
@@ -40,16 +40,14 @@ def guard(
 ) -> None:
     findings: list[Finding] = []
     with shown_errors("guard", as_json=json, debug=debug, subjects="findings"):
-        from goldsmith.errors import OneTargetOnly, Unreadable
-        from goldsmith.guard import (
-            guarded_by,
-            injected_findings,
+        from goldsmith.errors.course import OneTargetOnly, Unreadable
+        from goldsmith.guard.public import (
             public_at,
             public_files,
             public_in,
             staged_files,
-            sweep,
         )
+        from goldsmith.guard.sweep import guarded_by, injected_findings, sweep
 
         if (path is not None) + (ref is not None) + staged > 1:
             raise OneTargetOnly
@@ -69,7 +67,7 @@ def guard(
             print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("guard", not findings, "findings", [_item(finding) for finding in findings]))
         else:

@@ -29,13 +29,13 @@ def help_(
     debug: DebugOption = False,
 ) -> None:
     with shown_errors("help", as_json=json, debug=debug, subjects="topics"):
-        from goldsmith.errors import BadUsage
+        from goldsmith.errors.usage import BadUsage
 
         if topic and topic not in TOPICS:
             near = difflib.get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
             raise BadUsage("goldsmith help", f"there is no topic {topic}", near)
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             wanted = [topic] if topic else list(TOPICS)
             items = [

@@ -13,7 +13,8 @@ from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, at_a_te
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from goldsmith.scaffolding import Change, Layout, Plan
+    from goldsmith.scaffolding.changes import Change, Plan
+    from goldsmith.scaffolding.detection import Layout
 
 
 class Part(StrEnum):
@@ -84,7 +85,7 @@ def init(
 ) -> None:
     items: list[dict[str, Any]] = []
     with shown_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
-        from goldsmith.errors import ExampleIsWhole
+        from goldsmith.errors.scaffolding import ExampleIsWhole
 
         if example and (dry_run or without):
             raise ExampleIsWhole("--dry-run" if dry_run else "--without")
@@ -103,11 +104,11 @@ init.__doc__ = f"Add to a course what it lacks, or copy the bundled one out.\n{E
 
 
 def _copy(folder: Path, json: bool) -> None:
-    from goldsmith.course import copy_example
+    from goldsmith.course.example import copy_example
 
     course = copy_example(folder)
     if json:
-        from goldsmith.report import report
+        from goldsmith.report.machine import report
 
         names = [{"name": item.name, "outcome": "copied"} for item in course.assignments()]
         print(report("init", True, "assignments", names))
@@ -120,9 +121,10 @@ def _copy(folder: Path, json: bool) -> None:
 
 def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
     """Where things lie, once what is in doubt has been asked; None where the settings say so."""
-    from goldsmith.errors import LayoutUnclear
-    from goldsmith.report import doubt_problem
-    from goldsmith.scaffolding import check_name, course_at, detected
+    from goldsmith.errors.scaffolding import LayoutUnclear
+    from goldsmith.report.scaffolding import doubt_problem
+    from goldsmith.scaffolding.assignment import check_name
+    from goldsmith.scaffolding.course import course_at, detected
 
     if whole:
         check_name(whole)
@@ -150,9 +152,16 @@ def _add(
 ) -> None:
     from rich.console import Console
 
-    from goldsmith.errors import NotAgreed
-    from goldsmith.report import found_lines, note_text, plan_items, report, show_plan
-    from goldsmith.scaffolding import apply, course_at, course_of, plan_course
+    from goldsmith.errors.scaffolding import NotAgreed
+    from goldsmith.report.machine import report
+    from goldsmith.report.scaffolding import (
+        found_lines,
+        note_text,
+        plan_items,
+        show_plan,
+    )
+    from goldsmith.scaffolding.changes import apply
+    from goldsmith.scaffolding.course import course_at, course_of, plan_course
 
     root = course_at(folder)
     if layout is None:
@@ -194,7 +203,7 @@ def _chosen(plan: Plan, no_color: bool) -> list[Change]:
 
 
 def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:
-    from goldsmith.scaffolding import has_assignments
+    from goldsmith.scaffolding.course import has_assignments
 
     console.print()
     if dry_run and plan.pending:

@@ -39,9 +39,9 @@ def inject(
     debug: DebugOption = False,
 ) -> None:
     with shown_errors("inject", as_json=json, debug=debug):
-        from goldsmith.course import placements
-        from goldsmith.workspace import edited_since
-        from goldsmith.workspace import inject as put_in_place
+        from goldsmith.course.solutions import placements
+        from goldsmith.workspace.injection import edited_since
+        from goldsmith.workspace.injection import inject as put_in_place
 
         found = open_course(course)
         ask = at_a_terminal() and not json
@@ -61,7 +61,7 @@ def inject(
             "edited": [change.path for change in edited_since(found, done.journal)] if done.already else [],
         }
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("inject", True, "assignments", [item]))
             return

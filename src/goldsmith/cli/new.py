@@ -19,7 +19,7 @@ from goldsmith.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.scaffolding import Kind as KindName
+    from goldsmith.scaffolding.assignment import Kind as KindName
 
 
 class Kind(StrEnum):
@@ -56,8 +56,10 @@ def new(
     with shown_errors("new", as_json=json, debug=debug):
         from rich.console import Console
 
-        from goldsmith.report import plan_items, report, show_files, show_plan
-        from goldsmith.scaffolding import apply, new_assignment
+        from goldsmith.report.machine import report
+        from goldsmith.report.scaffolding import plan_items, show_files, show_plan
+        from goldsmith.scaffolding.assignment import new_assignment
+        from goldsmith.scaffolding.changes import apply
 
         found = open_course(course)
         chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run), no_color=no_color)
@@ -82,7 +84,7 @@ new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tes
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
-    from goldsmith.scaffolding import usual_kind
+    from goldsmith.scaffolding.assignment import usual_kind
 
     if wanted is not None:
         return wanted.value

@@ -9,14 +9,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goldsmith.errors import MenuLeft
-from goldsmith.generation import KINDS, NO_RECIPE, NO_SOLUTION, Freshness, freshness
-from goldsmith.menus import Row, ask_one, ask_several
+from goldsmith.errors.gold import MenuLeft
+from goldsmith.generation.freshness import (
+    NO_RECIPE,
+    NO_SOLUTION,
+    Freshness,
+    freshness,
+)
+from goldsmith.generation.planning import KINDS
+from goldsmith.menus.asking import ask_one, ask_several
+from goldsmith.menus.rows import Row
 
 if TYPE_CHECKING:
-    from goldsmith.course import Assignment
-    from goldsmith.scaffolding import Change, Doubt, Kind, Plan
-    from goldsmith.workspace import Journal
+    from goldsmith.course.layout import Assignment
+    from goldsmith.scaffolding.assignment import Kind
+    from goldsmith.scaffolding.changes import Change, Plan
+    from goldsmith.scaffolding.detection import Doubt
+    from goldsmith.workspace.journal import Journal
 
 _WHICH = {
     "generate": "Make gold for which assignment?",
@@ -96,7 +105,7 @@ def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_colo
 
 def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:
     """Those of a plan's changes that are wanted, maybe none."""
-    from goldsmith.report import shown_name, why
+    from goldsmith.report.scaffolding import shown_name, why
 
     pending = plan.pending
     many = len(pending) > 1
@@ -112,7 +121,7 @@ def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:
 
 
 def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, str]:
-    from goldsmith.report import doubt_words
+    from goldsmith.report.scaffolding import doubt_words
 
     question, words = doubt_words(doubt)
     rows = [Row(option, text) for text, option in zip(words, doubt.options, strict=True)]
@@ -122,7 +131,7 @@ def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, st
 
 def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind:
     """What a new assignment uses; the usual one stands first."""
-    from goldsmith.report import kind_words
+    from goldsmith.report.scaffolding import kind_words
 
     rows = [Row(kind, text) for kind, text in kind_words().items()]
     rows.sort(key=lambda item: item.value != usual)

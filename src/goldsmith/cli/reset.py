@@ -20,7 +20,7 @@ from goldsmith.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.course import Course
+    from goldsmith.course.layout import Course
 
 EXAMPLES = """
 Files that were edited while they were injected are never thrown away silently: choose what becomes of them.
@@ -50,7 +50,7 @@ def reset(
 ) -> None:
     items: list[dict[str, Any]] = []
     with shown_errors("reset", as_json=json, debug=debug, finished=items):
-        from goldsmith.errors import OneWayOnly
+        from goldsmith.errors.injection import OneWayOnly
 
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
@@ -62,7 +62,7 @@ def reset(
             for name, told_or_asked in [(name, told or _asked(found, name, ask, no_color)) for name in names]:
                 items.append(_reset(found, name, told_or_asked))
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("reset", True, "assignments", items))
             return
@@ -86,7 +86,7 @@ class _Told:
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
     """The one that is named, or whatever is injected; a person chooses among several."""
-    from goldsmith.workspace import journals
+    from goldsmith.workspace.journal import journals
 
     standing = list(journals(course))
     names = [item.assignment for item in standing]
@@ -101,7 +101,8 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
 
 def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
     """Edits shown as a difference, and what a person wants to become of them. Nothing is reset before all is asked."""
-    from goldsmith.workspace import edited_since, read_journal
+    from goldsmith.workspace.injection import edited_since
+    from goldsmith.workspace.journal import read_journal
 
     journal = read_journal(course, name)
     edited = edited_since(course, journal) if journal is not None else []
@@ -110,7 +111,7 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
     from rich.console import Console
 
     from goldsmith.cli.questions import ask_about_edits
-    from goldsmith.report import show_edits
+    from goldsmith.report.edits import show_edits
 
     show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
     answer = ask_about_edits(name, len(edited), no_color=no_color)
@@ -119,8 +120,15 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
 
 
 def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
-    from goldsmith.workspace import Kept, edited_since, give_up_edits, keep_edits, read_journal, save_edits
-    from goldsmith.workspace import reset as take_away
+    from goldsmith.workspace.edits import (
+        Kept,
+        give_up_edits,
+        keep_edits,
+        save_edits,
+    )
+    from goldsmith.workspace.injection import edited_since
+    from goldsmith.workspace.injection import reset as take_away
+    from goldsmith.workspace.journal import read_journal
 
     journal = read_journal(course, name)
     if journal is None:

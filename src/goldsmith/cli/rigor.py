@@ -19,13 +19,14 @@ from goldsmith.cli.common import (
     open_course,
     shown_errors,
 )
-from goldsmith.errors import BadOption
+from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from goldsmith.course import Assignment
-    from goldsmith.rigor import Finding, Rigor, Wanted
+    from goldsmith.course.layout import Assignment
+    from goldsmith.rigor.findings import Finding, Rigor
+    from goldsmith.rigor.run import Wanted
 
 
 def rigor(
@@ -84,9 +85,9 @@ def rigor(
 
         from rich.console import Console
 
-        from goldsmith.generation import Options
-        from goldsmith.recording import processors
-        from goldsmith.rigor import Wanted, having
+        from goldsmith.generation.options import Options
+        from goldsmith.recording.machine import processors
+        from goldsmith.rigor.run import Wanted, having
 
         console = Console(no_color=no_color or None)
         config = opened.config
@@ -109,13 +110,13 @@ def rigor(
             measured.append(result)
             findings += result.findings
             if not json:
-                from goldsmith.report import show_rigor
+                from goldsmith.report.rigor import show_rigor
 
                 show_rigor(console, result, everything=everything)
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:
-            from goldsmith.report import rigor_report
+            from goldsmith.report.rigor import rigor_report
 
             print(rigor_report(measured, not below and not untried))
         elif below:
@@ -127,8 +128,8 @@ def rigor(
 def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
     from rich.console import Console
 
-    from goldsmith.report import rigor_progress
-    from goldsmith.rigor import measure
+    from goldsmith.report.rigor import rigor_progress
+    from goldsmith.rigor.run import measure
 
     with rigor_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as progress:
         told = dataclasses.replace(
@@ -138,8 +139,8 @@ def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
 
 
 def _list(console: Console, assignments: Sequence[Assignment], only: Sequence[str], json: bool) -> None:
-    from goldsmith.report import mutants_report, show_mutants
-    from goldsmith.rigor import mutants_for
+    from goldsmith.report.rigor import mutants_report, show_mutants
+    from goldsmith.rigor.run import mutants_for
 
     mutants = {item.name: mutants_for(item, only) for item in assignments}
     if json:

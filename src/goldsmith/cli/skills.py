@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, open_course, shown_errors
-from goldsmith.errors import AGAINST
+from goldsmith.errors.base import AGAINST
 
 COMMAND = "skills install"
 
@@ -48,8 +48,8 @@ def install(
     debug: DebugOption = False,
 ) -> None:
     with shown_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
-        from goldsmith.errors import CheckOrForce
-        from goldsmith.skills import check_skills, install_skills
+        from goldsmith.errors.skills import CheckOrForce
+        from goldsmith.skills.installing import check_skills, install_skills
 
         if check and force:
             raise CheckOrForce
@@ -57,13 +57,13 @@ def install(
         results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
         ok = not any(item.behind for item in results)
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report(COMMAND, ok, "skills", results))
         else:
             from rich.console import Console
 
-            from goldsmith.report import show_skills
+            from goldsmith.report.skills import show_skills
 
             show_skills(Console(no_color=no_color or None), results)
     raise typer.Exit(0 if ok else AGAINST)

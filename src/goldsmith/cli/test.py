@@ -19,7 +19,7 @@ from goldsmith.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.course import Assignment
+    from goldsmith.course.layout import Assignment
     from goldsmith.rigor.internal import InternalVerdict
 
 
@@ -80,7 +80,7 @@ def try_tests(
                     console.print()
                 show_internal(console, verdict)
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("test", all(item.exit_code == 0 for item in verdicts), "assignments", verdicts))
         elif len(verdicts) > 1:

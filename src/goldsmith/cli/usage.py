@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from goldsmith.cli.app import app
-from goldsmith.errors import BadUsage
+from goldsmith.errors.usage import BadUsage
 
 _UsageError: Any = typer.BadParameter.__bases__[0]
 _SAID = {"Input should be ": "must be "}
@@ -34,7 +34,7 @@ def _refuse(problem: Any) -> int:
     error = _in_our_words(problem)
     command = error.command.removeprefix("goldsmith").strip()
     if "--json" in sys.argv:
-        from goldsmith.report import report
+        from goldsmith.report.machine import report
 
         print(report(command, False, "assignments", [], error))
     print(f"goldsmith{f' {command}' if command else ''}: {error}", file=sys.stderr)

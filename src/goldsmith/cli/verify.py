@@ -21,7 +21,7 @@ from goldsmith.cli.common import (
 from goldsmith.platforms import require
 
 if TYPE_CHECKING:
-    from goldsmith.generation import Proof
+    from goldsmith.generation.proof import Proof
 
 
 def verify(
@@ -54,8 +54,8 @@ def verify(
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
         for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):
-            from goldsmith.generation import prove
-            from goldsmith.generation import reproduce as run_again
+            from goldsmith.generation.proof import prove
+            from goldsmith.generation.proof import reproduce as run_again
 
             proof = prove(assignment)
             if reproduce:
@@ -64,7 +64,7 @@ def verify(
             if not json:
                 _show(proof, no_color)
         if json:
-            from goldsmith.report import report
+            from goldsmith.report.machine import report
 
             print(report("verify", all(proof.exit_code == 0 for proof in proofs), "assignments", proofs))
     raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
@@ -73,7 +73,8 @@ def verify(
 def _show(proof: Proof, no_color: bool) -> None:
     from rich.console import Console
 
-    from goldsmith.report import Summary, show_causes, show_changes, verify_line
+    from goldsmith.report.changes import show_causes, show_changes, verify_line
+    from goldsmith.report.summary import Summary
 
     console = Console(no_color=no_color or None)
     if not console.is_terminal:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from goldsmith.comparison.results import Comparison
-from goldsmith.gold import GoldCase, Tolerance, judged_part, with_room
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.loading import GoldCase
+from goldsmith.gold.tolerances import Tolerance, with_room
 
 ROUNDED = 2.0**-20
 """The room that a float64 number needs which was rounded to float32: a few units in the last place."""

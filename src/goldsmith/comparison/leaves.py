@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from goldsmith.errors import MissingPackage
+from goldsmith.errors.recipe import MissingPackage
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.mapped import Bfloat16, mapped

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.course.points import MOST_POINTS, are_points
-from goldsmith.errors import BadConfig
+from goldsmith.errors.course import BadConfig
 
 CONFIG_FILE = "goldsmith.toml"
 PROJECT_FILE = "pyproject.toml"

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 from goldsmith.course.layout import Course, find_course
-from goldsmith.errors import CannotWrite, FolderNotEmpty
+from goldsmith.errors.course import FolderNotEmpty
+from goldsmith.errors.gold import CannotWrite
 
 _IGNORED = shutil.ignore_patterns("__pycache__", ".pytest_cache", ".goldsmith", "*.pyc")
 

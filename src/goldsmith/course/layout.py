@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from goldsmith.course.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
 from goldsmith.course.litter import HANDED_IN, LITTER
-from goldsmith.errors import NotACourse, UnknownAssignment
+from goldsmith.errors.course import NotACourse, UnknownAssignment
 
 
 @dataclass(frozen=True)

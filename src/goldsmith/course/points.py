@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from goldsmith.errors import BadPoints
+from goldsmith.errors.recipe import BadPoints
 from goldsmith.syntax import syntax_tree
 
 MOST_POINTS = 1_000_000

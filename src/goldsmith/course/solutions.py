@@ -8,7 +8,12 @@ from pathlib import Path
 
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.litter import LITTER
-from goldsmith.errors import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
+from goldsmith.errors.course import (
+    NoSolution,
+    SolutionFitsNothing,
+    SolutionIsAmbiguous,
+    SolutionsCollide,
+)
 
 SUFFIX = "_solution.py"
 

@@ -13,22 +13,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.course import Assignment, placements
-from goldsmith.errors import GoldsmithError
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
+from goldsmith.errors.base import GoldsmithError
 from goldsmith.generation.old_sources import NotInHistory, course_as_it_was
 from goldsmith.generation.options import Options
 from goldsmith.generation.replaying import replay, replay_in_float64
-from goldsmith.gold import (
-    Gold,
-    Movement,
-    TensorEntry,
-    change_sizes,
-    judge_float64,
-    judged_leaves,
-    leaf_facts,
-    numbers_of,
-)
-from goldsmith.recording import KeptCase, Watcher
+from goldsmith.gold.arrays import judged_leaves, leaf_facts, numbers_of
+from goldsmith.gold.difference import change_sizes
+from goldsmith.gold.loading import Gold
+from goldsmith.gold.manifest import TensorEntry
+from goldsmith.gold.movement import Movement, judge_float64
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.protocol import KeptCase
 
 _BEYOND = math.inf
 Payloads = Mapping[str, Mapping[str, Any]]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.course import Assignment
+from goldsmith.course.layout import Assignment
 from goldsmith.generation.options import Options
 from goldsmith.generation.previous import Previous
 from goldsmith.generation.replaying import replay_in_float64
 from goldsmith.generation.variants import Recording, kept_cases
-from goldsmith.gold import CaseFacts, Movement, judge_float64
-from goldsmith.recording import Watcher
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.movement import Movement, judge_float64
+from goldsmith.recording.launch import Watcher
 
 
 def confirm(

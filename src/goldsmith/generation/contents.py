@@ -8,23 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import CaseCode
+from goldsmith.course.case_code import CaseCode
 from goldsmith.generation.measuring import Measured, join_calibrations
 from goldsmith.generation.options import Options
 from goldsmith.generation.previous import Previous
 from goldsmith.generation.sources import Sources
 from goldsmith.generation.variants import Recording
-from goldsmith.gold import (
-    Calibration,
-    CaseEntry,
-    CaseFacts,
-    Environment,
-    Movement,
-    case_entry,
-    same_environment,
-    with_metadata,
-)
-from goldsmith.recording import Result
+from goldsmith.gold.calibration import Calibration
+from goldsmith.gold.facts import CaseFacts, Environment, same_environment
+from goldsmith.gold.manifest import CaseEntry, case_entry, with_metadata
+from goldsmith.gold.movement import Movement
+from goldsmith.recording.protocol import Result
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,26 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course import Assignment
+from goldsmith.course.layout import Assignment
 from goldsmith.generation.contents import Contents
 from goldsmith.generation.ledger import Run
 from goldsmith.generation.options import Options
 from goldsmith.generation.sources import stamp_now
-from goldsmith.gold import (
+from goldsmith.gold.documentation import render_readme
+from goldsmith.gold.files import REFERENCE_SUFFIX
+from goldsmith.gold.manifest import (
     MANIFEST,
     README,
-    REFERENCE_SUFFIX,
     CheckEntry,
     FileEntry,
     Manifest,
     Provenance,
-    Staging,
     encode,
     keep_stamp,
-    render_readme,
     says_the_same,
 )
-from goldsmith.workspace import file_hash
+from goldsmith.gold.publication import Staging
+from goldsmith.workspace.snapshot import file_hash
 
 
 def document(run: Run, contents: Contents, staging: Staging) -> None:

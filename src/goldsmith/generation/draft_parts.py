@@ -8,9 +8,12 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.course import LITTER, Assignment, Placement, parse_parts, written_by_students
-from goldsmith.recording import DraftPart
-from goldsmith.workspace import Workspace
+from goldsmith.course.drift import parse_parts, written_by_students
+from goldsmith.course.layout import Assignment
+from goldsmith.course.litter import LITTER
+from goldsmith.course.solutions import Placement
+from goldsmith.recording.protocol import DraftPart
+from goldsmith.workspace.copies import Workspace
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CALLED = ("forward", "__call__")

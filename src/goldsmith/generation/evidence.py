@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from goldsmith.comparison import bit_differences
+from goldsmith.comparison.bits import bit_differences
 from goldsmith.generation.options import Options
 from goldsmith.generation.variants import Recording
-from goldsmith.gold import CaseFacts, Evidence, FileEntry, read_payload
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.manifest import FileEntry
+from goldsmith.gold.verification import Evidence
 
 
 def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evidence:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from goldsmith.course import Assignment
-from goldsmith.errors import (
-    CannotWrite,
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.recipe import (
     DeviceMissing,
-    GoldsmithError,
     MissingPackage,
     RecipeKilled,
     RecipeLeftEarly,
@@ -19,8 +19,9 @@ from goldsmith.errors import (
     RecipeTimedOut,
 )
 from goldsmith.generation.options import Options
-from goldsmith.recording import NO_RESULT, Ending, Failure
-from goldsmith.workspace import Workspace
+from goldsmith.recording.launch import Ending
+from goldsmith.recording.protocol import NO_RESULT, Failure
+from goldsmith.workspace.copies import Workspace
 
 
 def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, options: Options) -> GoldsmithError | None:

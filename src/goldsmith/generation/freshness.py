@@ -11,11 +11,22 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course import Assignment, Course, placements
-from goldsmith.errors import GoldsmithError, GoldUnreadable, NoSolution
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import placements
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.course import NoSolution
+from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.generation.sources import hash_sources
-from goldsmith.gold import MANIFEST, FileEntry, Manifest, Provenance, public_version, read_manifest
-from goldsmith.workspace import file_hash, journals, read_journal
+from goldsmith.gold.facts import public_version
+from goldsmith.gold.manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    Provenance,
+    read_manifest,
+)
+from goldsmith.workspace.journal import journals, read_journal
+from goldsmith.workspace.snapshot import file_hash
 
 FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
 NO_RECIPE, NO_SOLUTION = "no recipe yet", "no solution yet"

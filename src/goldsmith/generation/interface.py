@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from goldsmith.course import Assignment, Drift, Placement, find_drift, is_provided
-from goldsmith.gold import CaseFacts, Check, Manifest
-from goldsmith.recording import Built
+from goldsmith.course.drift import Drift, find_drift, is_provided
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.manifest import Manifest
+from goldsmith.gold.verification import Check
+from goldsmith.recording.protocol import Built
 
 INTERFACE = "interface"
 _TITLE = "Starter and solution agree"

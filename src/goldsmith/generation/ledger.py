@@ -7,14 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from goldsmith.course import Assignment, CaseCode, Placement
-from goldsmith.errors import CopyDisagrees, GoldRefused, GoldsmithError, RecipeRaised
+from goldsmith.course.case_code import CaseCode
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CopyDisagrees, GoldRefused
+from goldsmith.errors.recipe import RecipeRaised
 from goldsmith.generation.options import Options
 from goldsmith.generation.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generation.previous import MachineNoise, Previous
 from goldsmith.generation.sources import Untouched
-from goldsmith.gold import README, Advice, Check, FileEntry, TensorChange
-from goldsmith.recording import Warm, Watcher
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.difference import TensorChange
+from goldsmith.gold.manifest import README, FileEntry
+from goldsmith.gold.verification import Check
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.warm import Warm
 
 
 class CheckSolution(Protocol):

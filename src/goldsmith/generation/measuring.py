@@ -10,43 +10,39 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course import Assignment
-from goldsmith.errors import NotCalibrated, TrialsFailed
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.gold import NotCalibrated, TrialsFailed
 from goldsmith.generation.failures import error_of, gravity
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
 from goldsmith.generation.variants import Recording, kept_cases
-from goldsmith.gold import (
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.calibration import (
     CONTROLS,
     FLOAT32,
     FLOAT64,
     NARROWED,
     NOISE,
     OTHER_SEED,
-    REFERENCE_SUFFIX,
-    Advice,
     Calibrated,
     Calibration,
-    CaseFacts,
-    Tolerance,
     Trials,
     calibrate,
-    read_arrays,
-    write_arrays,
 )
-from goldsmith.recording import (
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.protocol import (
     GOLD,
     NOTHING,
-    Ending,
     Job,
     KeptCase,
     Trial,
     TrialFailure,
-    Warm,
-    Watcher,
-    run_side_by_side,
 )
-from goldsmith.workspace import make_workspaces
+from goldsmith.recording.warm import Warm
+from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 4
 """Counted up whenever trials or arithmetic change. What an older one has measured stands until a case moves."""

@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.course import Assignment, Course, find_course, git, git_bytes, without_points
-from goldsmith.errors import CannotWrite
-from goldsmith.gold import Manifest
-from goldsmith.workspace import make_workspaces
+from goldsmith.course.history import git, git_bytes
+from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.points import without_points
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.gold.manifest import Manifest
+from goldsmith.workspace.copies import make_workspaces
 
 _MOST_COMMITS = 500
 

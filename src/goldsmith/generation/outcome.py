@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from goldsmith.generation.previous import MachineNoise
-from goldsmith.gold import Advice, Check, TensorChange
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.difference import TensorChange
+from goldsmith.gold.verification import Check
 
 PUBLISHED, UNCHANGED, REFUSED, FAILED = "published", "unchanged", "refused", "failed"
 

@@ -11,15 +11,24 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Placement
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite, NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.recipe import (
+    NoRecipe,
+    NothingRuns,
+    NothingToDraft,
+    RecipeSyntax,
+)
 from goldsmith.generation.draft_parts import draft_parts, public_tests
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
-from goldsmith.recording import DraftPart, Job, Proposal, Warm, Watcher, run_side_by_side, warm_process
+from goldsmith.recording.launch import Watcher, run_side_by_side
+from goldsmith.recording.protocol import DraftPart, Job, Proposal
+from goldsmith.recording.warm import Warm, warm_process
 from goldsmith.syntax import syntax_tree
-from goldsmith.workspace import Workspace, make_workspaces
+from goldsmith.workspace.copies import Workspace, make_workspaces
 
 KINDS = {
     "outputs": ("Model outputs", "what the model returns for fixed inputs and weights"),

@@ -12,26 +12,24 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, CaseCode
-from goldsmith.errors import GoldUnreadable, NewerGold
+from goldsmith.course.case_code import CaseCode
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generation.freshness import changed_sources, file_hashes
 from goldsmith.generation.options import Options
 from goldsmith.generation.sources import Sources
 from goldsmith.generation.variants import Recording
-from goldsmith.gold import (
+from goldsmith.gold.calibration import pins_stand
+from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
+from goldsmith.gold.manifest import (
     CaseEntry,
-    CaseFacts,
-    Environment,
     FileEntry,
     Manifest,
-    Movement,
-    environment_differences,
-    find_movement,
-    pins_stand,
     read_manifest,
 )
-from goldsmith.recording import Draws, KeptCase
-from goldsmith.workspace import file_hash
+from goldsmith.gold.movement import Movement, find_movement
+from goldsmith.recording.protocol import Draws, KeptCase
+from goldsmith.workspace.snapshot import file_hash
 
 
 class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment
-from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, GoldUnreadable, NewerGold
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
+from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generation.attribution import Attribution, attribute
 from goldsmith.generation.freshness import changed_sources
 from goldsmith.generation.options import Options
@@ -16,18 +17,14 @@ from goldsmith.generation.outcome import REFUSED, UNCHANGED, Outcome, Trouble
 from goldsmith.generation.previous import MachineNoise
 from goldsmith.generation.progress import Progress
 from goldsmith.generation.steps import dry_run
-from goldsmith.gold import (
-    MANIFEST,
-    SUFFIXES,
-    Advice,
-    Check,
-    Gold,
-    TensorChange,
-    inspect_gold,
-    load_gold,
-    read_manifest,
-)
-from goldsmith.workspace import make_room
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.difference import TensorChange
+from goldsmith.gold.files import SUFFIXES
+from goldsmith.gold.inspection import inspect_gold
+from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.gold.manifest import MANIFEST, read_manifest
+from goldsmith.gold.verification import Check
+from goldsmith.workspace.temporary import make_room
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,13 +8,17 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course import Assignment, Placement
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
 from goldsmith.generation.failures import error_of
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
-from goldsmith.gold import FLOAT64, Gold, read_arrays, read_payload
-from goldsmith.recording import KeptCase, Trial, Watcher, run_side_by_side
-from goldsmith.workspace import make_workspaces
+from goldsmith.gold.calibration import FLOAT64
+from goldsmith.gold.files import read_arrays, read_payload
+from goldsmith.gold.loading import Gold
+from goldsmith.recording.launch import Watcher, run_side_by_side
+from goldsmith.recording.protocol import KeptCase, Trial
+from goldsmith.workspace.copies import make_workspaces
 
 
 def replay(

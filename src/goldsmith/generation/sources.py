@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import (
-    Assignment,
-    Course,
-    Placement,
-    git,
-    is_students_code,
-    variants_of,
-    without_points,
-    written_by_students,
+from goldsmith.course.drift import written_by_students
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment, Course, is_students_code
+from goldsmith.course.points import without_points
+from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.errors.gold import TreeChanged, UnknownRevision
+from goldsmith.gold.manifest import Stamp
+from goldsmith.workspace.copies import Workspace
+from goldsmith.workspace.snapshot import (
+    Snapshot,
+    changed_paths,
+    file_hash,
+    take_snapshot,
 )
-from goldsmith.errors import TreeChanged, UnknownRevision
-from goldsmith.gold import Stamp
-from goldsmith.workspace import Snapshot, Workspace, changed_paths, file_hash, take_snapshot
 
 
 @dataclass(frozen=True)

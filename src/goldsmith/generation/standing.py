@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course import Assignment, placements
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
 from goldsmith.generation.freshness import file_hashes, installed_version
 from goldsmith.generation.sources import hash_sources
-from goldsmith.gold import Manifest
-from goldsmith.workspace import file_hash
+from goldsmith.gold.manifest import Manifest
+from goldsmith.workspace.snapshot import file_hash
 
 _BEARING = ("numpy", "torch", "safetensors")
 

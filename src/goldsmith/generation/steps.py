@@ -9,16 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Placement, case_code, placements, variants_of
-from goldsmith.errors import (
+from goldsmith.course.case_code import case_code
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement, placements, variants_of
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import (
     GoldIsStale,
     GoldKept,
     GoldRefused,
-    GoldsmithError,
-    IsInjected,
-    NoRecipe,
     TreeChanged,
 )
+from goldsmith.errors.injection import IsInjected
+from goldsmith.errors.recipe import NoRecipe
 from goldsmith.generation.confirm import confirm
 from goldsmith.generation.contents import Contents, assemble, keep_cases, written_again
 from goldsmith.generation.documenting import document
@@ -35,25 +37,18 @@ from goldsmith.generation.previous import Previous, redraw_notes, redrawn_cases
 from goldsmith.generation.progress import Progress
 from goldsmith.generation.sources import Calm, Sources, Untouched, hash_sources
 from goldsmith.generation.variants import Recording, idle_variants, record_variants
-from goldsmith.gold import (
-    MANIFEST,
-    Advice,
-    Check,
-    GoldCase,
-    Staging,
-    TensorChange,
-    advise,
-    check_tolerances,
-    find_hollow,
-    gold_changes,
-    heed,
-    hollow_advice,
-    hollow_problems,
-    read_manifest,
-    verify,
-)
-from goldsmith.recording import Ending, Result, Watcher, run_side_by_side
-from goldsmith.workspace import Workspace, file_hash, make_workspaces, read_journal
+from goldsmith.gold.advice import Advice, advise, heed
+from goldsmith.gold.difference import TensorChange, gold_changes
+from goldsmith.gold.hollow import find_hollow, hollow_advice, hollow_problems
+from goldsmith.gold.loading import GoldCase
+from goldsmith.gold.manifest import MANIFEST, read_manifest
+from goldsmith.gold.publication import Staging
+from goldsmith.gold.verification import Check, check_tolerances, verify
+from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.protocol import Result
+from goldsmith.workspace.copies import Workspace, make_workspaces
+from goldsmith.workspace.journal import read_journal
+from goldsmith.workspace.snapshot import file_hash
 
 Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 

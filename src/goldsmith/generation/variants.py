@@ -9,13 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Placement, variants_of
-from goldsmith.errors import NoSuchVariant, NotReplayable
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.errors.course import NoSuchVariant
+from goldsmith.errors.gold import NotReplayable
 from goldsmith.generation.options import Options
 from goldsmith.generation.planning import make_job
-from goldsmith.gold import JUDGED_SECTIONS, CaseFacts
-from goldsmith.recording import Ending, Job, KeptCase, Result, Watcher, run_side_by_side
-from goldsmith.workspace import Workspace, make_workspaces
+from goldsmith.gold.arrays import JUDGED_SECTIONS
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.recording.launch import Ending, Watcher, run_side_by_side
+from goldsmith.recording.protocol import Job, KeptCase, Result
+from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[Ending]], Result]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors import GoldsmithError
+from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.arrays import is_array, leaves_of, numbers_of
 from goldsmith.gold.calibration import noise_limits
 from goldsmith.gold.facts import LeafFacts

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.durable import write_durably
-from goldsmith.errors import MissingPackage
+from goldsmith.errors.recipe import MissingPackage
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.facts import FileFacts
 from goldsmith.syntax import parsing

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from goldsmith.errors import GoldUnreadable, NewerGold
+from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import SUFFIXES, TRACE_SUFFIX, read_back
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry, FileEntry, Manifest, read_manifest

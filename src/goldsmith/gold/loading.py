@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from goldsmith.errors import GoldUnreadable
+from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, Manifest, read_manifest
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors import GoldUnreadable, NewerGold
+from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration

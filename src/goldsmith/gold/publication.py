@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.interruption import uninterrupted
 from goldsmith.ownership import (
     TOKEN,

@@ -18,23 +18,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from goldsmith.checking import Submission, open_revision, open_submission, places_of, private_place
 from goldsmith.checking.bounds import MOST_BYTES
-from goldsmith.course import GRADES, GRADES_MARK, LITTER, Assignment, Course, Placement, git
-from goldsmith.errors import (
-    BadArchive,
-    CannotWrite,
-    GoldsmithError,
+from goldsmith.checking.submissions import (
+    Submission,
+    open_revision,
+    open_submission,
+    places_of,
+    private_place,
+)
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.checking import (
     NoSuchSubmission,
-    NothingHandedIn,
     SubmissionIsLink,
     SubmissionIsPrivate,
     SubmissionLeaves,
-    Unreadable,
 )
+from goldsmith.errors.course import Unreadable
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.grading import BadArchive, NothingHandedIn
 from goldsmith.grading.unpacking import is_archive, unpack
-from goldsmith.sandbox import open_beneath, open_folder
-from goldsmith.workspace import make_room
+from goldsmith.sandbox.beneath import open_beneath, open_folder
+from goldsmith.workspace.temporary import make_room
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from goldsmith.errors import DaskMissing, NoCluster, WorkersLost
+from goldsmith.errors.grading import DaskMissing, NoCluster, WorkersLost
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.grader import Judged, benches, stop
 from goldsmith.threads import as_they_end

@@ -6,7 +6,13 @@ or raised can become markup.
 
 from __future__ import annotations
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, Verdict
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    PROVIDED_CHANGED,
+    Verdict,
+)
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE
 from goldsmith.grading.scoring import NOT_JUDGED, ItemResult

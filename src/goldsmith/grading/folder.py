@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from goldsmith.course import GRADES_MARK
+from goldsmith.course.litter import GRADES_MARK
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 
 EARLIER = "earlier"
 _IGNORE = ".gitignore"

@@ -6,11 +6,13 @@ import contextlib
 import secrets
 from collections.abc import Callable, Iterator
 
-from goldsmith.course import Assignment, Course
-from goldsmith.errors import NoFreshGold
-from goldsmith.generation import Options, Progress, generate
-from goldsmith.report import refuse_disagreeing
-from goldsmith.workspace import make_workspaces
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.errors.grading import NoFreshGold
+from goldsmith.generation.options import Options
+from goldsmith.generation.progress import Progress
+from goldsmith.generation.steps import generate
+from goldsmith.report.refusals import refuse_disagreeing
+from goldsmith.workspace.copies import make_workspaces
 
 
 @contextlib.contextmanager

@@ -21,39 +21,37 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import (
-    CUT_OFF,
-    ERROR,
-    Confined,
+from goldsmith.checking.check import (
     Opened,
     Request,
-    Submission,
-    Verdict,
     check,
-    given_file,
     open_gold,
-    read_code,
 )
-from goldsmith.course import Assignment
+from goldsmith.checking.provided import read_code
+from goldsmith.checking.running import Confined, given_file
+from goldsmith.checking.submissions import Submission
+from goldsmith.checking.verdicts import CUT_OFF, ERROR, Verdict
+from goldsmith.course.layout import Assignment
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite, GoldsmithError, Interrupted, NoSandbox
-from goldsmith.generation import Options, key_of, recipe_hash, standing
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CannotWrite, Interrupted
+from goldsmith.errors.sandbox import NoSandbox
+from goldsmith.generation.options import Options
+from goldsmith.generation.sources import recipe_hash
+from goldsmith.generation.standing import key_of, standing
 from goldsmith.grading.collecting import HandedIn, digest_of, opened
 from goldsmith.grading.grades import UNSANDBOXED, failed, unopened
 from goldsmith.grading.rubric import Rubric, parts_shown, rubric_of, with_hollow
-from goldsmith.guard import parts_to_write, similarity
-from goldsmith.recording import Warm, Watcher, settled_environment
-from goldsmith.sandbox import (
-    Confinement,
-    Level,
-    Reach,
-    bubblewrap_hides,
-    bubblewrap_prefix,
-    clean_environment,
-    probe,
-    reach,
-)
-from goldsmith.workspace import make_room
+from goldsmith.guard.similarity import parts_to_write, similarity
+from goldsmith.recording.launch import Watcher, settled_environment
+from goldsmith.recording.warm import Warm
+from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
+from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.levels import Level, probe
+from goldsmith.sandbox.limits import clean_environment
+from goldsmith.sandbox.reach import Reach, reach
+from goldsmith.workspace.temporary import make_room
 
 _REMARKABLE = 0.9
 METHOD = 8

@@ -11,8 +11,14 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, Verdict
-from goldsmith.checking.verdicts import Outcome
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    CaseVerdict,
+    Outcome,
+    Verdict,
+)
 from goldsmith.grading.rubric import PART, Rubric
 from goldsmith.grading.scoring import ItemOutcome, ItemResult, Scene, total
 from goldsmith.grading.texts import Veil, clean, veiled

@@ -6,7 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    PROVIDED_CHANGED,
+)
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE, PART, Kind
 from goldsmith.grading.scoring import NOT_JUDGED

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+)
 from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import Grade
 from goldsmith.grading.rubric import CASE, PART, Kind

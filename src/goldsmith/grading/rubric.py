@@ -8,10 +8,13 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.checking import Shown
-from goldsmith.course import Assignment, recipe_points
+from goldsmith.checking.attribution import Shown
 from goldsmith.course.config import ItemConfig, RubricConfig, bad_setting
-from goldsmith.gold import Gold, hollow_paths, judged_part
+from goldsmith.course.layout import Assignment
+from goldsmith.course.points import recipe_points
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.hollow import hollow_paths
+from goldsmith.gold.loading import Gold
 
 Kind = Literal["case", "part"]
 CASE: Kind = "case"

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.checking import Verdict
-from goldsmith.course import Assignment
-from goldsmith.errors import GoldsmithError
-from goldsmith.gold import read_manifest
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.manifest import read_manifest
 from goldsmith.grading.collecting import HandedIn
 from goldsmith.grading.engines import Engine, Local
 from goldsmith.grading.feedback import feedback_markdown
@@ -22,7 +22,7 @@ from goldsmith.grading.overview import Overview, overview_of
 from goldsmith.grading.results import file_names, write_class, write_submission
 from goldsmith.grading.texts import Veil, private_lines
 from goldsmith.interruption import uninterrupted
-from goldsmith.workspace import needed_files
+from goldsmith.workspace.selection import needed_files
 
 
 @dataclass(frozen=True)

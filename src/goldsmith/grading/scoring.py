@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.checking import (
+from goldsmith.checking.attribution import part_of
+from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
@@ -17,7 +18,6 @@ from goldsmith.checking import (
     CaseVerdict,
     PartVerdict,
     Verdict,
-    part_of,
 )
 from goldsmith.grading.rubric import CASE, PART, Kind, Rubric, RubricItem
 from goldsmith.report import words

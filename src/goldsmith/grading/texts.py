@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import Verdict
+from goldsmith.checking.verdicts import Verdict
 from goldsmith.printing import without_commands
 
 LONGEST = 400

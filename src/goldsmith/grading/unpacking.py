@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from goldsmith.checking import Count
 from goldsmith.checking.bounds import LONGEST_PATH, MOST_BYTES
-from goldsmith.errors import BadArchive, TooMuchHandedIn
+from goldsmith.checking.handed_in import Count
+from goldsmith.errors.checking import TooMuchHandedIn
+from goldsmith.errors.grading import BadArchive
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CHUNK = 2**16

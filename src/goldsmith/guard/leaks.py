@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from goldsmith.course import written_by_students
+from goldsmith.course.drift import written_by_students
 from goldsmith.guard.pieces import Piece, pieces_in
 from goldsmith.guard.secrets import find_secrets
 from goldsmith.guard.texts import LARGEST, decoded, notebook_texts

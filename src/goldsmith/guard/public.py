@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.course import LITTER, Course, git
-from goldsmith.errors import GitCannotSay, NoSuchRevision, Unreadable
+from goldsmith.course.history import git
+from goldsmith.course.layout import Course
+from goldsmith.course.litter import LITTER
+from goldsmith.errors.course import GitCannotSay, NoSuchRevision, Unreadable
 from goldsmith.guard.leaks import private_folder
 
 LARGEST = 50 * 2**20

@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from goldsmith.course import Assignment
-from goldsmith.errors import GoldsmithError
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
 from goldsmith.guard.leaks import FEW, Secret, share_of
 from goldsmith.guard.pieces import pieces_in
 from goldsmith.guard.sweep import belongs, guarded_by
-from goldsmith.workspace import journals
+from goldsmith.workspace.journal import journals
 
 _LARGEST, _LONGEST_S = 256 * 2**10, 5.0
 """Bytes of a file that are looked at, and seconds of processor time after which no other file is: a remark is worth no

@@ -8,12 +8,19 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from goldsmith.course import LITTER, SUFFIX, Assignment, Course, git, written_by_students
-from goldsmith.errors import BlindGuard, GoldUnreadable
-from goldsmith.gold import read_manifest
+from goldsmith.course.drift import written_by_students
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.litter import LITTER
+from goldsmith.course.solutions import SUFFIX
+from goldsmith.errors.course import BlindGuard
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import read_manifest
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
 from goldsmith.guard.public import LARGEST, PublicFile
-from goldsmith.workspace import before_injection, file_hash, journals
+from goldsmith.workspace.injection import before_injection
+from goldsmith.workspace.journal import journals
+from goldsmith.workspace.snapshot import file_hash
 
 
 def guarded_by(course: Course, *, everything_public: bool) -> Guarded:

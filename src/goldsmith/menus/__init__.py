@@ -2,8 +2,3 @@
 
 Nothing here knows courses or gold. The terminal's library is imported when a menu is opened.
 """
-
-from goldsmith.menus.asking import ask_one, ask_several
-from goldsmith.menus.rows import Row
-
-__all__ = ["Row", "ask_one", "ask_several"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.recording.protocol import Attempt, attempt_as_json
 
 _ALIGNED = 64

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from goldsmith.gold import leaves_of
+from goldsmith.gold.arrays import leaves_of
 from goldsmith.recording import models
 from goldsmith.recording.cases import Case
 from goldsmith.recording.protocol import Built

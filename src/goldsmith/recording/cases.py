@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from goldsmith.gold import Pinned, WeightFacts, is_array, walk
+from goldsmith.gold.arrays import is_array, walk
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.tolerances import Pinned
 from goldsmith.recording import models
 from goldsmith.recording.draws import RecordedDraws
 from goldsmith.recording.given import Given

@@ -18,11 +18,18 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course import recipe_points
-from goldsmith.errors import BadPoints, CannotConfine
-from goldsmith.gold import SUFFIXES, CaseFacts, read_back
+from goldsmith.course.points import recipe_points
+from goldsmith.errors.recipe import BadPoints
+from goldsmith.errors.sandbox import CannotConfine
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import SUFFIXES, read_back
 from goldsmith.platforms import IS_LINUX
-from goldsmith.recording import entry, imports, registry, stand_ins
+from goldsmith.recording import (
+    entry,
+    imports,
+    registry,
+    stand_ins,
+)
 from goldsmith.recording.building import BuildSession
 from goldsmith.recording.causes import frames_of, in_words
 from goldsmith.recording.misuse import RecipeMisuse
@@ -45,7 +52,7 @@ from goldsmith.recording.seeding import seed_everything
 from goldsmith.recording.session import Session
 from goldsmith.recording.sightings import Sightings
 from goldsmith.recording.trials import TrialSession
-from goldsmith.sandbox import confine
+from goldsmith.sandbox.confinement import confine
 
 
 def run(job: Job) -> Result:
@@ -70,7 +77,7 @@ def _run(job: Job) -> Result:
     entry.activate(session)
     try:
         if job.task == "propose":
-            from goldsmith.recording.drafts import propose
+            from goldsmith.recording.drafts.drafting import propose
 
             return Result(mode="proposal", proposal=propose(job))
         _check_device(job.device)

@@ -17,7 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from goldsmith.gold import array_hash, is_array, is_tensor, walk
+from goldsmith.gold.arrays import (
+    array_hash,
+    is_array,
+    is_tensor,
+    walk,
+)
 from goldsmith.recording.given import Given
 from goldsmith.recording.initial import Statistic
 from goldsmith.recording.models import is_module

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.clocks import Allowance
 from goldsmith.recording.launch import POLL, Child, Ending, Watcher, watch

@@ -13,16 +13,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import (
-    Environment,
+from goldsmith.gold.arrays import (
     array_hash,
     dtype_name,
     is_array,
     numbers_of,
-    read_payload,
-    same_environment,
     walk,
 )
+from goldsmith.gold.facts import Environment, same_environment
+from goldsmith.gold.files import read_payload
 from goldsmith.recording.given import Given
 from goldsmith.recording.models import WeightAccess
 from goldsmith.recording.protocol import Draws

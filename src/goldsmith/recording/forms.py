@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 
 TENSOR = "@tensor"
 NO_FORM = object()

@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goldsmith.gold import WeightFacts, is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.models import WeightAccess, is_module
 from goldsmith.recording.protocol import KeptCase

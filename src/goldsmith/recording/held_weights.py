@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.recording.values import array_like
 
 _DEEPEST, _MOST_ITEMS = 8, 10_000

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from goldsmith.gold import is_array, numbers_of
+from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.recording.seeding import seed_everything
 
 SEEDS = 48

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goldsmith.gold import array_hash, is_tensor
+from goldsmith.gold.arrays import array_hash, is_tensor
 from goldsmith.recording.adapting import adapt_calls
 from goldsmith.recording.attempts import write_attempt
 from goldsmith.recording.call_gradients import passed_back

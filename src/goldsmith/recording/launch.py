@@ -16,7 +16,7 @@ from typing import IO
 
 import msgspec
 
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.interruption import pause, uninterrupted
 from goldsmith.recording.clocks import Allowance, Clock
 from goldsmith.recording.groups import Leader, Process, end_group

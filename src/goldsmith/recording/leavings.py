@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.recording.protocol import ENDED
-from goldsmith.sandbox import open_beneath, open_folder
+from goldsmith.sandbox.beneath import open_beneath, open_folder
 
 MOST = 16 * 2**20
 

@@ -106,7 +106,8 @@ def _disk() -> Iterator[Fact]:
 
 def _sandbox() -> Iterator[Fact]:
     """How well submissions can be locked in here. None of it bears on gold, so none is a warning."""
-    from goldsmith.sandbox import probe, user_namespaces, why_no_bubblewrap
+    from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
+    from goldsmith.sandbox.levels import probe, user_namespaces
 
     level = probe()
     refused = f"; submissions are not graded here{' unless --allow-unsandboxed' if RUNS_CODE else ''}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from goldsmith.gold import is_array
+from goldsmith.gold.arrays import is_array
 from goldsmith.recording.held_weights import find_slots, has_objects, slots_beside
 from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.stress import apply_stress, apply_stress_to_arrays

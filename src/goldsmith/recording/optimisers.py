@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from goldsmith.gold import OptimiserFacts
+from goldsmith.gold.facts import OptimiserFacts
 
 
 @contextlib.contextmanager

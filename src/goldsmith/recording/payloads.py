@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import read_payload
+from goldsmith.gold.files import read_payload
 
 _MOST_KEPT = 64 * 2**20
 

@@ -8,8 +8,10 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from goldsmith.gold import CaseEntry, CaseFacts, Environment, WeightFacts
-from goldsmith.sandbox import Confinement, Level
+from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.levels import Level
 
 JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
 

@@ -19,7 +19,14 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from goldsmith.gold import array_hash, is_array, is_tensor, judged_part, trace_as_bytes, walk
+from goldsmith.gold.arrays import (
+    array_hash,
+    is_array,
+    is_tensor,
+    judged_part,
+    walk,
+)
+from goldsmith.gold.files import trace_as_bytes
 from goldsmith.recording import models
 from goldsmith.recording.adapting import adapt_calls, adapt_recipe
 from goldsmith.recording.attempts import arrays_in, write_attempt

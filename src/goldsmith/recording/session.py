@@ -10,14 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import (
+from goldsmith.gold.arrays import leaf_facts, walk
+from goldsmith.gold.facts import CaseFacts, Environment
+from goldsmith.gold.files import (
     TRACE_SUFFIX,
-    CaseFacts,
-    Environment,
-    leaf_facts,
     read_back,
     read_payload,
-    walk,
     write_payload,
     write_trace,
 )

@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold import WeightFacts, is_array, numbers_of, walk
+from goldsmith.gold.arrays import is_array, numbers_of, walk
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.recording.held_weights import CannotHold, Slot, find_slots, slots_beside
 from goldsmith.recording.matching import UNBUILT, Shape
 from goldsmith.recording.models import WeightAccess, weights_of

@@ -9,7 +9,7 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold import is_tensor
+from goldsmith.gold.arrays import is_tensor
 
 if TYPE_CHECKING:
     import torch

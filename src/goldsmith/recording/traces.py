@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.gold import array_hash, is_array, is_tensor
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.recording.call_gradients import passed_back, projections
 from goldsmith.recording.forms import NO_FORM, form_of, tensors_in
 from goldsmith.recording.own_calls import OwnCode

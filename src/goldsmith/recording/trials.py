@@ -13,7 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import difference_of, is_array, judged_leaves, numbers_of, read_payload, walk, write_arrays
+from goldsmith.gold.arrays import (
+    difference_of,
+    is_array,
+    judged_leaves,
+    numbers_of,
+    walk,
+)
+from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.recording.cases import Case
 from goldsmith.recording.given import Change, Given
 from goldsmith.recording.noise import disturb, rounding_noise

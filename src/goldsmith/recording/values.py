@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.recording.misuse import RecipeMisuse
 
 

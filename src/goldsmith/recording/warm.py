@@ -16,7 +16,8 @@ from typing import Any
 
 from goldsmith.recording.groups import Process, beginning_of, leads_session, signal_group
 from goldsmith.recording.leavings import UntrustedFolder, ended_file
-from goldsmith.sandbox import Reach, interpreter_command
+from goldsmith.sandbox.interpreter import command as interpreter_command
+from goldsmith.sandbox.reach import Reach
 
 _GRACE = 1.0
 _MODULE = "goldsmith.recording.forking"

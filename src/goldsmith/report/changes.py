@@ -8,8 +8,9 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
-from goldsmith.generation import Proof, TensorCause
-from goldsmith.gold import TensorChange
+from goldsmith.generation.attribution import TensorCause
+from goldsmith.generation.proof import Proof
+from goldsmith.gold.difference import TensorChange
 from goldsmith.report.columns import shortened, wrapped
 
 _MOST = 40

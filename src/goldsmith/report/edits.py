@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.course import Course
-from goldsmith.workspace import Change
+from goldsmith.course.layout import Course
+from goldsmith.workspace.journal import Change
 
 _SHOWN = 60
 

@@ -10,16 +10,19 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.checking import Verdict
-from goldsmith.generation import MachineNoise, Outcome, Proof
-from goldsmith.gold import TensorChange
-from goldsmith.grading import Grade, Overview
-from goldsmith.guard import Finding as Leak
-from goldsmith.recording import Fact
-from goldsmith.rigor import Finding
+from goldsmith.checking.verdicts import Verdict
+from goldsmith.generation.outcome import Outcome
+from goldsmith.generation.previous import MachineNoise
+from goldsmith.generation.proof import Proof
+from goldsmith.gold.difference import TensorChange
+from goldsmith.grading.grades import Grade
+from goldsmith.grading.overview import Overview
+from goldsmith.guard.leaks import Finding as Leak
+from goldsmith.recording.machine import Fact
+from goldsmith.rigor.findings import Finding
 from goldsmith.rigor.internal import InternalVerdict
-from goldsmith.sandbox import SandboxLevel
-from goldsmith.skills import SkillResult
+from goldsmith.sandbox.promises import SandboxLevel
+from goldsmith.skills.installing import SkillResult
 
 
 class Error(msgspec.Struct, frozen=True):

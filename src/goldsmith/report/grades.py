@@ -14,14 +14,20 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+)
 from goldsmith.grading.feedback import OUTCOMES, number
 from goldsmith.grading.grades import UNSANDBOXED, Grade
 from goldsmith.grading.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grading.texts import clean
 from goldsmith.report.columns import beside, shortened, wrapped
 from goldsmith.report.machine import report
-from goldsmith.sandbox import SandboxLevel, sandbox_level
+from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
     from goldsmith.grading.run import Class

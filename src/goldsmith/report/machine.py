@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.errors import GoldsmithError
+from goldsmith.errors.base import GoldsmithError
 
 SCHEMA = 1
 

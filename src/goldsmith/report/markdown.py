@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.checking import AGREES, CaseVerdict, Verdict
-from goldsmith.comparison import LeafComparison
+from goldsmith.checking.verdicts import AGREES, CaseVerdict, Verdict
+from goldsmith.comparison.results import LeafComparison
 from goldsmith.grading.texts import clean, code, escaped
 from goldsmith.report import words
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.course import Assignment, Placement
-from goldsmith.errors import CopyDisagrees
-from goldsmith.generation import Options
-from goldsmith.recording import Warm, Watcher
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.gold import CopyDisagrees
+from goldsmith.generation.options import Options
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.warm import Warm
 
 
 def refuse_disagreeing(
@@ -21,7 +23,8 @@ def refuse_disagreeing(
     watcher: Watcher,
 ) -> None:
     """What step 7 of `generate` ends with; gold that is fresh never comes so far, and needs no NumPy."""
-    from goldsmith.checking import AGREES, check_copy
+    from goldsmith.checking.solution import check_copy
+    from goldsmith.checking.verdicts import AGREES
     from goldsmith.report.verdicts import verdict_text
     from goldsmith.report.words import one_line
 

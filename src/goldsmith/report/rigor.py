@@ -15,10 +15,10 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.recording import Watcher
+from goldsmith.recording.launch import Watcher
 from goldsmith.report.columns import beside, wrapped
 from goldsmith.report.machine import report
-from goldsmith.rigor import (
+from goldsmith.rigor.findings import (
     COULD_NOT_RUN,
     CRASHED,
     EQUIVALENT,
@@ -27,9 +27,9 @@ from goldsmith.rigor import (
     OUTCOMES,
     SURVIVED,
     Finding,
-    Mutant,
     Rigor,
 )
+from goldsmith.rigor.mutants import Mutant
 
 _COLOURS = {
     KILLED: "green",

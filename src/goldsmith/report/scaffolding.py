@@ -11,9 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.course import Assignment, Course, placements
-from goldsmith.errors import OBSTACLES, GoldsmithError
-from goldsmith.scaffolding import KINDS, Change, Doubt, Layout, Note, Plan
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import placements
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.scaffolding import OBSTACLES
+from goldsmith.scaffolding.assignment import KINDS
+from goldsmith.scaffolding.changes import Change, Plan
+from goldsmith.scaffolding.detection import Doubt, Layout, Note
 
 _SHOWN, _SHOWN_OF_SKILLS = 40, 6
 _PARTS = {

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.skills import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED, Installed, SkillResult
+from goldsmith.skills.installing import Installed, SkillResult
+from goldsmith.skills.standing import (
+    CURRENT,
+    EDITED,
+    EDITED_OUTDATED,
+    FOREIGN,
+    MISSING,
+    OUTDATED,
+)
 
 _SHOWN = 40
 _SAID = {

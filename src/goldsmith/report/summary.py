@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from goldsmith.generation import Outcome
-from goldsmith.gold import REFERENCE_SUFFIX, TRACE_SUFFIX, Advice, Check
+from goldsmith.generation.outcome import Outcome
+from goldsmith.gold.advice import Advice
+from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
+from goldsmith.gold.verification import Check
 
 _WIDTH = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)

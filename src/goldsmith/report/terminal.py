@@ -11,8 +11,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.generation import STEPS
-from goldsmith.recording import Event, Watcher
+from goldsmith.generation.progress import STEPS
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.protocol import Event
 
 _SILENCE = 5.0
 

@@ -9,7 +9,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from goldsmith.checking import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
+from goldsmith.checking.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    Verdict,
+)
 from goldsmith.printing import without_commands
 from goldsmith.report import words
 from goldsmith.report.columns import beside, wrapped

@@ -7,7 +7,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from goldsmith.checking import (
+from goldsmith.checking.judging import shown_path
+from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     DIFFERS,
@@ -17,9 +18,8 @@ from goldsmith.checking import (
     ModuleVerdict,
     PartVerdict,
     Verdict,
-    shown_path,
 )
-from goldsmith.comparison import TEXTS, LeafComparison
+from goldsmith.comparison.results import TEXTS, LeafComparison
 
 OUTCOMES = {
     AGREES: "agrees",

@@ -11,15 +11,21 @@ from dataclasses import dataclass
 
 import msgspec
 
-from goldsmith.checking import Replayed
-from goldsmith.comparison import compare
-from goldsmith.course import Assignment, Placement
-from goldsmith.errors import NoInternalTests
-from goldsmith.generation import Options, make_job
-from goldsmith.gold import GoldCase, judged_part
-from goldsmith.recording import Limits, UntrustedFolder, Warm, Watcher, run_side_by_side
+from goldsmith.checking.leavings import Replayed
+from goldsmith.comparison.engine import compare
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.rigor import NoInternalTests
+from goldsmith.generation.options import Options
+from goldsmith.generation.planning import make_job
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.loading import GoldCase
+from goldsmith.recording.launch import Watcher, run_side_by_side
+from goldsmith.recording.leavings import UntrustedFolder
+from goldsmith.recording.protocol import Limits
+from goldsmith.recording.warm import Warm
 from goldsmith.rigor.suite import COUNTS, Chosen, Ending, SuiteReport, pytest_arguments, read_suite, tests_of
-from goldsmith.workspace import make_workspaces
+from goldsmith.workspace.copies import make_workspaces
 
 CUSTOMARY = "gold_output"
 RTOL, ATOL = 1e-4, 1e-5

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.checking import GIVEN, Checking, Stage
-from goldsmith.course import Placement
-from goldsmith.sandbox import open_beneath, open_folder
+from goldsmith.checking.check import Checking
+from goldsmith.checking.running import GIVEN, Stage
+from goldsmith.course.solutions import Placement
+from goldsmith.sandbox.beneath import open_beneath, open_folder
 
 _Looks = dict[str, tuple[int, int, int, str]]
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from goldsmith.course import Assignment
-from goldsmith.errors import AGAINST, COULD_NOT_RUN, GoldsmithError, IsInjected, PytestMissing
-from goldsmith.generation import Freshness, freshness
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
+from goldsmith.errors.injection import IsInjected
+from goldsmith.errors.rigor import PytestMissing
+from goldsmith.generation.freshness import Freshness, freshness
 from goldsmith.rigor.sides import Side, Tell, run_sides
 from goldsmith.rigor.suite import Counts, SuiteReport, TestOutcome, tests_of
-from goldsmith.workspace import read_journal
+from goldsmith.workspace.journal import read_journal
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "could-not-run"
 _EXIT_CODES = {PASSED: 0, FAILED: AGAINST, NOT_RUN: COULD_NOT_RUN}

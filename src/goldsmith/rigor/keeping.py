@@ -16,15 +16,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, without_points
+from goldsmith.course.layout import Assignment
+from goldsmith.course.points import without_points
 from goldsmith.durable import write_durably
-from goldsmith.generation import key_of, standing
-from goldsmith.gold import CaseEntry, Gold
+from goldsmith.generation.standing import key_of, standing
+from goldsmith.gold.loading import Gold
+from goldsmith.gold.manifest import CaseEntry
 from goldsmith.interruption import uninterrupted
 from goldsmith.rigor.findings import COULD_NOT_RUN, Beside, Finding
 from goldsmith.rigor.mutants import Mutant
 from goldsmith.syntax import syntax_tree
-from goldsmith.workspace import file_hash
+from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 3
 """Counted up whenever a mutant may be judged otherwise than before."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import runpy
 
-from goldsmith.course import Course
-from goldsmith.errors import BadOperators
+from goldsmith.course.layout import Course
+from goldsmith.errors.mutants import BadOperators
 from goldsmith.rigor.registry import REGISTERED, Operator
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goldsmith.course import Assignment, Placement, written_by_students
-from goldsmith.errors import BadOperators
+from goldsmith.course.drift import written_by_students
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.mutants import BadOperators
 from goldsmith.recording.lines import Place
 from goldsmith.rigor.registry import Operator, Site, sites
 from goldsmith.rigor.source import Edit, Function, Source

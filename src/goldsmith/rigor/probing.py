@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from goldsmith.gold import numbers_of
-from goldsmith.recording import NATURAL, Condition
+from goldsmith.gold.arrays import numbers_of
+from goldsmith.recording.protocol import NATURAL, Condition
 
 SAME = 1e-9
 """In float64, over the size of what is compared: a mutant that stays below was not told apart. The weakest real mistake

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.checking import AGREES, GIVEN, RUNS, Checking, Replayed, Stage
-from goldsmith.course import Placement
-from goldsmith.errors import SolutionDisagrees
-from goldsmith.recording import CONDITIONS, Condition, Limits, processors
+from goldsmith.checking.check import Checking
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.running import GIVEN, RUNS, Stage
+from goldsmith.checking.verdicts import AGREES
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.recording.lines import Place
+from goldsmith.recording.machine import processors
+from goldsmith.recording.protocol import CONDITIONS, Condition, Limits
 from goldsmith.rigor.mutants import Mutant
 
 _PATIENCE, _LEAST_TIME = 10.0, 5.0

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment
+from goldsmith.course.layout import Assignment
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.rigor.internal import Tried
-from goldsmith.workspace import make_state_folder
+from goldsmith.workspace.lock import make_state_folder
 
 _COPY = ".yours"
 

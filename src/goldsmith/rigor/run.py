@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.checking import Checking, Opened, Request, Submission, open_adapter, open_gold
-from goldsmith.course import Assignment, placements
-from goldsmith.errors import IsInjected, NoSuchMutant, NothingToMutate
-from goldsmith.generation import Options
-from goldsmith.gold import Gold
-from goldsmith.recording import Watcher, settled_environment, warm_process
+from goldsmith.checking.check import (
+    Checking,
+    Opened,
+    Request,
+    open_adapter,
+    open_gold,
+)
+from goldsmith.checking.submissions import Submission
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
+from goldsmith.errors.injection import IsInjected
+from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
+from goldsmith.generation.options import Options
+from goldsmith.gold.loading import Gold
+from goldsmith.recording.launch import Watcher, settled_environment
+from goldsmith.recording.warm import warm_process
 from goldsmith.rigor.baselines import customary_case, internal_tests
 from goldsmith.rigor.desks import Desks
 from goldsmith.rigor.findings import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
@@ -25,7 +35,7 @@ from goldsmith.rigor.mutants import Mutant, left_alone, make_mutants
 from goldsmith.rigor.rehearsal import rehearse
 from goldsmith.rigor.trial import Trial
 from goldsmith.threads import as_they_end
-from goldsmith.workspace import read_journal
+from goldsmith.workspace.journal import read_journal
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from goldsmith.course import Assignment, placements
-from goldsmith.errors import CannotWrite, PytestMissing
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.rigor import PytestMissing
 from goldsmith.interruption import pause, uninterrupted
-from goldsmith.recording import Job, UntrustedFolder
 from goldsmith.recording.clocks import Clock
 from goldsmith.recording.groups import Leader, end_group
 from goldsmith.recording.launch import environment_for
+from goldsmith.recording.leavings import UntrustedFolder
+from goldsmith.recording.protocol import Job
 from goldsmith.rigor.suite import COUNTS, Chosen, Ending, SuiteReport, pytest_arguments, read_suite, started_count
-from goldsmith.workspace import Workspace, make_workspaces
+from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Tell = Callable[[int, int], None]
 """Called often, with how many tests have begun on the solution and on the starter."""

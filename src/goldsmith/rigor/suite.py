@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import LITTER, Assignment, Course
-from goldsmith.errors import NoInternalTests
-from goldsmith.recording import UntrustedFolder
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.litter import LITTER
+from goldsmith.errors.rigor import NoInternalTests
+from goldsmith.recording.leavings import UntrustedFolder
 
 FIDELITY = "fidelity"
 WHOLE_FILES, NO_CATEGORY = "(whole files)", "(no category)"

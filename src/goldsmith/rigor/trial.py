@@ -13,20 +13,20 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.checking import (
+from goldsmith.checking.check import Checking
+from goldsmith.checking.judging import is_settled, shown_path
+from goldsmith.checking.leavings import Replayed
+from goldsmith.checking.precision import is_excused
+from goldsmith.checking.running import Stage
+from goldsmith.checking.verdicts import (
     AGREES,
     COULD_NOT_RUN,
     ERROR,
     CaseVerdict,
-    Checking,
-    Replayed,
-    Stage,
-    is_excused,
-    is_settled,
-    shown_path,
 )
-from goldsmith.course import Placement
-from goldsmith.recording import CONDITIONS, Condition, RunName, Watcher
+from goldsmith.course.solutions import Placement
+from goldsmith.recording.launch import Watcher
+from goldsmith.recording.protocol import CONDITIONS, Condition, RunName
 from goldsmith.rigor.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.rigor.desks import Desk, Desks
 from goldsmith.rigor.findings import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Beside, Finding, finding

@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from goldsmith.errors import CannotConfine
-from goldsmith.sandbox import landlock, limits, privileges, seccomp, workers
+from goldsmith.errors.sandbox import CannotConfine
+from goldsmith.sandbox import (
+    landlock,
+    limits,
+    privileges,
+    seccomp,
+    workers,
+)
 from goldsmith.sandbox.kernel import machine
 from goldsmith.sandbox.levels import Level, probe
 from goldsmith.sandbox.reach import HARMLESS_DEVICES

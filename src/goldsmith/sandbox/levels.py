@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from goldsmith.errors import NoSandbox
+from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.sandbox import bubblewrap, landlock, seccomp
 from goldsmith.sandbox.kernel import machine, system_call
 from goldsmith.sandbox.privileges import no_new_privileges

@@ -10,8 +10,13 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Literal
 
-from goldsmith.course import Course
-from goldsmith.errors import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
+from goldsmith.course.layout import Course
+from goldsmith.errors.scaffolding import (
+    AssignmentExists,
+    BadName,
+    InTheWay,
+    NoPlaceForAnother,
+)
 from goldsmith.scaffolding.changes import Change, Plan, whole_file
 from goldsmith.scaffolding.texts import template
 

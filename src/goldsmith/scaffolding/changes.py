@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite, ChangedMeanwhile
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.scaffolding import ChangedMeanwhile
 from goldsmith.interruption import uninterrupted
 from goldsmith.scaffolding.detection import Note
 

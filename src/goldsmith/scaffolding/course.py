@@ -11,16 +11,25 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course import Config, Course, example_folder, find_course, git, read_config
-from goldsmith.course.config import ROOT, AssignmentConfig
-from goldsmith.errors import NotACourse, NotAFolder, SettingsStand
+from goldsmith.course.config import ROOT, AssignmentConfig, Config, read_config
+from goldsmith.course.example import example_folder
+from goldsmith.course.history import git
+from goldsmith.course.layout import Course, find_course
+from goldsmith.errors.course import NotACourse
+from goldsmith.errors.scaffolding import NotAFolder, SettingsStand
 from goldsmith.scaffolding.changes import Change, Plan, extended, whole_file
 from goldsmith.scaffolding.detection import Layout, Note, detect
 from goldsmith.scaffolding.ignoring import hidden_gold, ignored_change
 from goldsmith.scaffolding.pytest_marker import marker_change
 from goldsmith.scaffolding.settings import settings_text
 from goldsmith.scaffolding.workflow import WORKFLOW, lacks_address, workflow_change
-from goldsmith.skills import FOREIGN, MISSING, OUTDATED, SkillFile, skill_files, standing_of
+from goldsmith.skills.bundled import SkillFile, skill_files
+from goldsmith.skills.standing import (
+    FOREIGN,
+    MISSING,
+    OUTDATED,
+    standing_of,
+)
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
 DEV_UTILS = "scripts/dev_utils.py"

@@ -13,8 +13,10 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from goldsmith.course import HANDED_IN, LITTER, SUFFIX, Config, is_numbered, is_students_code
-from goldsmith.course.config import ROOT, project_name
+from goldsmith.course.config import ROOT, Config, project_name
+from goldsmith.course.layout import is_numbered, is_students_code
+from goldsmith.course.litter import HANDED_IN, LITTER
+from goldsmith.course.solutions import SUFFIX
 from goldsmith.scaffolding.pairs import (
     NOT_WRITTEN,
     PROJECT_FILES,

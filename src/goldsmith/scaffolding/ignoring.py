@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from goldsmith.course import Course
+from goldsmith.course.layout import Course
 from goldsmith.scaffolding.changes import Change, extended
 
 PART = "gitignore"

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldsmith.course import SUFFIX, is_numbered, is_students_code, parse_parts, written_by_students
+from goldsmith.course.drift import parse_parts, written_by_students
+from goldsmith.course.layout import is_numbered, is_students_code
+from goldsmith.course.solutions import SUFFIX
 
 Tree = Mapping[str, frozenset[str]]
 """Folders by their path from the root, `.` for that itself, with the names of their files."""

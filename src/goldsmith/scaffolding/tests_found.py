@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldsmith.course import Config
+from goldsmith.course.config import Config
 from goldsmith.scaffolding.pairs import Tree, says
 
 _INTERNAL_WORDS = ("internal", "hidden", "private", "staff", "grading", "grader", "autograder", "instructor")

@@ -9,7 +9,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from goldsmith.course import LITTER, Course, git
+from goldsmith.course.history import git
+from goldsmith.course.layout import Course
+from goldsmith.course.litter import LITTER
 from goldsmith.scaffolding.changes import Change, whole_file
 from goldsmith.scaffolding.texts import template
 

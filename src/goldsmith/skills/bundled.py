@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldsmith.errors import NoSuchSkill
+from goldsmith.errors.skills import NoSuchSkill
 from goldsmith.skills.marks import marked
 
 _TEXTS = Path(__file__).parent / "texts"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Course
+from goldsmith.course.layout import Course
 from goldsmith.durable import write_durably
-from goldsmith.errors import CannotWrite, SkillLeadsOut
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.skills import SkillLeadsOut
 from goldsmith.interruption import uninterrupted
 from goldsmith.skills.bundled import SkillFile, skill_files
 from goldsmith.skills.standing import (

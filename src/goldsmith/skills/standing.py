@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Course
-from goldsmith.errors import SkillUnreadable
+from goldsmith.course.layout import Course
+from goldsmith.errors.skills import SkillUnreadable
 from goldsmith.skills.bundled import SkillFile
 from goldsmith.skills.marks import read_mark
 

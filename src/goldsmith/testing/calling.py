@@ -8,11 +8,13 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from goldsmith.comparison import Comparison
-from goldsmith.gold import GoldCase, is_array
-from goldsmith.recording import Adapter, KeptCase
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.arrays import is_array
+from goldsmith.gold.loading import GoldCase
 from goldsmith.recording.given import Given
 from goldsmith.recording.models import is_module
+from goldsmith.recording.protocol import KeptCase
+from goldsmith.recording.rules import Adapter
 from goldsmith.recording.transplant import CannotPlace
 from goldsmith.recording.values import first_of, to_device
 from goldsmith.testing.errors import GoldMismatch, NotOneCall

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from goldsmith.errors import GoldsmithError, StaleGold
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.checking import StaleGold
 from goldsmith.testing.errors import CollectedWithoutGold, NoAssignmentNamed, blamed_on_the_caller
 from goldsmith.testing.handles import GoldForTests
 from goldsmith.testing.replays import JudgedCase

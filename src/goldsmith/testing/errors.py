@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, ParamSpec, TypeVar
 
-from goldsmith.errors import USAGE, GoldsmithError, StaleGold
+from goldsmith.errors.base import USAGE, GoldsmithError
+from goldsmith.errors.checking import StaleGold
 
 P = ParamSpec("P")
 R = TypeVar("R")

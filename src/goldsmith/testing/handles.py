@@ -9,17 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.errors import NoSuchCase
-from goldsmith.gold import Gold, GoldCase
-from goldsmith.recording import Adapter
+from goldsmith.errors.checking import NoSuchCase
+from goldsmith.gold.loading import Gold, GoldCase
+from goldsmith.recording.rules import Adapter
 from goldsmith.testing.calling import check_call
 from goldsmith.testing.errors import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
 from goldsmith.testing.naming import compared, find, known_names
 from goldsmith.testing.replays import JudgedCase, Replay
 
 if TYPE_CHECKING:
-    from goldsmith.comparison import Comparison
-    from goldsmith.course import Assignment
+    from goldsmith.comparison.results import Comparison
+    from goldsmith.course.layout import Assignment
     from goldsmith.testing.session import GoldSession
 
 _DEFAULT = "gold_output"
@@ -103,7 +103,7 @@ class CaseForTests(_Readable):
 
     @property
     def _adapter(self) -> Adapter:
-        from goldsmith.checking import open_adapter
+        from goldsmith.checking.check import open_adapter
 
         return open_adapter(self._assignment)[0]
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from goldsmith.errors import GoldsmithError, GoldUnreadable
-from goldsmith.gold import MANIFEST, Manifest, read_manifest
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
 from goldsmith.testing.shared import once
 
 if TYPE_CHECKING:
-    from goldsmith.course import Assignment
-    from goldsmith.generation import Options, Outcome
+    from goldsmith.course.layout import Assignment
+    from goldsmith.generation.options import Options
+    from goldsmith.generation.outcome import Outcome
     from goldsmith.testing.session import GoldSession
 
 _SUFFIX = ".recorded"
@@ -44,7 +46,7 @@ def all_recorded(folder: Path) -> list[Recorded]:
 
 
 def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
-    from goldsmith.workspace import course_lock
+    from goldsmith.workspace.lock import course_lock
 
     name, overwrite = assignment.name, session.record == "overwrite"
     doing = f"pytest --gold-record, {name}"
@@ -56,7 +58,7 @@ def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
 
 
 def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
-    from goldsmith.generation import stale_reasons
+    from goldsmith.generation.freshness import stale_reasons
 
     name, folder = assignment.name, assignment.course.relative(assignment.gold)
     if not (assignment.gold / MANIFEST).is_file():
@@ -89,8 +91,9 @@ def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
     from rich.console import Console
 
-    from goldsmith.generation import generate
-    from goldsmith.report import PlainProgress, refuse_disagreeing
+    from goldsmith.generation.steps import generate
+    from goldsmith.report.refusals import refuse_disagreeing
+    from goldsmith.report.terminal import PlainProgress
 
     silent = PlainProgress(Console(quiet=True), verbose=False)
     return generate(
@@ -100,7 +103,7 @@ def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) 
 
 def _options(assignment: Assignment, before: Manifest | None) -> Options:
     """As the gold before was made; else as the course says."""
-    from goldsmith.generation import recorded_options
+    from goldsmith.generation.proof import recorded_options
 
     unmeasured = before.calibration is None if before else not assignment.course.config.calibrate
     return msgspec.structs.replace(recorded_options(assignment), calibrate="off" if unmeasured else "measure")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from goldsmith.comparison import Comparison, compare
-from goldsmith.gold import GoldCase, leaves_of
-from goldsmith.recording import RecipeMisuse
+from goldsmith.comparison.engine import compare
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.arrays import leaves_of
+from goldsmith.gold.loading import GoldCase
+from goldsmith.recording.misuse import RecipeMisuse
 from goldsmith.recording.values import snapshot
 from goldsmith.testing.errors import GoldMismatch, NoSuchOutput
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from goldsmith.checking import AGREES, DIFFERS, CaseVerdict, Verdict
+from goldsmith.checking.verdicts import (
+    AGREES,
+    DIFFERS,
+    CaseVerdict,
+    Verdict,
+)
 from goldsmith.testing.errors import GoldMismatch, blamed_on_the_caller
 
 if TYPE_CHECKING:
@@ -90,6 +95,6 @@ class JudgedCase:
 
 def rendered(verdict: Verdict) -> str:
     """What `goldsmith check` prints."""
-    from goldsmith.report import verdict_text
+    from goldsmith.report.verdicts import verdict_text
 
     return verdict_text(verdict)

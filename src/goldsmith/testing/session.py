@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from goldsmith.checking import Verdict
-    from goldsmith.course import Assignment
-    from goldsmith.gold import Gold
+    from goldsmith.checking.verdicts import Verdict
+    from goldsmith.course.layout import Assignment
+    from goldsmith.gold.loading import Gold
 
 _FIXTURES = {"gold", "gold_case"}
 _FOLDER = "gold_folder"
@@ -66,7 +66,7 @@ class GoldSession:
         if self.shared is not None:
             return self.shared
         if self._own is None:
-            from goldsmith.workspace import make_room
+            from goldsmith.workspace.temporary import make_room
 
             self._own = self._ending.enter_context(make_room())
         return self._own
@@ -91,7 +91,7 @@ class GoldSession:
         """Gold that is missing, stale or broken is an error in any phase, whatever the test was expected to do."""
         if call.excinfo is None or "goldsmith.errors" not in sys.modules or not _speaks_of_gold(item):
             return
-        from goldsmith.errors import GoldsmithError
+        from goldsmith.errors.base import GoldsmithError
         from goldsmith.testing.errors import GoldMismatch
 
         if call.excinfo.errisinstance(GoldsmithError):
@@ -111,7 +111,7 @@ class GoldSession:
 
     def assignment(self, name: str, test: Path) -> Assignment:
         """Of the course around the test file, or of the one that was named."""
-        from goldsmith.course import find_course
+        from goldsmith.course.layout import find_course
 
         return find_course(self.course or test.parent).assignment(name)
 
@@ -121,9 +121,10 @@ class GoldSession:
 
     def gold(self, assignment: Assignment) -> Gold:
         """There, readable and not stale, or an error that says so; made first where that was asked for."""
-        from goldsmith.errors import NoGold
-        from goldsmith.generation import stale_reasons
-        from goldsmith.gold import MANIFEST, load_gold
+        from goldsmith.errors.checking import NoGold
+        from goldsmith.generation.freshness import stale_reasons
+        from goldsmith.gold.loading import load_gold
+        from goldsmith.gold.manifest import MANIFEST
         from goldsmith.testing.errors import NotRecorded, StaleForTests
         from goldsmith.testing.making import record
 
@@ -145,7 +146,7 @@ class GoldSession:
         """The verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
         import msgspec
 
-        from goldsmith.checking import Verdict
+        from goldsmith.checking.verdicts import Verdict
         from goldsmith.testing.shared import once
 
         self.gold(assignment)
@@ -164,8 +165,9 @@ class GoldSession:
     def _checked(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
         import dataclasses
 
-        from goldsmith.checking import Request, check, open_submission
-        from goldsmith.generation import Options
+        from goldsmith.checking.check import Request, check
+        from goldsmith.checking.submissions import open_submission
+        from goldsmith.generation.options import Options
 
         config = assignment.course.config
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
@@ -202,7 +204,7 @@ def _located(what: str, folder: Path) -> str:
 
 @contextlib.contextmanager
 def _stale_in_our_words() -> Iterator[None]:
-    from goldsmith.errors import StaleGold
+    from goldsmith.errors.checking import StaleGold
     from goldsmith.testing.errors import StaleForTests
 
     try:

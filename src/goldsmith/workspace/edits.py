@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course import Course
+from goldsmith.course.layout import Course
 from goldsmith.durable import write_durably
-from goldsmith.errors import EditsNotKept
+from goldsmith.errors.injection import EditsNotKept
 from goldsmith.workspace.journal import Change, state_of
 
 

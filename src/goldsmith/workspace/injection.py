@@ -21,9 +21,17 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course import Assignment, Course, Placement, git
+from goldsmith.course.history import git
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import Placement
 from goldsmith.durable import copy_durably, move_durably, new_token, partial_of, sync_folder
-from goldsmith.errors import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, Unreadable
+from goldsmith.errors.course import Unreadable
+from goldsmith.errors.injection import (
+    CannotInject,
+    CannotReset,
+    EditedMeanwhile,
+    MovedMeanwhile,
+)
 from goldsmith.interruption import uninterrupted
 from goldsmith.ownership import remove_made
 from goldsmith.workspace.journal import (

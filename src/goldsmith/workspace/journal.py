@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.course import Course
+from goldsmith.course.layout import Course
 from goldsmith.durable import sync_folder, write_durably
-from goldsmith.errors import JournalUnreadable
+from goldsmith.errors.injection import JournalUnreadable
 from goldsmith.ownership import (
     TOKEN,
     is_marked,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.course import Course
-from goldsmith.errors import Busy, CannotWrite
+from goldsmith.course.layout import Course
+from goldsmith.errors.gold import Busy, CannotWrite
 from goldsmith.interruption import uninterrupted
 
 _POLL = 0.2

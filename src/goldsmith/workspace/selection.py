@@ -12,18 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from goldsmith.course import (
-    CONFIG_FILE,
-    GRADES,
-    GRADES_MARK,
-    LITTER,
-    PROJECT_FILE,
-    SUFFIX,
-    Assignment,
-    Course,
-    is_secret_content,
-    is_secret_name,
-)
+from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
+from goldsmith.course.secret_files import is_secret_content, is_secret_name
+from goldsmith.course.solutions import SUFFIX
 
 NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
 """Nothing that runs needs them."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from goldsmith.course import LITTER
+from goldsmith.course.litter import LITTER
 
 
 class Entry(NamedTuple):

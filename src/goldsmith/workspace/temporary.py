@@ -17,7 +17,7 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.errors import CannotWrite
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.interruption import uninterrupted
 from goldsmith.ownership import MARK, TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
 

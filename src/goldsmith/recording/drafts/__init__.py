@@ -4,9 +4,3 @@ How a part is called is learned from the course's public tests, from examples in
 (`sightings`), else guessed (`guessing`) and tried (`calls`). What is written (`composing`, `text`, `recipe`) has been
 run as a case and judged as gold (`proof`). Runs in the child, where the solution may be imported.
 """
-
-from __future__ import annotations
-
-from goldsmith.recording.drafts.drafting import propose
-
-__all__ = ["propose"]

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.gold import is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.recording.drafts import variations
 from goldsmith.recording.drafts.calls import CALL, Call, Finder, is_called, sizes_of
 from goldsmith.recording.drafts.specs import (

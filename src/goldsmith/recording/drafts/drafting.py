@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from goldsmith.gold import is_tensor
+from goldsmith.gold.arrays import is_tensor
 from goldsmith.recording.drafts.calls import CALL, Call, Finder
 from goldsmith.recording.drafts.composing import MAIN, Composer
 from goldsmith.recording.drafts.initialisation import draft_initial

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from goldsmith.gold import numbers_of
+from goldsmith.gold.arrays import numbers_of
 from goldsmith.recording.drafts.specs import Array, Built, Literal, build, walk
 from goldsmith.recording.drafts.targets import Target, names_in
 from goldsmith.recording.drafts.text import Block, DraftCase, Scope, snake

@@ -12,19 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold import (
-    CaseFacts,
-    Evidence,
-    FileEntry,
-    LeafFacts,
-    advise,
+from goldsmith.gold.advice import advise
+from goldsmith.gold.arrays import (
     is_array,
     judged_leaves,
     leaf_facts,
     numbers_of,
-    read_payload,
-    verify,
 )
+from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.manifest import FileEntry
+from goldsmith.gold.verification import Evidence, verify
 from goldsmith.recording import registry
 from goldsmith.recording.causes import in_words
 from goldsmith.recording.drafts.text import Block, DraftCase
