@@ -46,7 +46,7 @@ def arrays(kind: str, side: int) -> tuple[Any, Any]:
 def way(name: str, actual: Any, gold: Any, folder: Path) -> Callable[[], bool]:
     """One way of comparing, as a function that says whether both agree."""
     if name == "goldsmith.compare":
-        from goldsmith.comparison.engine import compare
+        from goldsmith.comparison.api import compare
 
         return lambda: bool(compare(actual, gold))
     if name == "torch.testing.assert_close":
@@ -116,7 +116,7 @@ def measure_mapped(mebibytes: int, folder: Path, wrong: bool) -> dict[str, float
     """Two files of this size, mapped, that differ by rounding everywhere; or, `wrong`, in their last element too."""
     import numpy as np
 
-    from goldsmith.comparison.engine import compare
+    from goldsmith.comparison.api import compare
 
     if wrong:
         np.load(folder / f"{mebibytes}-a.npy", mmap_mode="r+")[-1, -1] = 7.0
@@ -134,7 +134,7 @@ def measure_mapped(mebibytes: int, folder: Path, wrong: bool) -> dict[str, float
 def measure_leaves(noise: float) -> dict[str, float]:
     import numpy as np
 
-    from goldsmith.comparison.engine import compare
+    from goldsmith.comparison.api import compare
 
     draw = np.random.default_rng(0)
     gold = {f"layers.{n}": draw.standard_normal(1024, dtype=np.float32) for n in range(2000)}

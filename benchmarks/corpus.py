@@ -13,9 +13,9 @@ from typing import Any
 
 from goldsmith.course.layout import Course
 from goldsmith.course.solutions import Placement
-from goldsmith.generation.options import Options
-from goldsmith.generation.replaying import replay
-from goldsmith.gold.loading import load_gold
+from goldsmith.generate.options import Options
+from goldsmith.generate.replay_once import replay
+from goldsmith.gold.load import load_gold
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from known import SOLUTIONS, known
 
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.generation.options import Options
-from goldsmith.grading.collecting import HandedIn
-from goldsmith.grading.engines import Local
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.grading.run import Class, Wanted, grade_all
+from goldsmith.generate.options import Options
+from goldsmith.grade.engines import Local
+from goldsmith.grade.grade_class import Class, Wanted, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.submissions import HandedIn
 
 ASSIGNMENT = "scratch-1"
 JOBS = len(os.sched_getaffinity(0))

@@ -16,7 +16,7 @@ from pathlib import Path
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.guard.leaks import leaks_in
-from goldsmith.guard.sweep import guarded_by
+from goldsmith.guard.scan import guarded_by
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "vla-course"
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from goldsmith.course.example import copy_example
-from goldsmith.generation.options import Options
-from goldsmith.rigor.findings import Rigor
-from goldsmith.rigor.loading import operators_of
-from goldsmith.rigor.run import Wanted, measure
+from goldsmith.generate.options import Options
+from goldsmith.mutants.load_operators import operators_of
+from goldsmith.mutants.measure import Wanted, measure
+from goldsmith.mutants.results import Rigor
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BEGIN, END = "<!-- begin: printed by benchmarks/mutants.py -->", "<!-- end -->"

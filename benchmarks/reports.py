@@ -15,11 +15,11 @@ from known import known
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.gold.loading import load_gold
-from goldsmith.grading.feedback import feedback_markdown
-from goldsmith.grading.grades import grade
-from goldsmith.grading.rubric import make_rubric, parts_shown
-from goldsmith.recording.warm import warm_process
+from goldsmith.gold.load import load_gold
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grades import grade
+from goldsmith.grade.rubric import make_rubric, parts_shown
+from goldsmith.process.fork_client import warm_process
 from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"

@@ -17,9 +17,9 @@ from pathlib import Path
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, placements
-from goldsmith.generation.options import Options
-from goldsmith.rigor.mutants import Mutant
-from goldsmith.rigor.run import Wanted, measure, mutants_for
+from goldsmith.generate.options import Options
+from goldsmith.mutants.measure import Wanted, measure, mutants_for
+from goldsmith.mutants.mutants import Mutant
 from goldsmith.workspace.copies import make_workspaces
 
 ASSIGNMENT = "scratch-1"

@@ -19,17 +19,17 @@ from pathlib import Path
 
 from known import CORPUS, Known, known
 
-from goldsmith.checking.check import Request, check
-from goldsmith.checking.submissions import open_submission
-from goldsmith.checking.verdicts import Verdict
+from goldsmith.check.check import Request, check
+from goldsmith.check.submissions import open_submission
+from goldsmith.check.verdicts import Verdict
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course, find_course
-from goldsmith.generation.options import Options
-from goldsmith.gold.loading import load_gold
-from goldsmith.grading.rubric import Rubric, make_rubric, parts_shown
-from goldsmith.grading.scoring import score
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import load_gold
+from goldsmith.grade.rubric import Rubric, make_rubric, parts_shown
+from goldsmith.grade.scoring import score
+from goldsmith.process.fork_client import Warm, warm_process
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 

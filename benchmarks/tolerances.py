@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from corpus import COMPILED, CORRECT, replayed
 
-from goldsmith.comparison.judging import judge
+from goldsmith.comparison.against_gold import judge
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.gold.arrays import judged_leaves, numbers_of
-from goldsmith.gold.loading import GoldCase, load_gold
+from goldsmith.gold.load import GoldCase, load_gold
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tolerances.md"
 BEGIN, END = "<!-- begin: printed by benchmarks/tolerances.py -->", "<!-- end -->"

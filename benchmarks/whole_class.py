@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.course.example import copy_example
-from goldsmith.course.litter import GRADES_MARK
+from goldsmith.course.ignored_names import GRADES_MARK
 from grading import ASSIGNMENT, JOBS, handed_in
 
 _LOOK = 0.5

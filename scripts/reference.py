@@ -19,7 +19,7 @@ from goldsmith.cli.app import app
 from goldsmith.course.config import AssignmentConfig, Config, GuardConfig, ItemConfig, RigorConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
-from goldsmith.report import forms
+from goldsmith.render import json_schema as forms
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by `make reference`; change the code it is made from. -->"
@@ -237,7 +237,7 @@ def exit_code_page() -> str:
         "| kind | exit code |",
         "|---|---:|",
     ]
-    in_json = [item for item in structures.every_error() if item.__module__ != "goldsmith.testing.errors"]
+    in_json = [item for item in structures.every_error() if item.__module__ != "goldsmith.errors.pytest"]
     kinds = {item.kind.fget(item.__new__(item)): item for item in in_json}  # type: ignore[attr-defined]
     lines += [f"| `{kind}` | {item.exit_code} |" for kind, item in sorted(kinds.items())]
     return _page(lines)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from goldsmith.sandbox.kernel import machine, system_call
-from goldsmith.sandbox.syscalls import NUMBERS
+from goldsmith.foundation.kernel import machine, system_call
+from goldsmith.sandbox.syscall_numbers import NUMBERS
 
 SECRET = "the gold"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
-from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.tolerances import Tolerance
 
 MEAN = """

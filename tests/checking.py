@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from courses import RECIPE_FILE, CourseOnDisk, Run, numpy_course
-from goldsmith.checking.check import Request
-from goldsmith.checking.check import check as check_directly
-from goldsmith.checking.submissions import open_submission
-from goldsmith.checking.verdicts import Verdict
+from goldsmith.check.check import Request
+from goldsmith.check.check import check as check_directly
+from goldsmith.check.submissions import open_submission
+from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.recording.warm import Warm
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import Warm
 
 STARTER = '''
     """Exercise: centre, scale, and a running sum."""

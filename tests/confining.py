@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement, confine
-from goldsmith.sandbox.levels import Level
-from goldsmith.sandbox.reach import Reach, reach
+from goldsmith.sandbox.readable_paths import Reach, reach
 
 _PATIENCE = 60.0
 

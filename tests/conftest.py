@@ -12,7 +12,7 @@ import pytest
 
 from checking import checked_course
 from courses import CourseOnDisk, copy_of_example, numpy_course
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.process.fork_client import Warm, warm_process
 from injecting import make_rich
 
 pytest_plugins = ["pytester", "plugging", "spreading"]

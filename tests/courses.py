@@ -14,7 +14,7 @@ from typing import Any
 
 import zygote
 from goldsmith.course.example import copy_example
-from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.gold.load import Gold, load_gold
 from goldsmith.workspace.snapshot import take_snapshot
 
 COMMAND = [sys.executable, "-c", "from goldsmith.cli import run; run()"]

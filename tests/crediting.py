@@ -8,14 +8,14 @@ import textwrap
 from pathlib import Path
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
-from goldsmith.checking.check import Request, check
-from goldsmith.checking.submissions import open_submission
-from goldsmith.checking.verdicts import Verdict
+from goldsmith.check.check import Request, check
+from goldsmith.check.submissions import open_submission
+from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.grading.grader import rubric_for
-from goldsmith.grading.grades import Grade, grade
-from goldsmith.recording.warm import Warm
+from goldsmith.generate.options import Options
+from goldsmith.grade.grader import rubric_for
+from goldsmith.grade.grades import Grade, grade
+from goldsmith.process.fork_client import Warm
 
 FOLDER = Path(__file__).parent / "hostile" / "points"
 FULL = 12.0

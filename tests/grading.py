@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from goldsmith.checking.attribution import Shown
-from goldsmith.checking.part_verdicts import judge_parts
-from goldsmith.checking.verdicts import (
+from goldsmith.check.attribution import Shown
+from goldsmith.check.part_verdicts import judge_parts
+from goldsmith.check.verdicts import (
     CaseVerdict,
     ModuleVerdict,
     PartVerdict,
@@ -18,8 +18,8 @@ from goldsmith.checking.verdicts import (
 )
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.course.config import RubricConfig
-from goldsmith.grading.rubric import Rubric, make_rubric
-from goldsmith.recording.protocol import Failure, Frame
+from goldsmith.grade.rubric import Rubric, make_rubric
+from goldsmith.process.messages import Failure, Frame
 
 CASES = ("whole", "norm", "loss", "steps")
 PARTS = ("Norm", "Head", "Model", "loss")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.gold.loading import load_gold
-from goldsmith.recording.attempts import write_attempt
-from goldsmith.recording.protocol import Attempt
+from goldsmith.gold.load import load_gold
+from goldsmith.process.messages import Attempt
+from goldsmith.process.result_log import write_attempt
 
 SAYS = {
     "links_a_folder_of_results": "exit code 0",

@@ -33,15 +33,15 @@ import checking
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.example import example_folder
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.gold.loading import load_gold
-from goldsmith.grading import grader as graders
-from goldsmith.grading.collecting import HandedIn, collect
-from goldsmith.grading.engines import Local
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.grading.grades import Grade
-from goldsmith.grading.run import Wanted, grade_all
-from goldsmith.sandbox.levels import probe
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import load_gold
+from goldsmith.grade import grader as graders
+from goldsmith.grade.engines import Local
+from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.submissions import HandedIn, collect
+from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace import temporary
 from hostile_walls import write_right_results
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from courses import CourseOnDisk
 from goldsmith.course.layout import find_course
 from goldsmith.course.solutions import placements
-from goldsmith.workspace.injection import inject, reset
-from goldsmith.workspace.journal import read_journal
+from goldsmith.injection.inject import inject, reset
+from goldsmith.injection.journal import read_journal
 from killing import Tree, whole_tree
 
 STARTER = "src/assignments/hw1"

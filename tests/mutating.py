@@ -8,9 +8,9 @@ from pathlib import Path
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.rigor.findings import Finding, Rigor
-from goldsmith.rigor.run import Wanted, measure
+from goldsmith.generate.options import Options
+from goldsmith.mutants.measure import Wanted, measure
+from goldsmith.mutants.results import Finding, Rigor
 
 STARTER = '''
     """Exercise: standardise, centre, and something that no case runs."""

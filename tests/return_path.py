@@ -24,15 +24,15 @@ from typing import Any
 import pytest
 
 import checking
-from goldsmith.checking import company
+from goldsmith.check import replay_client as company
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.grading import grader as graders
-from goldsmith.grading.collecting import HandedIn
-from goldsmith.grading.engines import Local
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.grading.grades import Grade
-from goldsmith.grading.run import Wanted, grade_all
+from goldsmith.generate.options import Options
+from goldsmith.grade import grader as graders
+from goldsmith.grade.engines import Local
+from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.submissions import HandedIn
 from goldsmith.workspace import temporary
 from leftovers import parts_in
 from stand_in import PLAIN, Baits, StandIn, Talk

@@ -23,11 +23,11 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.recording.conversation import asked
-from goldsmith.recording.groups import Process, signal_group, wait_for
-from goldsmith.recording.launch import Child, Ending, Watcher
-from goldsmith.recording.leavings import UntrustedFolder
-from goldsmith.recording.protocol import EVENTS, LOG, RESULT, Ask, Job
+from goldsmith.process.launcher import Child, Ending, Watcher
+from goldsmith.process.messages import EVENTS, LOG, RESULT, Ask, Job
+from goldsmith.process.process_groups import Process, signal_group, wait_for
+from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.process.worker_channel import asked
 from goldsmith.sandbox.privileges import end_with_parent
 from leftovers import Part, damaged, dumped, mutated, mutated_part, odd_value
 

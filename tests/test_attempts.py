@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.mapped import unpacked
-from goldsmith.recording.attempts import entries_in, write_attempt
-from goldsmith.recording.protocol import Attempt
+from goldsmith.gold.safetensors_reader import unpacked
+from goldsmith.process.messages import Attempt
+from goldsmith.process.result_log import entries_in, write_attempt
 
 NAMES = st.text(min_size=1, max_size=12)
 RUNS = st.lists(st.tuples(NAMES, NAMES, st.integers(0, 40), st.binary(max_size=90)), max_size=6)

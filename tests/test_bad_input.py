@@ -104,7 +104,7 @@ def test_recipe_that_raises_shows_its_own_traceback_only(course: CourseOnDisk) -
     run = fails(course, COULD_NOT_RUN, "case gold_output", "raised ValueError", "cannot reshape")
     assert f"{RECIPE_FILE}:12 in gold_output" in run.out
     assert f"{SOLUTION_FILE}:2 in scale" in run.out
-    assert "goldsmith/recording" not in run.out
+    assert "goldsmith/worker" not in run.out
     assert "/tmp" not in run.out
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.checking.attribution import Blame, Shown
-from goldsmith.checking.localisation import Alone, judge_calls
-from goldsmith.checking.trace_pairs import TracePair
-from goldsmith.checking.traces import CLOSE, Call, given_apart, same_plain
-from goldsmith.checking.verdicts import CaseVerdict, ModuleVerdict
+from goldsmith.check.attribution import Blame, Shown
+from goldsmith.check.localisation import Alone, judge_calls
+from goldsmith.check.module_traces import CLOSE, Call, given_apart, same_plain
+from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from grading import case, failed, leaf
 
 RIGHT, WRONG = np.arange(1.0, 7.0), np.arange(1.0, 7.0) * 1.5

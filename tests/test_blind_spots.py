@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.checking.check import Request, check
-from goldsmith.checking.submissions import open_submission
+from goldsmith.check.check import Request, check
+from goldsmith.check.submissions import open_submission
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.generation.options import Options
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import Warm, warm_process
 
 pytestmark = pytest.mark.xdist_group("blind spots")  # its fixtures are dear
 

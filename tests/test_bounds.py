@@ -16,19 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.checking import bounds, leavings
-from goldsmith.checking.bounds import TooMuchToJudge, Work, bounded_by
-from goldsmith.checking.handed_in import files_below, list_revision
-from goldsmith.checking.trace_pairs import TracePair, most_compared
-from goldsmith.checking.traces import Call, calls_in, module_names
-from goldsmith.errors.checking import TooMuchHandedIn
-from goldsmith.errors.grading import BadArchive
-from goldsmith.gold.mapped import Mapped
-from goldsmith.grading.unpacking import unpack
+from goldsmith.check import bounds
+from goldsmith.check import replay_results as leavings
+from goldsmith.check.bounds import TooMuchToJudge, Work, bounded_by
+from goldsmith.check.module_traces import Call, calls_in, module_names
+from goldsmith.check.size_limits import files_below, list_revision
+from goldsmith.check.trace_pairs import TracePair, most_compared
+from goldsmith.errors.check import TooMuchHandedIn
+from goldsmith.errors.grade import BadArchive
+from goldsmith.gold.safetensors_reader import Mapped
+from goldsmith.grade.archives import unpack
+from goldsmith.guard.code_fragments import pieces_in
 from goldsmith.guard.leaks import Secret
-from goldsmith.guard.pieces import pieces_in
 from goldsmith.guard.similarity import similarity
-from goldsmith.recording.protocol import Attempt, Failure, Frame
+from goldsmith.process.messages import Attempt, Failure, Frame
 
 MIB = 2**20
 
@@ -184,7 +185,7 @@ def test_a_zip_with_a_huge_index_or_an_unusual_method_is_refused(tmp_path: Path)
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldsmith.checking.handed_in.MOST_FILES", 20)
+    monkeypatch.setattr("goldsmith.check.size_limits.MOST_FILES", 20)
     for number in range(20):
         (tmp_path / f"{number}.py").touch()
     (tmp_path / "__pycache__").mkdir()

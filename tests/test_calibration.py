@@ -14,14 +14,14 @@ from hypothesis.extra import numpy as hnp
 
 from calibrating import SOLUTION, advice_of, calibrated, tolerance_of
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, copy_of_example, numpy_course, recipe
-from goldsmith.comparison.judging import judge
+from goldsmith.comparison.against_gold import judge
 from goldsmith.course.example import copy_example
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
-from goldsmith.gold.loading import Gold, load_gold
+from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.tolerances import excess
-from goldsmith.recording.noise import rounding_noise
+from goldsmith.instruments.rounding_noise import rounding_noise
 
 pytestmark = pytest.mark.xdist_group("calibration")  # its fixtures are dear
 

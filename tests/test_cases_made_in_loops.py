@@ -12,8 +12,8 @@ import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.points import recipe_points, registrations, without_points
-from goldsmith.recording.misuse import RecipeMisuse
-from goldsmith.recording.registry import OUTPUT, CaseDefinition, case
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.recipe.decorators import OUTPUT, CaseDefinition, case
 
 SOLUTION = """
     import numpy as np

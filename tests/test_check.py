@@ -9,7 +9,7 @@ import pytest
 
 from checking import SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
-from goldsmith.recording.warm import Warm
+from goldsmith.process.fork_client import Warm
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
 

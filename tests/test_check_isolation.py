@@ -9,14 +9,14 @@ import pytest
 
 from checking import check, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
+from goldsmith.course.ignored_names import GRADES, GRADES_MARK
 from goldsmith.course.layout import find_course
-from goldsmith.course.litter import GRADES, GRADES_MARK
-from goldsmith.generation.options import Options
-from goldsmith.gold.loading import load_gold
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.recording.attempts import write_attempt
-from goldsmith.recording.protocol import Attempt
-from goldsmith.recording.warm import Warm
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import load_gold
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.messages import Attempt
+from goldsmith.process.result_log import write_attempt
 
 pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
 

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from goldsmith.recording import clocks
-from goldsmith.recording.clocks import Clock, ProcessFacts, processes
+from goldsmith.process import clocks
+from goldsmith.process.clocks import Clock, ProcessFacts, processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processor time is read from /proc")
 SPINS = "while True: pass"

@@ -11,13 +11,13 @@ import pytest
 
 from checking import hand_in
 from courses import CourseOnDisk
-from goldsmith.checking.check import Checking, Opened, Request
-from goldsmith.checking.running import Stage
-from goldsmith.checking.submissions import open_submission
+from goldsmith.check.check import Checking, Opened, Request
+from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.submissions import open_submission
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.recording.launch import Watcher
-from goldsmith.recording.warm import Warm
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher
 
 CASES = ("centred", "scaled", "counted")
 

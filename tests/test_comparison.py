@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from goldsmith.comparison import blocks
-from goldsmith.comparison.engine import compare
+from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.comparison.results import LeafComparison
-from goldsmith.gold.mapped import Bfloat16, mapped, metadata_of
+from goldsmith.gold.safetensors_reader import Bfloat16, mapped, metadata_of
 from goldsmith.gold.tolerances import Tolerance
 
 torch = pytest.importorskip("torch")

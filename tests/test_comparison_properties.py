@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from goldsmith.comparison import blocks
-from goldsmith.comparison.engine import compare
+from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.tolerances import Tolerance, excess

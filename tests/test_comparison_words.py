@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from goldsmith.comparison import blocks
-from goldsmith.comparison import where as places
-from goldsmith.comparison.engine import compare
+from goldsmith.comparison import mismatch_location as places
+from goldsmith.comparison.api import compare
 
 DRAW = np.random.default_rng(3)
 

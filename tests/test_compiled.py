@@ -10,12 +10,12 @@ import pytest
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.layout import find_course
-from goldsmith.generation.options import Options
-from goldsmith.grading.collecting import collect
-from goldsmith.grading.engines import Local
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.grading.run import Wanted, grade_all
-from goldsmith.recording.warm import Warm
+from goldsmith.generate.options import Options
+from goldsmith.grade.engines import Local
+from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.submissions import collect
+from goldsmith.process.fork_client import Warm
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("compiled")]

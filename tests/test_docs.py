@@ -19,10 +19,10 @@ import typer.main
 import yaml
 
 import goldsmith
+from goldsmith.check.verdict_words import how_far, leaf_lines
 from goldsmith.cli.app import app
 from goldsmith.course.config import Config
-from goldsmith.recording.rules import read_adapter
-from goldsmith.report.words import how_far, leaf_lines
+from goldsmith.weights.rules import read_adapter
 from pages import PAGES, ROOT, Block, act_out, anchors_of, blocks_of, links_of
 
 ACTED_OUT = [

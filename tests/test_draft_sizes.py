@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import goldsmith
 from courses import RECIPE_FILE, CourseOnDisk
-from goldsmith.recording.drafts.guessing import Known, guess
-from goldsmith.recording.drafts.initialisation import draft_initial
-from goldsmith.recording.drafts.specs import Built, Literal
-from goldsmith.recording.drafts.targets import Target
-from goldsmith.recording.drafts.usage import usages_of
-from goldsmith.recording.drafts.variations import distinct_settings
+from goldsmith.worker.drafts.argument_use import usages_of
+from goldsmith.worker.drafts.guess_arguments import Known, guess
+from goldsmith.worker.drafts.initialisation import draft_initial
+from goldsmith.worker.drafts.specs import Built, Literal
+from goldsmith.worker.drafts.targets import Target
+from goldsmith.worker.drafts.variations import distinct_settings
 
 STARTER = """
     class Box:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.course.drift import find_drift
 from goldsmith.course.layout import find_course
 from goldsmith.course.solutions import placements
+from goldsmith.course.starter_diff import find_drift
 
 STARTER = '''
     """The starter."""

@@ -9,8 +9,8 @@ import pytest
 
 from courses import CourseOnDisk
 from goldsmith.course.layout import find_course
-from goldsmith.workspace.injection import recover
-from goldsmith.workspace.journal import read_journal
+from goldsmith.injection.inject import recover
+from goldsmith.injection.journal import read_journal
 from injecting import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from killing import killed_at_step, whole_tree
 from terminal import Terminal

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 
 from goldsmith import compare
-from goldsmith.checking.check import first_case
-from goldsmith.grading.feedback import feedback_markdown
-from goldsmith.grading.grades import grade
-from goldsmith.grading.overview import overview_of
-from goldsmith.grading.texts import code, escaped
-from goldsmith.report.markdown import verdict_markdown
-from goldsmith.report.words import how_far, leaf_lines
+from goldsmith.check.check import first_case
+from goldsmith.check.verdict_words import how_far, leaf_lines
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grades import grade
+from goldsmith.grade.overview import overview_of
+from goldsmith.grade.redaction import code, escaped
+from goldsmith.grade.verdict_markdown import verdict_markdown
 from grading import case, leaf, rubric, shown, source, texts, verdict
 
 

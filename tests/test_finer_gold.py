@@ -9,9 +9,9 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.checking.verdicts import Verdict
-from goldsmith.gold.loading import load_gold
-from goldsmith.recording.warm import Warm
+from goldsmith.check.verdicts import Verdict
+from goldsmith.gold.load import load_gold
+from goldsmith.process.fork_client import Warm
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("finer")]

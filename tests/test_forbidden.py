@@ -9,14 +9,14 @@ import pytest
 
 from checking import STARTER, checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
-from goldsmith.checking.verdicts import ForbiddenUse, Verdict
+from goldsmith.check.verdicts import ForbiddenUse, Verdict
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.forbidden import forbidden_uses
-from goldsmith.grading.feedback import feedback_markdown
-from goldsmith.grading.grades import grade
-from goldsmith.grading.overview import overview_markdown, overview_of
-from goldsmith.grading.rubric import make_rubric
-from goldsmith.recording.warm import Warm
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grades import grade
+from goldsmith.grade.overview import overview_markdown, overview_of
+from goldsmith.grade.rubric import make_rubric
+from goldsmith.process.fork_client import Warm
 from grading import case, verdict
 
 ATTENTION = "torch.nn.MultiheadAttention"
@@ -100,8 +100,8 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: War
     )
     handed_in = Path(hand_in(course))
     (handed_in / "ops.py").write_text(f"{(handed_in / 'ops.py').read_text()}\n\n{line}\n")
-    from goldsmith.checking.forbidden import find_forbidden
-    from goldsmith.checking.submissions import open_submission
+    from goldsmith.check.forbidden_use import find_forbidden
+    from goldsmith.check.submissions import open_submission
     from goldsmith.course.layout import find_course
 
     assignment = find_course(course.root).assignment("hw1")

@@ -10,7 +10,7 @@ from checking import checked_course, hand_in, judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.course.layout import find_course
 from goldsmith.course.secret_files import is_secret_name
-from goldsmith.recording.warm import Warm
+from goldsmith.process.fork_client import Warm
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.selection import without_settings
 

@@ -18,15 +18,15 @@ from hypothesis.extra import numpy as hnp
 
 import goldsmith
 from courses import CourseOnDisk
-from goldsmith.comparison.bits import bit_differences
+from goldsmith.comparison.bitwise import bit_differences
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.arrays import leaf_facts, walk
+from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import read_back, read_payload, write_payload
-from goldsmith.gold.loading import load_gold
+from goldsmith.gold.load import load_gold
 from goldsmith.gold.manifest import FileEntry
-from goldsmith.gold.verification import Evidence, verify
-from goldsmith.recording.values import snapshot
+from goldsmith.weights.values import snapshot
 
 DTYPES = st.sampled_from([np.float32, np.float64, np.int64, np.uint8, np.bool_, np.complex64, np.float16])
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
@@ -109,7 +109,7 @@ def test_a_difference_is_said_in_words(one: dict[str, Any], two: dict[str, Any],
     [(np.array([2**60, 1]), np.array([2**60 + 1, 1])), (np.array([1.0, 2.0]), np.array([1.0, np.nan]))],
 )
 def test_what_must_be_exact_or_became_nan_is_never_within_tolerance(one: Any, two: Any) -> None:
-    from goldsmith.gold.difference import change_sizes
+    from goldsmith.gold.diff import change_sizes
     from goldsmith.gold.manifest import TensorEntry
     from goldsmith.gold.tolerances import unmeasured
 

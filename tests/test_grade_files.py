@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from goldsmith.course.config import ItemConfig
-from goldsmith.grading.feedback import feedback_markdown
-from goldsmith.grading.folder import Folder
-from goldsmith.grading.grades import Grade, grade
-from goldsmith.grading.junit import junit_xml
-from goldsmith.grading.overview import overview_markdown, overview_of
-from goldsmith.grading.results import (
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grades import Grade, grade
+from goldsmith.grade.junit import junit_xml
+from goldsmith.grade.output_folder import Folder
+from goldsmith.grade.overview import overview_markdown, overview_of
+from goldsmith.grade.redaction import Veil, clean, veiled
+from goldsmith.grade.result_files import (
     file_names,
     grades_csv,
     gradescope_json,
@@ -30,8 +31,7 @@ from goldsmith.grading.results import (
     write_class,
     write_submission,
 )
-from goldsmith.grading.texts import Veil, clean, veiled
-from goldsmith.report.markdown import verdict_markdown
+from goldsmith.grade.verdict_markdown import verdict_markdown
 from grading import CASES, SECRET, case, failed, leaf, part, rubric, texts, verdict, wrong_at
 
 HOSTILE = (

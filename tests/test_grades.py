@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from courses import CourseOnDisk
-from goldsmith.checking.verdicts import Verdict, gravest
+from goldsmith.check.verdicts import Verdict, gravest
 from goldsmith.course.config import Config, ItemConfig, RubricConfig, read_config
 from goldsmith.course.layout import find_course
 from goldsmith.errors.course import BadConfig
-from goldsmith.grading.grades import Grade, grade, unopened
-from goldsmith.grading.overview import overview_markdown, overview_of, summary_line
-from goldsmith.grading.rubric import Rubric, make_rubric, rubric_of
-from goldsmith.grading.run import Class
-from goldsmith.grading.scoring import score
-from goldsmith.report.grades import GradingProgress, grades_report, grading_progress, show_grades
+from goldsmith.grade.grade_class import Class
+from goldsmith.grade.grades import Grade, grade, unopened
+from goldsmith.grade.overview import overview_markdown, overview_of, summary_line
+from goldsmith.grade.rubric import Rubric, make_rubric, rubric_of
+from goldsmith.grade.scoring import score
+from goldsmith.render.grades import GradingProgress, grades_report, grading_progress, show_grades
 from grading import CASES, PARTS, SHOWN, case, failed, part, rubric, verdict, wrong_at
 
 OUTCOMES = ("differs", "could-not-run", "provided-changed", "agrees")

@@ -20,11 +20,11 @@ import pytest
 from checking import checked_course, hand_in
 from courses import COMMAND, CourseOnDisk, Run
 from goldsmith.course.layout import find_course
-from goldsmith.errors.grading import BadArchive, NothingHandedIn
-from goldsmith.grading.collecting import collect
-from goldsmith.grading.unpacking import unpack
+from goldsmith.errors.grade import BadArchive, NothingHandedIn
+from goldsmith.grade.archives import unpack
+from goldsmith.grade.submissions import collect
 from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
-from goldsmith.sandbox.levels import probe
+from goldsmith.sandbox.capabilities import probe
 
 pytestmark = pytest.mark.xdist_group("grading")
 WRONG = ("x - mean_of(x)", "x + mean_of(x)")
@@ -271,7 +271,7 @@ def test_an_archive_stays_in_its_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_is_stopped_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldsmith.checking.handed_in.MOST_BYTES", 2**20)
+    monkeypatch.setattr("goldsmith.check.size_limits.MOST_BYTES", 2**20)
     with pytest.raises(BadArchive, match="more than 1 MiB"):
         unpack(zipped(tmp_path, {"zeros.bin": bytes(2**22)}), tmp_path / "out")
     assert sum(file.stat().st_size for file in (tmp_path / "out").rglob("*")) <= 2**20

@@ -12,11 +12,11 @@ from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
 from goldsmith.course.layout import find_course
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.generation.options import Options
-from goldsmith.grading import grader as graders
-from goldsmith.grading.collecting import HandedIn
-from goldsmith.grading.folder import Folder
-from goldsmith.grading.grader import Grader, rubric_for
+from goldsmith.generate.options import Options
+from goldsmith.grade import grader as graders
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.output_folder import Folder
+from goldsmith.grade.submissions import HandedIn
 
 pytestmark = pytest.mark.xdist_group("grading")
 CLASS = ("grades.csv", "junit.xml")

@@ -17,14 +17,14 @@ import pytest
 from checking import checked_course, hand_in
 from courses import CourseOnDisk
 from goldsmith.course.layout import Assignment, find_course
-from goldsmith.errors.grading import WorkersLost
-from goldsmith.generation.options import Options
-from goldsmith.grading.collecting import collect
-from goldsmith.grading.engines import Dask
-from goldsmith.grading.grader import Grader, rubric_for
-from goldsmith.grading.grades import Grade
-from goldsmith.grading.run import Wanted, grade_all
-from goldsmith.sandbox.levels import probe
+from goldsmith.errors.grade import WorkersLost
+from goldsmith.generate.options import Options
+from goldsmith.grade.engines import Dask
+from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.submissions import collect
+from goldsmith.sandbox.capabilities import probe
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("dask")
@@ -245,6 +245,6 @@ def _warm_processes() -> list[str]:
             parent = int(entry.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue
-        if parent == 1 and b"goldsmith.recording.forking" in (entry.parent / "cmdline").read_bytes():
+        if parent == 1 and b"goldsmith.worker.fork_server" in (entry.parent / "cmdline").read_bytes():
             found.append(entry.parent.name)
     return found

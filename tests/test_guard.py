@@ -13,7 +13,7 @@ from leaks import CLEAN, LEAKS, as_bytes
 from courses import CourseOnDisk, copy_of_example
 from goldsmith.course.example import copy_example
 from goldsmith.guard.leaks import leaks_in
-from goldsmith.guard.sweep import guarded_by
+from goldsmith.guard.scan import guarded_by
 
 SCRATCH = "src/assignments/scratch-1/backbone.py"
 

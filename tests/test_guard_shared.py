@@ -10,8 +10,8 @@ import pytest
 from courses import CourseOnDisk, numpy_course
 from goldsmith.course.layout import find_course
 from goldsmith.guard.leaks import leaks_in
+from goldsmith.guard.scan import guarded_by
 from goldsmith.guard.similarity import parts_to_write, similarity
-from goldsmith.guard.sweep import guarded_by
 
 GIVEN = """
     import numpy as np

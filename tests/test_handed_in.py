@@ -12,7 +12,7 @@ import pytest
 from checking import checked_course, hand_in
 from courses import CourseOnDisk, Run
 from goldsmith.course.layout import find_course
-from goldsmith.grading.collecting import collect
+from goldsmith.grade.submissions import collect
 
 
 def git(root: Path, *arguments: str) -> None:

@@ -12,8 +12,8 @@ from checking import checked_course, hand_in
 from courses import CourseOnDisk
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.checking import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
-from goldsmith.grading.collecting import HandedIn, collect, opened
+from goldsmith.errors.check import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
+from goldsmith.grade.submissions import HandedIn, collect, opened
 
 pytestmark = pytest.mark.xdist_group("handed-in-links")
 

@@ -9,8 +9,8 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.checking.verdicts import Verdict
-from goldsmith.recording.warm import Warm
+from goldsmith.check.verdicts import Verdict
+from goldsmith.process.fork_client import Warm
 
 pytestmark = pytest.mark.xdist_group("hearing")
 

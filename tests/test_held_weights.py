@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.recording.held_weights import CannotHold, find_slots
+from goldsmith.weights.object_weights import CannotHold, find_slots
 
 TENSOR = """
     import numpy as np
@@ -252,8 +252,8 @@ def test_an_object_that_holds_itself_is_walked_once() -> None:
 
 def test_layers_in_a_list_of_a_torch_module_are_kept_and_placed() -> None:
     torch = pytest.importorskip("torch")
-    from goldsmith.recording.given import Given
-    from goldsmith.recording.models import weights_of
+    from goldsmith.weights.gold_inputs import Given
+    from goldsmith.weights.models import weights_of
 
     class Listed(torch.nn.Module):
         def __init__(self) -> None:

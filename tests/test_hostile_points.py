@@ -13,16 +13,16 @@ import pytest
 
 from courses import CourseOnDisk
 from crediting import BODIES, FULL, attack, attacks, crediting_course, judged, source
-from goldsmith.checking.verdicts import Verdict
+from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course
-from goldsmith.grading.feedback import feedback_markdown
-from goldsmith.grading.grader import rubric_for
-from goldsmith.grading.grades import Grade
-from goldsmith.grading.junit import junit_xml
-from goldsmith.grading.overview import overview_markdown, overview_of
-from goldsmith.grading.results import grades_csv, gradescope_json, submission_json
-from goldsmith.recording.warm import Warm, warm_process
-from goldsmith.report.markdown import verdict_markdown
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grader import rubric_for
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.junit import junit_xml
+from goldsmith.grade.overview import overview_markdown, overview_of
+from goldsmith.grade.result_files import grades_csv, gradescope_json, submission_json
+from goldsmith.grade.verdict_markdown import verdict_markdown
+from goldsmith.process.fork_client import Warm, warm_process
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile points")]
 QUICK = {"hides_its_modules", "raises_elsewhere_without_trace", "raises_in_float64", "returns_what_it_is_given"}

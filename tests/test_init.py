@@ -15,9 +15,9 @@ import yaml
 from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.cli.app import app
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.scaffolding.changes import Change, apply
+from goldsmith.scaffold.changes import Change, apply
 from goldsmith.skills.bundled import skill_files
-from goldsmith.skills.marks import marked
+from goldsmith.skills.signature import marked
 from terminal import Terminal
 
 DOWN, ENTER, ESCAPE, CTRL_C, SPACE = "\x1b[B", "\r", "\x1b", "\x03", " "

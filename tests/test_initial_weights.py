@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.gold.loading import load_gold
-from goldsmith.recording.initial import statistics_of
+from goldsmith.gold.load import load_gold
+from goldsmith.recipe.initial_weights import statistics_of
 
 STARTER = '''
     class Layer:

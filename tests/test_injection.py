@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from courses import CourseOnDisk
 from goldsmith.course.layout import find_course
 from goldsmith.errors.injection import EditedMeanwhile
-from goldsmith.workspace.injection import needs_recovery, recover
+from goldsmith.injection.inject import needs_recovery, recover
 from injecting import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
 from killing import Tree, killed_after, killed_at_step, random_moments, whole_tree
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from courses import CourseOnDisk
-from goldsmith.scaffolding.workflow import WORKFLOW, git_address
+from goldsmith.scaffold.workflow import WORKFLOW, git_address
 from pages import ROOT
 
 PLACES = ("README.md", "Makefile", ".ci", "docs", "src", "examples", "scripts", "noxfile.py")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from courses import CourseOnDisk, numpy_course
-from goldsmith.generation.freshness import Freshness
-from goldsmith.rigor import internal, suite
+from goldsmith.generate.freshness import Freshness
+from goldsmith.internal_tests import suite_result as suite
+from goldsmith.internal_tests import verdict as internal
 
 pytestmark = pytest.mark.long
 

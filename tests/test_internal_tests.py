@@ -17,10 +17,11 @@ import pytest
 
 from courses import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.course.layout import Assignment, find_course
-from goldsmith.errors.rigor import NoInternalTests
-from goldsmith.generation.freshness import Freshness
-from goldsmith.recording.leavings import UntrustedFolder
-from goldsmith.rigor import internal, suite
+from goldsmith.errors.internal_tests import NoInternalTests
+from goldsmith.generate.freshness import Freshness
+from goldsmith.internal_tests import suite_result as suite
+from goldsmith.internal_tests import verdict as internal
+from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces
 
 TEST_FILE = "tests/internal/test_hw1.py"

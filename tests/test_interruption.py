@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe
-from goldsmith.gold.publication import Staging
+from goldsmith.gold.publish import Staging
 from goldsmith.workspace.temporary import sweep_abandoned
 
 SLOW = """
@@ -153,7 +153,7 @@ def test_a_swap_that_broke_off_between_its_two_renames_is_repaired(tmp_path: Pat
 @pytest.mark.parametrize("exchange", [True, False])
 def test_the_new_gold_replaces_the_old_whole(tmp_path: Path, exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not exchange:
-        monkeypatch.setattr("goldsmith.gold.publication._exchange", lambda one, other: False)
+        monkeypatch.setattr("goldsmith.gold.publish._exchange", lambda one, other: False)
     gold = tmp_path / "hw1"
     gold.mkdir()
     (gold / "gone.pt").write_text("old")
@@ -221,7 +221,7 @@ def test_an_interrupted_class_of_assignments_reports_what_was_finished(tmp_path:
 
 WATCHED = """
 import os, signal, subprocess, sys
-from goldsmith.interruption import install_handlers, pause, uninterrupted
+from goldsmith.foundation.signals import install_handlers, pause, uninterrupted
 
 install_handlers()
 with uninterrupted():

@@ -11,8 +11,8 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.checking.company import Company
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.check.replay_client import Company
+from goldsmith.process.fork_client import Warm, warm_process
 
 pytestmark = pytest.mark.xdist_group("layouts")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from courses import FILES, CourseOnDisk
-from goldsmith.menus.menu import Menu
-from goldsmith.menus.rows import Row
+from goldsmith.cli.menus.menu import Menu
+from goldsmith.cli.menus.rows import Row
 from injecting import state
 from killing import whole_tree
 from terminal import Terminal

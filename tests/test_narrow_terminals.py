@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from goldsmith.checking.verdicts import CaseVerdict
-from goldsmith.gold.difference import TensorChange
-from goldsmith.grading.grades import grade
-from goldsmith.grading.overview import overview_of
-from goldsmith.report.changes import show_changes
-from goldsmith.report.columns import shortened, wrapped
-from goldsmith.report.grades import show_grades
-from goldsmith.report.verdicts import show_verdict
+from goldsmith.check.verdicts import CaseVerdict
+from goldsmith.gold.diff import TensorChange
+from goldsmith.grade.grades import grade
+from goldsmith.grade.overview import overview_of
+from goldsmith.render.columns import shortened, wrapped
+from goldsmith.render.gold_diff import show_changes
+from goldsmith.render.grades import show_grades
+from goldsmith.render.verdict import show_verdict
 from grading import case, rubric, verdict
 
 LONG = (

@@ -13,16 +13,16 @@ import pytest
 import goldsmith
 from course_shapes import basics
 from courses import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk, recipe
-from goldsmith.checking.verdicts import CaseVerdict, Verdict
-from goldsmith.report import words
-from goldsmith.topics import TOPICS, topic_text
+from goldsmith.check import verdict_words as words
+from goldsmith.check.verdicts import CaseVerdict, Verdict
+from goldsmith.help_topics import TOPICS, topic_text
 
 PLACES = {
     "cli/init.py": 2,
     "cli/new.py": 1,
     "cli/status.py": 2,
-    "report/summary.py": 1,
-    "report/verdicts.py": 1,
+    "render/summary.py": 1,
+    "render/verdict.py": 1,
 }
 """Where next steps are printed, and how often. A new one needs a test below that runs it."""
 

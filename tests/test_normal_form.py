@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from goldsmith.rigor.normal_form import are_same_program
+from goldsmith.mutants.normal_form import are_same_program
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import goldsmith
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.recording.warm import Warm
+from goldsmith.process.fork_client import Warm
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("numbers")]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.durable import partial_of
-from goldsmith.ownership import MARK, is_marked
-from goldsmith.recording.groups import Leader, end_group
-from goldsmith.recording.leavings import UntrustedFolder
-from goldsmith.recording.warm import _Forked
+from goldsmith.foundation.atomic_files import partial_of
+from goldsmith.foundation.ownership import MARK, is_marked
+from goldsmith.process.fork_client import _Forked
+from goldsmith.process.process_groups import Leader, end_group
+from goldsmith.process.untrusted_files import UntrustedFolder
 from strangers import bytes_in
 
 REPOSITORY = Path(__file__).parents[1]

@@ -13,13 +13,13 @@ import pytest
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 from goldsmith.course.layout import find_course
-from goldsmith.durable import PARTIAL, write_durably
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.gold.publication import Staging
-from goldsmith.grading.folder import Folder
-from goldsmith.rigor.keeping import Keeper
-from goldsmith.scaffolding.changes import Change, apply
-from goldsmith.workspace.injection import recover
+from goldsmith.foundation.atomic_files import PARTIAL, write_durably
+from goldsmith.gold.publish import Staging
+from goldsmith.grade.output_folder import Folder
+from goldsmith.injection.inject import recover
+from goldsmith.mutants.cache import Keeper
+from goldsmith.scaffold.changes import Change, apply
 from goldsmith.workspace.lock import course_lock
 from injecting import assert_clean, do_inject, do_reset
 from killing import killed_at_step, whole_tree

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from goldsmith import mutation
-from goldsmith.rigor import operators
-from goldsmith.rigor.mutants import Mutant, mutants_of
-from goldsmith.rigor.registry import REGISTERED, Operator, operator
+from goldsmith.mutants import operators
+from goldsmith.mutants.mutants import Mutant, mutants_of
+from goldsmith.mutants.registry import REGISTERED, Operator, operator
 from operator_examples import AROUND, EXAMPLES, NUMPY, TORCH
 
 BUILT_IN = [item for item in REGISTERED.values() if item.mutate.__module__.startswith(operators.__name__)]

@@ -16,19 +16,19 @@ from typer.testing import CliRunner
 from checking import checked_course, hand_in, judge, outcomes
 from courses import CourseOnDisk
 from goldsmith.cli.app import app
-from goldsmith.comparison.judging import compare_case
+from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.course.example import example_folder
 from goldsmith.gold.arrays import judged_part
-from goldsmith.gold.loading import load_gold
-from goldsmith.grading import grader
-from goldsmith.grading.grades import grade
-from goldsmith.grading.junit import junit_xml
-from goldsmith.recording.warm import Warm
+from goldsmith.gold.load import load_gold
+from goldsmith.grade import grader
+from goldsmith.grade.grades import grade
+from goldsmith.grade.junit import junit_xml
+from goldsmith.process.fork_client import Warm
 from grading import case, failed, leaf, rubric, verdict
 
-check_module = importlib.import_module("goldsmith.checking.check")
-grading_run = importlib.import_module("goldsmith.grading.run")
+check_module = importlib.import_module("goldsmith.check.check")
+grading_run = importlib.import_module("goldsmith.grade.grade_class")
 pytestmark = pytest.mark.xdist_group("grading")
 
 
@@ -129,8 +129,8 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
     found = judge(course, ada, warm)
     assert (found.outcome, found.exit_code) == ("error", 3)
     assert outcomes(found) == {"centred": "agrees", "scaled": "error", "counted": "agrees"}
-    from goldsmith.report.markdown import verdict_markdown
-    from goldsmith.report.verdicts import verdict_text
+    from goldsmith.grade.verdict_markdown import verdict_markdown
+    from goldsmith.render.verdict import verdict_text
 
     assert "goldsmith could not judge this: AssertionError('never')" in verdict_text(found)
     assert "| scaled | error |" in verdict_markdown(found, verbose=True)
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
 
 
 def test_an_error_is_an_error_in_junit() -> None:
-    from goldsmith.grading.grades import grade
+    from goldsmith.grade.grades import grade
 
     made = grade(verdict(case("whole", "error", reason="goldsmith could not judge this"), case("norm")), rubric())
     text = junit_xml("hw1", [made])
@@ -203,8 +203,8 @@ def test_a_package_that_is_missing_is_told_to_staff_once_and_is_not_blamed_on_st
 def test_a_device_that_is_not_here_is_a_device(line: str, tmp_path: Path) -> None:
     import torch
 
-    from goldsmith.recording.causes import _kind_of
-    from goldsmith.recording.protocol import Frame
+    from goldsmith.process.messages import Frame
+    from goldsmith.worker.failure_reasons import _kind_of
 
     if torch.cuda.is_available() or torch.backends.mps.is_available():
         pytest.skip("it is here")

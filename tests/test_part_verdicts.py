@@ -8,12 +8,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.checking.attribution import Shown, part_of
-from goldsmith.checking.part_verdicts import judge_parts
-from goldsmith.checking.verdicts import CaseVerdict, ModuleVerdict
+from goldsmith.check.attribution import Shown, part_of
+from goldsmith.check.part_verdicts import judge_parts
+from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.course.config import RubricConfig
-from goldsmith.grading.rubric import make_rubric
-from goldsmith.grading.scoring import score
+from goldsmith.grade.rubric import make_rubric
+from goldsmith.grade.scoring import score
 from grading import case, failed, verdict
 
 NAMES = ("Norm.forward", "Scaler.fit", "Scaler.scale", "Model.forward", "loss")

@@ -11,8 +11,8 @@ import pytest
 from courses import RECIPE, SOLUTION, STARTER, CourseOnDisk
 from goldsmith.course.layout import find_course
 from goldsmith.errors.course import BadConfig
-from goldsmith.recording.imports import _find_by_plain_path
-from goldsmith.recording.lines import Places
+from goldsmith.instruments.coverage import Places
+from goldsmith.recipe.imports import _find_by_plain_path
 
 WHOLE = {
     "goldsmith.toml": 'assignments = "."\n',

@@ -14,9 +14,9 @@ from checking import RECIPE, checked_course, hand_in
 from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.points import recipe_points, without_points
+from goldsmith.errors.misuse import RecipeMisuse
 from goldsmith.errors.recipe import BadPoints
-from goldsmith.grading.rubric import make_rubric
-from goldsmith.recording.misuse import RecipeMisuse
+from goldsmith.grade.rubric import make_rubric
 
 pytestmark = pytest.mark.xdist_group("points")
 HEAD = "import goldsmith as gs\nfrom goldsmith import checkpoint as trained\n\n\n"

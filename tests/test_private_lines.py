@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from checking import RECIPE, checked_course, hand_in
-from goldsmith.grading.texts import Veil, clean, escaped, private_lines, veiled
-from goldsmith.printing import without_commands
-from goldsmith.report.verdicts import verdict_text
-from goldsmith.sandbox.levels import probe
+from goldsmith.foundation.log_injection import without_commands
+from goldsmith.grade.redaction import Veil, clean, escaped, private_lines, veiled
+from goldsmith.render.verdict import verdict_text
+from goldsmith.sandbox.capabilities import probe
 from grading import case, failed, texts, verdict
 
 COMMAND = re.compile(r"^\s*::\S|##\[|##vso\[", re.M)

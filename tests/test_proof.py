@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
-from goldsmith.generation.freshness import _version
-from goldsmith.gold.inspection import inspect_gold
+from goldsmith.generate.freshness import _version
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.gold.reread import inspect_gold
 
 pytestmark = pytest.mark.xdist_group("proof")  # its fixtures are dear
 

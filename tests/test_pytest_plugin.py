@@ -83,7 +83,7 @@ def test_a_failure_says_what_where_and_how_far(plugged: PluggedCourse) -> None:
     )
     result.assert_outcomes(failed=7)
     text = result.stdout.str()
-    assert failures(result)[0] == "goldsmith.testing.GoldMismatch: hw1, gold_output: differs: 1 of 1 leaf"
+    assert failures(result)[0] == "goldsmith.GoldMismatch: hw1, gold_output: differs: 1 of 1 leaf"
     assert "actual is gold plus -1" in text
     assert "y: is float32, gold is float64" in text
     assert "hw1, negative: y is None; is a `return` missing?" in text
@@ -146,7 +146,7 @@ def test_each_case_is_a_test_and_only_the_wrong_one_fails(plugged: PluggedCourse
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["PASSED *::test_case?gold_output?", "FAILED *::test_case?negative? - the tree as it*"])
     lines = failures(result)
-    assert lines[0].startswith("goldsmith.testing.GoldMismatch: the tree as it stands: differs in 1 of 1 case; scale")
+    assert lines[0].startswith("goldsmith.GoldMismatch: the tree as it stands: differs in 1 of 1 case; scale")
     assert any(re.search(r"^worst at \[\d\]: .*, gold -", line) for line in lines)
     assert lines[-1].startswith("cosine ")
 
@@ -191,7 +191,7 @@ def test_other_submissions_can_be_replayed(plugged: PluggedCourse) -> None:
     plugged.write({"pytest.ini": "[pytest]\naddopts = --strict-markers\nmarkers = rigor: internal\n"})
     result = plugged.pytest(tests, "-m", "rigor", "--gold-submission", "submissions/bob")
     result.assert_outcomes(passed=1, failed=1, deselected=1)
-    assert failures(result)[0].startswith("goldsmith.testing.GoldMismatch: submissions/bob: differs in 1 of 3 cases")
+    assert failures(result)[0].startswith("goldsmith.GoldMismatch: submissions/bob: differs in 1 of 3 cases")
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from goldsmith.generation.evidence import file_entry
+from goldsmith.generate.two_runs import file_entry
+from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import Environment
-from goldsmith.gold.inspection import inspect_gold
-from goldsmith.gold.loading import load_gold
+from goldsmith.gold.load import load_gold
 from goldsmith.gold.manifest import (
     MANIFEST,
     Manifest,
@@ -23,10 +23,10 @@ from goldsmith.gold.manifest import (
     case_entry,
     encode,
 )
-from goldsmith.gold.verification import Evidence, verify
-from goldsmith.recording.cases import Case
-from goldsmith.recording.registry import CaseDefinition
-from goldsmith.recording.session import Session
+from goldsmith.gold.reread import inspect_gold
+from goldsmith.recipe.case import Case
+from goldsmith.recipe.decorators import CaseDefinition
+from goldsmith.worker.record_session import Session
 
 DTYPES = st.sampled_from([np.float64, np.float32, np.float16, np.int64, np.uint8, np.complex64])
 ARRAYS = DTYPES.flatmap(

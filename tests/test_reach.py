@@ -18,7 +18,7 @@ from checking import SOLUTION, checked_course
 from courses import CourseOnDisk
 from goldsmith.course.example import example_folder
 from goldsmith.sandbox import bubblewrap
-from goldsmith.sandbox.levels import probe
+from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.packages import PACKAGE
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
@@ -52,7 +52,7 @@ LOOTER = """
     other = other_process("import goldsmith._example.private.solutions.mark as it; print(it.MARK)")
     path = [entry for entry in sys.path if "staff" in entry]
     works = [imported("bought"), importlib.import_module("numpy.ma").__name__, importlib.metadata.version("numpy")[:1]]
-    works += [importlib.import_module("goldsmith.rigor.registry").__name__]
+    works += [importlib.import_module("goldsmith.mutants.registry").__name__]
     raise RuntimeError(f"{{modules}} {{files}} {{other!r}} {{path}} {{works}}")
 """  # noqa: E501
 SECRET = "MARK = 'stolen'\n"
@@ -151,7 +151,7 @@ def test_a_submission_sees_neither_the_example_nor_what_staff_installed(
     assert ("bubblewrap" in found["sandbox"]) == (walls == "bubblewrap")
     said = found["cases"][0]["why"].replace("0, 1] [1", "0, 0] [1")  # behind Landlock, names can be seen
     assert "[0, 0, 0, 0, 0] [1, 1, 1, 1, 1, 1, 1] '' [] ['from an index', 'numpy.ma'," in said
-    assert "goldsmith.rigor.registry" in said
+    assert "goldsmith.mutants.registry" in said
 
 
 def test_staff_are_told_how_to_show_a_package_that_is_hidden(machine: Machine, course: CourseOnDisk) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from checking import checked_course, hand_in
 from courses import CourseOnDisk
-from goldsmith.checking.verdicts import Outcome as ImplementationOutcome
-from goldsmith.grading.scoring import ItemOutcome
-from goldsmith.report.forms import FORMS, OUTCOMES, Common, Form
-from goldsmith.rigor.findings import OUTCOMES as MUTANT_OUTCOMES
+from goldsmith.check.verdicts import Outcome as ImplementationOutcome
+from goldsmith.grade.scoring import ItemOutcome
+from goldsmith.mutants.results import OUTCOMES as MUTANT_OUTCOMES
+from goldsmith.render.json_schema import FORMS, OUTCOMES, Common, Form
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
-from goldsmith.generation.proof import Proof
-from goldsmith.report.changes import verify_line
+from goldsmith.generate.verify import Proof
+from goldsmith.render.gold_diff import verify_line
 
 pytestmark = pytest.mark.xdist_group("regenerate")  # its fixtures are dear
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from goldsmith.sandbox.levels import probe
+from goldsmith.sandbox.capabilities import probe
 from return_path import KINDS, ReturnPath
 from stand_in import PLAIN, Player
 

@@ -9,7 +9,7 @@ import pytest
 from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.mutants import BadOperators, NoSuchMutant
-from goldsmith.rigor.findings import Finding, Rigor
+from goldsmith.mutants.results import Finding, Rigor
 from mutating import by_name, mutated_course, rigor_of
 
 pytestmark = pytest.mark.xdist_group("rigor")

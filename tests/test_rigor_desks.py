@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.checking.check import (
+from goldsmith.check.check import (
     Checking,
     Opened,
     Request,
     open_adapter,
     open_gold,
 )
-from goldsmith.checking.submissions import Submission
-from goldsmith.checking.verdicts import AGREES
+from goldsmith.check.submissions import Submission
+from goldsmith.check.verdicts import AGREES
 from goldsmith.course.layout import find_course
 from goldsmith.course.solutions import Placement, placements
-from goldsmith.generation.options import Options
-from goldsmith.recording.warm import Warm
-from goldsmith.rigor.desks import Desk, Desks
+from goldsmith.generate.options import Options
+from goldsmith.mutants.workspace_pool import Desk, Desks
+from goldsmith.process.fork_client import Warm
 
 
 @pytest.fixture

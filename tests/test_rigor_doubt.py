@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk
-from goldsmith.rigor.findings import Finding
+from goldsmith.mutants.results import Finding
 from mutating import mutated_course, rigor_of
 
 pytestmark = pytest.mark.xdist_group("rigor-doubt")

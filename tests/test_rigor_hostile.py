@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from courses import COMMAND, CourseOnDisk
-from goldsmith.rigor.findings import Finding
+from goldsmith.mutants.results import Finding
 from mutating import by_name, mutated_course, rigor_of
 
 pytestmark = pytest.mark.xdist_group("rigor-hostile")

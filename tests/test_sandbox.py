@@ -21,9 +21,9 @@ import pytest
 
 from attacks import FILES, NETWORK, PROCESSES, SECRET, Attack, Prey, fork_says, prey_in, raw
 from confining import Answer, locked_in
-from goldsmith.sandbox import kernel
-from goldsmith.sandbox.levels import Level, probe
-from goldsmith.sandbox.reach import reach
+from goldsmith.foundation import kernel
+from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.readable_paths import reach
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
 

@@ -18,20 +18,16 @@ import pytest
 from attacks import Prey, prey_in
 from courses import CourseOnDisk
 from goldsmith.errors.sandbox import NoSandbox
-from goldsmith.sandbox import (
-    bubblewrap,
-    kernel,
-    landlock,
-    levels,
-    privileges,
-)
+from goldsmith.foundation import kernel
+from goldsmith.sandbox import bubblewrap, landlock, privileges
+from goldsmith.sandbox import capabilities as levels
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
+from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.confinement import Confinement, confine
-from goldsmith.sandbox.levels import probe
 from goldsmith.sandbox.packages import PACKAGE
 from goldsmith.sandbox.promises import sandbox_level
-from goldsmith.sandbox.reach import reach
+from goldsmith.sandbox.readable_paths import reach
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
 

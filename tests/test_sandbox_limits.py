@@ -20,10 +20,10 @@ import pytest
 
 from attacks import SECRET, Prey, prey_in, raw
 from confining import locked_in
-from goldsmith.sandbox import kernel
-from goldsmith.sandbox.levels import Level, probe
-from goldsmith.sandbox.rules import _FORBIDDEN
-from goldsmith.sandbox.syscalls import NUMBERS
+from goldsmith.foundation import kernel
+from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.syscall_numbers import NUMBERS
+from goldsmith.sandbox.syscall_policy import _FORBIDDEN
 
 pytestmark = pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import confining
-from goldsmith.sandbox.levels import probe
+from goldsmith.sandbox.capabilities import probe
 
 pytestmark = [
     pytest.mark.long,

@@ -16,7 +16,7 @@ from structures import every_error
 from checking import checked_course, hand_in
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run, copy_of_example, numpy_course, recipe
 from goldsmith.cli.app import app
-from goldsmith.generation.planning import KINDS
+from goldsmith.generate.ensure_recipe import KINDS
 from goldsmith.skills.bundled import skill_files, skill_names
 
 SKILLS = {file.skill: file.text for file in skill_files() if file.place.name == "SKILL.md"}
@@ -153,7 +153,7 @@ def test_every_kind_of_error_that_is_named_exists() -> None:
 
 def test_the_questions_are_those_that_the_terminal_asks() -> None:
     text = " ".join(SKILLS["generate-fixtures"].split())
-    asked = Path("src/goldsmith/cli/questions.py")
+    asked = Path("src/goldsmith/cli/prompts.py")
     source = (Path(__file__).parent.parent / asked).read_text(encoding="utf-8")
     for question in re.findall(r'Question: "([^"]+)"', text):
         assert question.replace("<assignment>", "{assignment.name}") in source

@@ -16,8 +16,8 @@ from courses import COMMAND, CourseOnDisk, numpy_course
 from goldsmith.course.example import copy_example, example_folder
 from goldsmith.course.layout import find_course
 from goldsmith.skills.bundled import skill_files, skill_names
-from goldsmith.skills.installing import check_skills
-from goldsmith.skills.marks import marked, read_mark
+from goldsmith.skills.install import check_skills
+from goldsmith.skills.signature import marked, read_mark
 
 ROOT = Path(__file__).parent.parent
 SKILL = ".claude/skills/generate-fixtures/SKILL.md"

@@ -13,10 +13,10 @@ import pytest
 
 from checking import judge
 from courses import CourseOnDisk, numpy_course
-from goldsmith.checking.attribution import part_of
+from goldsmith.check.attribution import part_of
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.process.fork_client import Warm, warm_process
 from submissions import CORPUS, Judged, Known, judged, known
 
 pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear

@@ -13,7 +13,7 @@ import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, recipe
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.ownership import MARK
+from goldsmith.foundation.ownership import MARK
 from goldsmith.workspace.temporary import make_room, sweep_abandoned
 from killing import killed_at_step
 from strangers import TEST, TEST_FILE, age, bytes_in

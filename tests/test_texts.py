@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import goldsmith
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.comparison.telling import first_difference, place_in_text
+from goldsmith.comparison.leaf_result import first_difference, place_in_text
 from goldsmith.gold.files import read_payload, write_payload
-from goldsmith.recording.protocol import Attempt, attempt_as_json
+from goldsmith.process.messages import Attempt, attempt_as_json
 
 STARTER = """
     def split(text):

@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 import goldsmith
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe, record
-from goldsmith.recording.traces import Tracer
+from goldsmith.instruments.module_traces import Tracer
 
 pytestmark = pytest.mark.xdist_group("torch_recipes")  # its fixtures are dear
 

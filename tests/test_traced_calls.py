@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import torch
 
-from goldsmith.checking.traces import Call, calls_in
-from goldsmith.gold.mapped import Mapped
-from goldsmith.recording.own_calls import OwnCode
-from goldsmith.recording.traces import LARGE, MAX_SAME, Tracer
+from goldsmith.check.module_traces import Call, calls_in
+from goldsmith.gold.safetensors_reader import Mapped
+from goldsmith.instruments.module_traces import LARGE, MAX_SAME, Tracer
+from goldsmith.instruments.own_calls import OwnCode
 
 CODE = """
     import torch

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.recording.rules import ORDERS, Adapter, BadRule, fill, match, read_adapter
-from goldsmith.recording.settling import Settled, weight_facts
-from goldsmith.recording.transplant import CannotPlace, plan
+from goldsmith.weights.load import Settled, weight_facts
+from goldsmith.weights.rules import ORDERS, Adapter, BadRule, fill, match, read_adapter
+from goldsmith.weights.transplant import CannotPlace, plan
 
 
 def adapter(text: str) -> Adapter:

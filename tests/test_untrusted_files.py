@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from goldsmith.ownership import remove_tree
-from goldsmith.recording.leavings import UntrustedFolder
-from goldsmith.sandbox import beneath
+from goldsmith.foundation import beneath
+from goldsmith.foundation.ownership import remove_tree
+from goldsmith.process.untrusted_files import UntrustedFolder
 
 WAYS = ["in one step", "step by step"]
 

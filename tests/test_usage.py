@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.recording.clocks import Allowance, Clock, processes
-from goldsmith.recording.offspring import DESCRIPTORS, THREADS, Room, why_too_much
-from goldsmith.recording.usage import Nameless, Tally, lies_in_memory, memory_of
+from goldsmith.process.clocks import Allowance, Clock, processes
+from goldsmith.process.descendants import DESCRIPTORS, THREADS, Room, why_too_much
+from goldsmith.process.resource_use import Nameless, Tally, lies_in_memory, memory_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is counted from /proc")
 MIB = 2**20
@@ -100,7 +100,7 @@ def test_files_take_memory_where_they_lie_in_it(tmp_path: Path) -> None:
 
 def test_what_ended_processes_wrote_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     written = {1: (100, 0), 2: (50, 0)}
-    monkeypatch.setattr("goldsmith.recording.usage._io", lambda number: written[number])
+    monkeypatch.setattr("goldsmith.process.resource_use._io", lambda number: written[number])
     tally = Tally()
     assert tally.look([1, 2]) == 150
     assert tally.look([1]) == 150  # nobody has waited for the other

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
-from goldsmith.comparison.judging import judge
-from goldsmith.gold.loading import load_gold
+from goldsmith.comparison.against_gold import judge
+from goldsmith.gold.load import load_gold
 
 BODY = """
     @gs.case(accepts=["unbiased"])

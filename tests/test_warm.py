@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 
 from goldsmith.gold.files import write_payload
-from goldsmith.recording.launch import settled_environment
-from goldsmith.recording.protocol import Job
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.launcher import settled_environment
+from goldsmith.process.messages import Job
 
 ENVIRONMENT = settled_environment(1)
 
@@ -49,7 +49,7 @@ def test_what_all_are_given_is_read_once_by_the_next_one_too(tmp_path: Path) -> 
     file = write_payload({"input": np.arange(3.0)}, tmp_path / "given", ".npz")
     recipe = f"""
 from pathlib import Path
-from goldsmith.recording.payloads import payloads
+from goldsmith.worker.payload_cache import payloads
 print(payloads.of(Path({str(file)!r}))["input"].sum())
 """
     with warm_process(torch=False) as warm:

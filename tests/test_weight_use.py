@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from goldsmith.recording.forms import tensors_in
-from goldsmith.recording.values import first_of
+from goldsmith.gold.call_forms import tensors_in
+from goldsmith.weights.values import first_of
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -24,7 +24,7 @@ class Functional(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def test_weights_are_used_that_outputs_or_gradients_come_from() -> None:
-    from goldsmith.recording.weight_use import WeightUse
+    from goldsmith.instruments.weight_use import WeightUse
 
     model = Functional()
     use = WeightUse(model)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from goldsmith.recording.matching import can_reshape
-from goldsmith.recording.rules import ALTERNATING, BY_PIXEL, Adapter, BadRule, parts_named
-from goldsmith.recording.transplant import CannotPlace, Transplant, plan
+from goldsmith.weights.matching import can_reshape
+from goldsmith.weights.rules import ALTERNATING, BY_PIXEL, Adapter, BadRule, parts_named
+from goldsmith.weights.transplant import CannotPlace, Transplant, plan
 from test_transplant import Fused, adapter, settled
 
 Shapes = dict[str, tuple[int, ...]]

@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.recording.groups import Process, end_group
-from goldsmith.recording.launch import settled_environment
-from goldsmith.recording.protocol import Job
-from goldsmith.recording.warm import Warm, warm_process
+from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.launcher import settled_environment
+from goldsmith.process.messages import Job
+from goldsmith.process.process_groups import Process, end_group
+from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.confinement import Confinement
-from goldsmith.sandbox.levels import probe
-from goldsmith.sandbox.reach import reach
+from goldsmith.sandbox.readable_paths import reach
 
 ENVIRONMENT = settled_environment(1)
 

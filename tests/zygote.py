@@ -50,7 +50,7 @@ def _running() -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
-    for name in ("rich.console", "goldsmith.cli.app", "goldsmith.generation", "goldsmith.report"):
+    for name in ("rich.console", "goldsmith.cli.app", "goldsmith.generate", "goldsmith.render"):
         importlib.import_module(name)
     assert "numpy" not in sys.modules
     for line in sys.stdin:

@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any
 from goldsmith._version import __version__
 
 if TYPE_CHECKING:
-    from goldsmith.comparison.engine import compare
-    from goldsmith.reading import load
-    from goldsmith.recording.cases import Case
-    from goldsmith.recording.entry import main
-    from goldsmith.recording.registry import case, checkpoint
-    from goldsmith.recording.seeding import seed_everything
+    from goldsmith.api import load
+    from goldsmith.comparison.api import compare
+    from goldsmith.recipe.case import Case
+    from goldsmith.recipe.decorators import case, checkpoint
+    from goldsmith.recipe.seeding import seed_everything
+    from goldsmith.worker.run_directly import main
 
 __all__ = ["Case", "__version__", "case", "checkpoint", "compare", "load", "main", "seed_everything"]
 
 _ROOMS = {
-    "Case": "goldsmith.recording.cases",
-    "case": "goldsmith.recording.registry",
-    "checkpoint": "goldsmith.recording.registry",
-    "main": "goldsmith.recording.entry",
-    "seed_everything": "goldsmith.recording.seeding",
-    "compare": "goldsmith.comparison.engine",
-    "load": "goldsmith.reading",
+    "Case": "goldsmith.recipe.case",
+    "case": "goldsmith.recipe.decorators",
+    "checkpoint": "goldsmith.recipe.decorators",
+    "main": "goldsmith.worker.run_directly",
+    "seed_everything": "goldsmith.recipe.seeding",
+    "compare": "goldsmith.comparison.api",
+    "load": "goldsmith.api",
 }
 
 
@@ -47,11 +47,11 @@ def _prepare_recipe() -> None:
     of the assignment's code must work there."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script and script.endswith("generate_fixtures.py"):
-        from goldsmith.reading import prepare_recipe
+        from goldsmith.recipe.imports import prepare_recipe
 
         prepare_recipe(script)
     elif "GOLDSMITH_RECIPE" in os.environ:
-        from goldsmith.recording import imports
+        from goldsmith.recipe import imports
 
         imports.install_announced()
 

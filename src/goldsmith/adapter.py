@@ -3,6 +3,6 @@
 `adapt_submission.py` beside a recipe is read by `goldsmith check`; `goldsmith help adapters` shows how to write one.
 """
 
-from goldsmith.recording.rules import call, fused, layout, no_counterpart, part, rename, rows
+from goldsmith.weights.rules import call, fused, layout, no_counterpart, part, rename, rows
 
 __all__ = ["call", "fused", "layout", "no_counterpart", "part", "rename", "rows"]

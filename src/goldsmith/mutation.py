@@ -14,7 +14,7 @@ Such a file is named in `goldsmith.toml`: `[rigor]`, `operators = "private/opera
 `goldsmith help rigor` tells more.
 """
 
-from goldsmith.rigor.registry import Site, operator
-from goldsmith.rigor.source import Edit
+from goldsmith.mutants.registry import Site, operator
+from goldsmith.mutants.source import Edit
 
 __all__ = ["Edit", "Site", "operator"]

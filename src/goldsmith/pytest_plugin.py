@@ -1,4 +1,4 @@
-"""pytest's hooks and fixtures. Each hands over to `goldsmith.testing`, which imports what it needs when it needs it."""
+"""pytest's hooks and fixtures. Each hands over to `pytest_support`, which imports what it needs when it needs it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from goldsmith.testing.session import GoldSession, session_of
+from goldsmith.pytest_support.session import GoldSession, session_of
 
 if TYPE_CHECKING:
-    from goldsmith.testing.collecting import GoldOf
-    from goldsmith.testing.replays import JudgedCase
+    from goldsmith.pytest_support.parametrize import GoldOf
+    from goldsmith.pytest_support.replay import JudgedCase
 
 MARKER = "gold(*assignments): the test needs the gold of these assignments; `gold_case` gives it a test for each case"
 
@@ -61,7 +61,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "gold_case" in metafunc.fixturenames:
-        from goldsmith.testing.collecting import parametrise
+        from goldsmith.pytest_support.parametrize import parametrise
 
         parametrise(metafunc, session_of(metafunc.config))
 
@@ -97,7 +97,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def gold(request: pytest.FixtureRequest) -> GoldOf:
     """`gold("scratch-1")`: an assignment's gold, with `.check(model)`, `.assert_close(name, value)`, `.replay()`, and
     plain `.input` and `.output`. Without a name, the one that the test's `gold` marker names."""
-    from goldsmith.testing.collecting import GoldOf
+    from goldsmith.pytest_support.parametrize import GoldOf
 
     return GoldOf(request, session_of(request.config))
 
@@ -105,6 +105,6 @@ def gold(request: pytest.FixtureRequest) -> GoldOf:
 @pytest.fixture
 def gold_case(request: pytest.FixtureRequest) -> JudgedCase:
     """One case of the assignment that the test's `gold` marker names, replayed: `gold_case.assert_agrees()`."""
-    from goldsmith.testing.collecting import judged_case
+    from goldsmith.pytest_support.parametrize import judged_case
 
     return judged_case(request, session_of(request.config))

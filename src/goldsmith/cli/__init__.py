@@ -6,7 +6,7 @@ import io
 import sys
 
 from goldsmith.errors.base import INTERRUPTED
-from goldsmith.interruption import install_handlers, remove_handlers
+from goldsmith.foundation.signals import install_handlers, remove_handlers
 
 
 def run() -> None:
@@ -16,7 +16,7 @@ def run() -> None:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a letter is no reason to fail
-        from goldsmith.cli.usage import run_app
+        from goldsmith.cli.usage_errors import run_app
 
         try:
             code = run_app()

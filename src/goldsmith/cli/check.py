@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -72,10 +72,10 @@ def check(
         ask = at_a_terminal() and not json
         chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
 
-        from goldsmith.checking.check import Request
-        from goldsmith.checking.check import check as judge
-        from goldsmith.checking.submissions import open_submission
-        from goldsmith.generation.options import Options
+        from goldsmith.check.check import Request
+        from goldsmith.check.check import check as judge
+        from goldsmith.check.submissions import open_submission
+        from goldsmith.generate.options import Options
 
         config = chosen.course.config
         with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:
@@ -89,18 +89,18 @@ def check(
             )
             verdict = judge(chosen, opened, request)
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             verdicts.append(verdict.plain())
             print(report("check", verdict.exit_code == 0, "submissions", verdicts))
         elif markdown:
-            from goldsmith.report.markdown import verdict_markdown
+            from goldsmith.grade.verdict_markdown import verdict_markdown
 
             print(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:
             from rich.console import Console
 
-            from goldsmith.report.verdicts import show_verdict
+            from goldsmith.render.verdict import show_verdict
 
             show_verdict(Console(no_color=no_color or None), verdict)
     raise typer.Exit(verdict.exit_code)

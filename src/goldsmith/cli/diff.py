@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from goldsmith.course.layout import Assignment
-    from goldsmith.generation.previous import MachineNoise
-    from goldsmith.gold.difference import TensorChange
+    from goldsmith.generate.previous_gold import MachineNoise
+    from goldsmith.gold.diff import TensorChange
 
 
 def diff(
@@ -82,8 +82,8 @@ class _Found:
 
 
 def _since(assignment: Assignment, revision: str, folder: Path) -> Sequence[TensorChange]:
-    from goldsmith.generation.sources import gold_at_revision
-    from goldsmith.gold.difference import gold_changes
+    from goldsmith.generate.sources import gold_at_revision
+    from goldsmith.gold.diff import gold_changes
 
     return gold_changes(gold_at_revision(assignment, revision, folder), assignment.gold)
 
@@ -92,7 +92,7 @@ def _would(assignment: Assignment, folder: Path, exact: bool, redraw: bool, no_c
     import msgspec
 
     from goldsmith.errors.gold import Failed
-    from goldsmith.generation.proof import dry_run_as_recorded, recorded_options
+    from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 
     options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
     outcome, _ = dry_run_as_recorded(assignment, options, progress_on(no_color), folder)
@@ -106,7 +106,7 @@ def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: 
 
     name, changes = assignment.name, found.changes
     if as_json:
-        from goldsmith.report.machine import report
+        from goldsmith.render.json_output import report
 
         outcome = "stale" if changes else "unchanged"
         item = {"name": name, "outcome": outcome, "revision": revision, **msgspec.to_builtins(found)}
@@ -114,7 +114,7 @@ def _show(assignment: Assignment, revision: str | None, found: _Found, as_json: 
         return
     from rich.console import Console
 
-    from goldsmith.report.changes import show_changes
+    from goldsmith.render.gold_diff import show_changes
 
     console = Console(no_color=no_color or None)
     if not console.is_terminal:

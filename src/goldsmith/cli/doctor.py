@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, shown_errors
 
 if TYPE_CHECKING:
-    from goldsmith.recording.machine import Fact
+    from goldsmith.doctor import Fact
     from goldsmith.sandbox.promises import SandboxLevel
 
 
@@ -19,15 +19,15 @@ def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: Deb
     Exit codes: 0 nothing interferes, 1 something does.
     """
     with shown_errors("doctor", as_json=json, debug=debug, subjects="facts"):
-        from goldsmith.recording.machine import examine
-        from goldsmith.sandbox.levels import probe
+        from goldsmith.doctor import examine
+        from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.promises import sandbox_level
 
         facts = examine()
         level = sandbox_level([probe().name] if probe().sufficient else [])
         bad = [fact for fact in facts if fact.outcome == "warning"]
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("doctor", not bad, "facts", facts, sandbox=level))
         else:

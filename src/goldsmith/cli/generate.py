@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from goldsmith.course.layout import Assignment, Course
-    from goldsmith.generation.options import Options
-    from goldsmith.generation.outcome import Outcome
-    from goldsmith.gold.difference import TensorChange
-    from goldsmith.report.summary import Summary
+    from goldsmith.generate.options import Options
+    from goldsmith.generate.outcome import Outcome
+    from goldsmith.gold.diff import TensorChange
+    from goldsmith.render.summary import Summary
 
 
 _QUESTION = 6
@@ -102,7 +102,7 @@ def generate(
 ) -> None:
     outcomes: list[Outcome] = []
     with shown_errors("generate", as_json=json, debug=debug, finished=outcomes):
-        from goldsmith.generation.options import Options
+        from goldsmith.generate.options import Options
 
         found = open_course(course)
         config = found.config
@@ -145,7 +145,7 @@ def _planned(assignment: Assignment, options: Options, interactive: bool, no_col
         return options
     import msgspec
 
-    from goldsmith.cli.questions import ask_kind
+    from goldsmith.cli.prompts import ask_kind
 
     return msgspec.structs.replace(options, kind=ask_kind(assignment, no_color=no_color))
 
@@ -166,8 +166,8 @@ def _check(
     made with, unless others are `given`."""
     import msgspec
 
-    from goldsmith.generation.proof import as_recorded, dry_run_as_recorded
-    from goldsmith.generation.steps import dry_run
+    from goldsmith.generate.nine_steps import dry_run
+    from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
     from goldsmith.workspace.temporary import make_room
 
     progress = progress_on(show.no_color, verbose=show.verbose)
@@ -198,8 +198,8 @@ def _run(
     wait: bool,
 ) -> None:
     """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
-    from goldsmith.generation.steps import generate as run_steps
-    from goldsmith.report.refusals import refuse_disagreeing
+    from goldsmith.generate.nine_steps import generate as run_steps
+    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
     from goldsmith.workspace.lock import course_lock
 
     progress = progress_on(show.no_color, verbose=show.verbose)
@@ -222,14 +222,14 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
     if changes and not show.as_json:
         from rich.console import Console
 
-        from goldsmith.report.changes import show_changes
+        from goldsmith.render.gold_diff import show_changes
 
         show_changes(
             Console(stderr=True, no_color=show.no_color or None), changes, below=_QUESTION if interactive else 0
         )
     if not interactive:
         return False
-    from goldsmith.cli.questions import ask_to_replace
+    from goldsmith.cli.prompts import ask_to_replace
 
     return ask_to_replace(name, len(changes), others, no_color=show.no_color)
 
@@ -238,8 +238,8 @@ def _that_can_be_done(assignment: Assignment, outcome: Outcome) -> Outcome:
     """An outcome whose next steps lead somewhere: internal tests are run where there are some."""
     import msgspec
 
-    from goldsmith.errors.rigor import NoInternalTests
-    from goldsmith.rigor.suite import tests_of
+    from goldsmith.errors.internal_tests import NoInternalTests
+    from goldsmith.internal_tests.suite_result import tests_of
 
     tests = f"goldsmith test {assignment.name}"
     if tests not in outcome.next:
@@ -259,7 +259,7 @@ def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:
 
 def _report_all(outcomes: list[Outcome], show: _Show) -> None:
     if show.as_json:
-        from goldsmith.report.machine import report
+        from goldsmith.render.json_output import report
 
         print(report("generate", all(item.ok for item in outcomes), "assignments", outcomes))
     elif len(outcomes) > 1:
@@ -269,6 +269,6 @@ def _report_all(outcomes: list[Outcome], show: _Show) -> None:
 def _summary(show: _Show) -> Summary:
     from rich.console import Console
 
-    from goldsmith.report.summary import Summary
+    from goldsmith.render.summary import Summary
 
     return Summary(Console(no_color=show.no_color or None))

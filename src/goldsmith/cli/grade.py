@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -20,11 +20,11 @@ from goldsmith.cli.common import (
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
-from goldsmith.platforms import require, require_sandbox
+from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
-    from goldsmith.grading.engines import Engine, Tls
-    from goldsmith.grading.grades import Grade
+    from goldsmith.grade.engines import Engine, Tls
+    from goldsmith.grade.grades import Grade
 
 
 def _certificate(name: str, text: str) -> Any:
@@ -105,14 +105,15 @@ def grade(
         from rich.console import Console
 
         from goldsmith.course.config import bad_setting
-        from goldsmith.generation.options import Options
-        from goldsmith.grading.collecting import collect, kept_apart
-        from goldsmith.grading.fresh import fresh_assignment
-        from goldsmith.grading.grader import Grader, rubric_for
-        from goldsmith.grading.run import Wanted, grade_all
-        from goldsmith.recording.machine import processors
-        from goldsmith.report.grades import closing_lines, grades_report, grading_progress, show_grades
-        from goldsmith.sandbox.levels import probe
+        from goldsmith.doctor import processors
+        from goldsmith.generate.options import Options
+        from goldsmith.grade.grade_class import Wanted, grade_all
+        from goldsmith.grade.grader import Grader, rubric_for
+        from goldsmith.grade.secret_gold import fresh_assignment
+        from goldsmith.grade.submissions import collect, kept_apart
+        from goldsmith.render.grades import closing_lines, grades_report, grading_progress, show_grades
+        from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+        from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.packages import places_of
 
         config = chosen.course.config
@@ -127,7 +128,7 @@ def grade(
             probe().require()
         told = Console(stderr=True, no_color=no_color or None)
         with contextlib.ExitStack() as stack:
-            against = stack.enter_context(fresh_assignment(chosen, told.print)) if fresh else chosen
+            against = stack.enter_context(fresh_assignment(chosen, told.print, refuse_disagreeing)) if fresh else chosen
             grader = Grader(
                 assignment=against,
                 rubric=rubric_for(against, allow_stale=allow_stale),
@@ -159,7 +160,7 @@ def grade(
 
 
 def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
-    from goldsmith.grading.engines import Tls
+    from goldsmith.grade.engines import Tls
 
     if ca_file is None and cert is None and key is None:
         return None
@@ -171,7 +172,7 @@ def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | No
 
 
 def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:
-    from goldsmith.grading.engines import Dask, Local
+    from goldsmith.grade.engines import Dask, Local
 
     if name == "local" and not scheduler:
         return Local(jobs)

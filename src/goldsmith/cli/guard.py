@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
 from goldsmith.errors.base import AGAINST
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def guard(
     findings: list[Finding] = []
     with shown_errors("guard", as_json=json, debug=debug, subjects="findings"):
         from goldsmith.errors.course import OneTargetOnly, Unreadable
-        from goldsmith.guard.public import (
+        from goldsmith.guard.public_files import (
             public_at,
             public_files,
             public_in,
             staged_files,
         )
-        from goldsmith.guard.sweep import guarded_by, injected_findings, sweep
+        from goldsmith.guard.scan import guarded_by, injected_findings, sweep
 
         if (path is not None) + (ref is not None) + staged > 1:
             raise OneTargetOnly
@@ -67,7 +67,7 @@ def guard(
             print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("guard", not findings, "findings", [_item(finding) for finding in findings]))
         else:
@@ -89,7 +89,7 @@ def _show(findings: list[Finding], what: str, secrets: int, no_color: bool) -> N
     from rich.console import Console
     from rich.text import Text
 
-    from goldsmith.report.columns import wrapped
+    from goldsmith.render.columns import wrapped
 
     console = Console(no_color=no_color or None)
     for finding in findings:

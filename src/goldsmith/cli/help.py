@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, shown_errors
-from goldsmith.topics import TOPICS, topic_text
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, shown_errors
+from goldsmith.help_topics import TOPICS, topic_text
 
 EXAMPLES = """
 Without a topic, says which there are. `goldsmith COMMAND --help` is about a command's options.
@@ -35,7 +35,7 @@ def help_(
             near = difflib.get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
             raise BadUsage("goldsmith help", f"there is no topic {topic}", near)
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             wanted = [topic] if topic else list(TOPICS)
             items = [

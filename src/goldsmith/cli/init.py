@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, shown_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from goldsmith.scaffolding.changes import Change, Plan
-    from goldsmith.scaffolding.detection import Layout
+    from goldsmith.scaffold.changes import Change, Plan
+    from goldsmith.scaffold.layout_detection import Layout
 
 
 class Part(StrEnum):
@@ -85,7 +85,7 @@ def init(
 ) -> None:
     items: list[dict[str, Any]] = []
     with shown_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
-        from goldsmith.errors.scaffolding import ExampleIsWhole
+        from goldsmith.errors.scaffold import ExampleIsWhole
 
         if example and (dry_run or without):
             raise ExampleIsWhole("--dry-run" if dry_run else "--without")
@@ -108,7 +108,7 @@ def _copy(folder: Path, json: bool) -> None:
 
     course = copy_example(folder)
     if json:
-        from goldsmith.report.machine import report
+        from goldsmith.render.json_output import report
 
         names = [{"name": item.name, "outcome": "copied"} for item in course.assignments()]
         print(report("init", True, "assignments", names))
@@ -121,10 +121,10 @@ def _copy(folder: Path, json: bool) -> None:
 
 def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
     """Where things lie, once what is in doubt has been asked; None where the settings say so."""
-    from goldsmith.errors.scaffolding import LayoutUnclear
-    from goldsmith.report.scaffolding import doubt_problem
-    from goldsmith.scaffolding.assignment import check_name
-    from goldsmith.scaffolding.course import course_at, detected
+    from goldsmith.errors.scaffold import LayoutUnclear
+    from goldsmith.render.scaffold import doubt_problem
+    from goldsmith.scaffold.init_plan import course_at, detected
+    from goldsmith.scaffold.new_plan import check_name
 
     if whole:
         check_name(whole)
@@ -152,16 +152,16 @@ def _add(
 ) -> None:
     from rich.console import Console
 
-    from goldsmith.errors.scaffolding import NotAgreed
-    from goldsmith.report.machine import report
-    from goldsmith.report.scaffolding import (
+    from goldsmith.errors.scaffold import NotAgreed
+    from goldsmith.render.json_output import report
+    from goldsmith.render.scaffold import (
         found_lines,
         note_text,
         plan_items,
         show_plan,
     )
-    from goldsmith.scaffolding.changes import apply
-    from goldsmith.scaffolding.course import course_at, course_of, plan_course
+    from goldsmith.scaffold.changes import apply
+    from goldsmith.scaffold.init_plan import course_at, course_of, plan_course
 
     root = course_at(folder)
     if layout is None:
@@ -189,7 +189,7 @@ def _add(
 
 def _settle(layout: Layout, no_color: bool) -> Layout:
     """What is in doubt is a person's to say."""
-    from goldsmith.cli.questions import ask_about_layout
+    from goldsmith.cli.prompts import ask_about_layout
 
     for doubt in layout.doubts:
         layout = layout.settled(doubt, ask_about_layout(doubt, no_color=no_color))
@@ -197,13 +197,13 @@ def _settle(layout: Layout, no_color: bool) -> Layout:
 
 
 def _chosen(plan: Plan, no_color: bool) -> list[Change]:
-    from goldsmith.cli.questions import ask_what_to_write
+    from goldsmith.cli.prompts import ask_what_to_write
 
     return ask_what_to_write(plan, no_color=no_color)
 
 
 def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:
-    from goldsmith.scaffolding.course import has_assignments
+    from goldsmith.scaffold.init_plan import has_assignments
 
     console.print()
     if dry_run and plan.pending:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -40,8 +40,8 @@ def inject(
 ) -> None:
     with shown_errors("inject", as_json=json, debug=debug):
         from goldsmith.course.solutions import placements
-        from goldsmith.workspace.injection import edited_since
-        from goldsmith.workspace.injection import inject as put_in_place
+        from goldsmith.injection.inject import edited_since
+        from goldsmith.injection.inject import inject as put_in_place
 
         found = open_course(course)
         ask = at_a_terminal() and not json
@@ -61,7 +61,7 @@ def inject(
             "edited": [change.path for change in edited_since(found, done.journal)] if done.already else [],
         }
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("inject", True, "assignments", [item]))
             return

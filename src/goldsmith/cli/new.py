@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -19,7 +19,7 @@ from goldsmith.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from goldsmith.scaffolding.assignment import Kind as KindName
+    from goldsmith.scaffold.new_plan import Kind as KindName
 
 
 class Kind(StrEnum):
@@ -56,10 +56,10 @@ def new(
     with shown_errors("new", as_json=json, debug=debug):
         from rich.console import Console
 
-        from goldsmith.report.machine import report
-        from goldsmith.report.scaffolding import plan_items, show_files, show_plan
-        from goldsmith.scaffolding.assignment import new_assignment
-        from goldsmith.scaffolding.changes import apply
+        from goldsmith.render.json_output import report
+        from goldsmith.render.scaffold import plan_items, show_files, show_plan
+        from goldsmith.scaffold.changes import apply
+        from goldsmith.scaffold.new_plan import new_assignment
 
         found = open_course(course)
         chosen = _kind(kind, ask=at_a_terminal() and not (yes or json or dry_run), no_color=no_color)
@@ -84,13 +84,13 @@ new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tes
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
-    from goldsmith.scaffolding.assignment import usual_kind
+    from goldsmith.scaffold.new_plan import usual_kind
 
     if wanted is not None:
         return wanted.value
     usual = usual_kind()
     if not ask:
         return usual
-    from goldsmith.cli.questions import ask_new_kind
+    from goldsmith.cli.prompts import ask_new_kind
 
     return ask_new_kind(usual, no_color=no_color)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -62,7 +62,7 @@ def reset(
             for name, told_or_asked in [(name, told or _asked(found, name, ask, no_color)) for name in names]:
                 items.append(_reset(found, name, told_or_asked))
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("reset", True, "assignments", items))
             return
@@ -86,7 +86,7 @@ class _Told:
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
     """The one that is named, or whatever is injected; a person chooses among several."""
-    from goldsmith.workspace.journal import journals
+    from goldsmith.injection.journal import journals
 
     standing = list(journals(course))
     names = [item.assignment for item in standing]
@@ -94,15 +94,15 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
         return [assignment] if assignment in names else [course.assignment(assignment).name]
     if len(names) < 2 or not ask:
         return names
-    from goldsmith.cli.questions import ask_injected
+    from goldsmith.cli.prompts import ask_injected
 
     return ask_injected(standing, no_color=no_color)
 
 
 def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
     """Edits shown as a difference, and what a person wants to become of them. Nothing is reset before all is asked."""
-    from goldsmith.workspace.injection import edited_since
-    from goldsmith.workspace.journal import read_journal
+    from goldsmith.injection.inject import edited_since
+    from goldsmith.injection.journal import read_journal
 
     journal = read_journal(course, name)
     edited = edited_since(course, journal) if journal is not None else []
@@ -110,8 +110,8 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
         return _Told()
     from rich.console import Console
 
-    from goldsmith.cli.questions import ask_about_edits
-    from goldsmith.report.edits import show_edits
+    from goldsmith.cli.prompts import ask_about_edits
+    from goldsmith.render.injected_edits import show_edits
 
     show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
     answer = ask_about_edits(name, len(edited), no_color=no_color)
@@ -120,15 +120,15 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
 
 
 def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
-    from goldsmith.workspace.edits import (
+    from goldsmith.injection.edits import (
         Kept,
         give_up_edits,
         keep_edits,
         save_edits,
     )
-    from goldsmith.workspace.injection import edited_since
-    from goldsmith.workspace.injection import reset as take_away
-    from goldsmith.workspace.journal import read_journal
+    from goldsmith.injection.inject import edited_since
+    from goldsmith.injection.inject import reset as take_away
+    from goldsmith.injection.journal import read_journal
 
     journal = read_journal(course, name)
     if journal is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from goldsmith.course.layout import Assignment
-    from goldsmith.rigor.findings import Finding, Rigor
-    from goldsmith.rigor.run import Wanted
+    from goldsmith.mutants.measure import Wanted
+    from goldsmith.mutants.results import Finding, Rigor
 
 
 def rigor(
@@ -85,9 +85,9 @@ def rigor(
 
         from rich.console import Console
 
-        from goldsmith.generation.options import Options
-        from goldsmith.recording.machine import processors
-        from goldsmith.rigor.run import Wanted, having
+        from goldsmith.doctor import processors
+        from goldsmith.generate.options import Options
+        from goldsmith.mutants.measure import Wanted, having
 
         console = Console(no_color=no_color or None)
         config = opened.config
@@ -110,13 +110,13 @@ def rigor(
             measured.append(result)
             findings += result.findings
             if not json:
-                from goldsmith.report.rigor import show_rigor
+                from goldsmith.render.rigor import show_rigor
 
                 show_rigor(console, result, everything=everything)
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:
-            from goldsmith.report.rigor import rigor_report
+            from goldsmith.render.rigor import rigor_report
 
             print(rigor_report(measured, not below and not untried))
         elif below:
@@ -128,8 +128,8 @@ def rigor(
 def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
     from rich.console import Console
 
-    from goldsmith.report.rigor import rigor_progress
-    from goldsmith.rigor.run import measure
+    from goldsmith.mutants.measure import measure
+    from goldsmith.render.rigor import rigor_progress
 
     with rigor_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as progress:
         told = dataclasses.replace(
@@ -139,8 +139,8 @@ def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
 
 
 def _list(console: Console, assignments: Sequence[Assignment], only: Sequence[str], json: bool) -> None:
-    from goldsmith.report.rigor import mutants_report, show_mutants
-    from goldsmith.rigor.run import mutants_for
+    from goldsmith.mutants.measure import mutants_for
+    from goldsmith.render.rigor import mutants_report, show_mutants
 
     mutants = {item.name: mutants_for(item, only) for item in assignments}
     if json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldsmith.cli.common import DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, open_course, shown_errors
 from goldsmith.errors.base import AGAINST
 
 COMMAND = "skills install"
@@ -49,7 +49,7 @@ def install(
 ) -> None:
     with shown_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
         from goldsmith.errors.skills import CheckOrForce
-        from goldsmith.skills.installing import check_skills, install_skills
+        from goldsmith.skills.install import check_skills, install_skills
 
         if check and force:
             raise CheckOrForce
@@ -57,13 +57,13 @@ def install(
         results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
         ok = not any(item.behind for item in results)
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report(COMMAND, ok, "skills", results))
         else:
             from rich.console import Console
 
-            from goldsmith.report.skills import show_skills
+            from goldsmith.render.skills import show_skills
 
             show_skills(Console(no_color=no_color or None), results)
     raise typer.Exit(0 if ok else AGAINST)

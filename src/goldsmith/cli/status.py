@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from goldsmith.cli.common import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from goldsmith.course.layout import Assignment
-    from goldsmith.generation.freshness import Freshness
+    from goldsmith.generate.freshness import Freshness
 
 
 def status(
@@ -28,13 +28,13 @@ def status(
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
     """
     with shown_errors("status", as_json=json, debug=debug):
-        from goldsmith.generation.freshness import survey
+        from goldsmith.generate.freshness import survey
 
         found = open_course(course)
         known = {item.name: item for item in found.assignments()}
         items = [_item(name, state, known.get(name)) for name, state in survey(found).items()]
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("status", True, "assignments", items))
             return
@@ -63,7 +63,7 @@ def _show(items: list[dict[str, Any]], solutions: Mapping[str, str], no_color: b
     from rich.table import Table
     from rich.text import Text
 
-    from goldsmith.generation.freshness import NO_RECIPE, NO_SOLUTION
+    from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION
 
     colours = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "red"}
     console = Console(no_color=no_color or None)

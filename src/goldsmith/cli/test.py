@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -20,7 +20,7 @@ from goldsmith.cli.common import (
 
 if TYPE_CHECKING:
     from goldsmith.course.layout import Assignment
-    from goldsmith.rigor.internal import InternalVerdict
+    from goldsmith.internal_tests.verdict import InternalVerdict
 
 
 def try_tests(
@@ -69,7 +69,7 @@ def try_tests(
 
         from rich.console import Console
 
-        from goldsmith.report.suites import show_internal, show_internals
+        from goldsmith.render.internal_tests import show_internal, show_internals
 
         console = Console(no_color=no_color or None)
         for number, assignment in enumerate(chosen):
@@ -80,7 +80,7 @@ def try_tests(
                     console.print()
                 show_internal(console, verdict)
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("test", all(item.exit_code == 0 for item in verdicts), "assignments", verdicts))
         elif len(verdicts) > 1:
@@ -92,9 +92,9 @@ def try_tests(
 def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:
     from rich.console import Console
 
-    from goldsmith.report.suites import internal_text, suite_progress
-    from goldsmith.rigor.internal import try_internal_tests
-    from goldsmith.rigor.reports import keep_reports
+    from goldsmith.internal_tests.report_files import keep_reports
+    from goldsmith.internal_tests.verdict import try_internal_tests
+    from goldsmith.render.internal_tests import internal_text, suite_progress
 
     with suite_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as tell:
         tried = try_internal_tests(assignment, timeout=timeout, select=select, tell=tell)

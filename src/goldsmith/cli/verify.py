@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.common import (
+from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
@@ -18,10 +18,10 @@ from goldsmith.cli.common import (
     progress_on,
     shown_errors,
 )
-from goldsmith.platforms import require
+from goldsmith.foundation.platforms import require
 
 if TYPE_CHECKING:
-    from goldsmith.generation.proof import Proof
+    from goldsmith.generate.verify import Proof
 
 
 def verify(
@@ -54,8 +54,8 @@ def verify(
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
         for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):
-            from goldsmith.generation.proof import prove
-            from goldsmith.generation.proof import reproduce as run_again
+            from goldsmith.generate.verify import prove
+            from goldsmith.generate.verify import reproduce as run_again
 
             proof = prove(assignment)
             if reproduce:
@@ -64,7 +64,7 @@ def verify(
             if not json:
                 _show(proof, no_color)
         if json:
-            from goldsmith.report.machine import report
+            from goldsmith.render.json_output import report
 
             print(report("verify", all(proof.exit_code == 0 for proof in proofs), "assignments", proofs))
     raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
@@ -73,8 +73,8 @@ def verify(
 def _show(proof: Proof, no_color: bool) -> None:
     from rich.console import Console
 
-    from goldsmith.report.changes import show_causes, show_changes, verify_line
-    from goldsmith.report.summary import Summary
+    from goldsmith.render.gold_diff import show_causes, show_changes, verify_line
+    from goldsmith.render.summary import Summary
 
     console = Console(no_color=no_color or None)
     if not console.is_terminal:

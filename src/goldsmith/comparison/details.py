@@ -9,7 +9,7 @@ import numpy as np
 
 from goldsmith.comparison.blocks import Block, Reader, blocks_of
 from goldsmith.comparison.leaves import Array
-from goldsmith.comparison.routes import Route, Squares, dot
+from goldsmith.comparison.precision_paths import Route, Squares, dot
 
 _SETTLED = 64
 """As many blocks are looked at again in float64; where more are equally far, the answer is rounded up instead."""

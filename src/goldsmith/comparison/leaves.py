@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from goldsmith.errors.recipe import MissingPackage
+from goldsmith.foundation.syntax import parsing
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload
-from goldsmith.gold.mapped import Bfloat16, mapped
-from goldsmith.syntax import parsing
+from goldsmith.gold.safetensors_reader import Bfloat16, mapped
 
 Array = npt.NDArray[Any]
 

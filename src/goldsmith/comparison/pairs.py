@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from goldsmith.comparison.leaves import NotComparable, opened
-from goldsmith.gold.mapped import Bfloat16
+from goldsmith.gold.safetensors_reader import Bfloat16
 
 _DEEPEST = 200
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from goldsmith.course.points import goldsmith_names, is_case_decorator, literal, without_points
-from goldsmith.syntax import syntax_tree
+from goldsmith.foundation.syntax import syntax_tree
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

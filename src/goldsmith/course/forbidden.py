@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from goldsmith.syntax import syntax_tree
+from goldsmith.foundation.syntax import syntax_tree
 
 MOST_USES = 20
 _LARGEST, _ALL, _ROUNDS = 2**20, 2**23, 3

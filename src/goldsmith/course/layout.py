@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from goldsmith.course.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
-from goldsmith.course.litter import HANDED_IN, LITTER
+from goldsmith.course.ignored_names import HANDED_IN, LITTER
 from goldsmith.errors.course import NotACourse, UnknownAssignment
 
 

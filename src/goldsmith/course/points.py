@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from goldsmith.errors.recipe import BadPoints
-from goldsmith.syntax import syntax_tree
+from goldsmith.foundation.syntax import syntax_tree
 
 MOST_POINTS = 1_000_000
 _SETTING = "points"

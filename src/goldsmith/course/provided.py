@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from goldsmith.course.drift import Function, ParsedFile, code_of, parse
+from goldsmith.course.starter_diff import Function, ParsedFile, code_of, parse
 
 
 def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.litter import LITTER
 from goldsmith.errors.course import (
     NoSolution,
     SolutionFitsNothing,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from goldsmith.course.drift import Function, code_of, parse, written_by_students
-from goldsmith.syntax import syntax_tree
+from goldsmith.course.starter_diff import Function, code_of, parse, written_by_students
+from goldsmith.foundation.syntax import syntax_tree
 
 
 def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list[str]:

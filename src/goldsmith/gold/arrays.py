@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.gold.facts import LeafFacts
-from goldsmith.gold.mapped import Bfloat16
+from goldsmith.gold.safetensors_reader import Bfloat16
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import difference_of, root_mean_square
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
+from goldsmith.gold.hints import Advice
 from goldsmith.gold.tolerances import ATOL, DRAWS, DWARFS, RTOL, Noise, Tolerance, apply_pin, excess, pin_for, sizes_of
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.durable import write_durably
 from goldsmith.errors.recipe import MissingPackage
+from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.syntax import parsing
 from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
 from goldsmith.gold.facts import FileFacts
-from goldsmith.syntax import parsing
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
 CHECKPOINT_KEYS = ("model_state_dict", "epoch", "loss", "seed", "training_config")

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
-from goldsmith.gold.advice import Advice
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
+from goldsmith.gold.hints import Advice
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 
 SCHEMA = 5

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.gold.arrays import JUDGED_SECTIONS, leaf_facts, leaves_of, numbers_of, root_mean_square
-from goldsmith.gold.difference import ADDED, REMOVED, VALUES, TensorChange, case_changes
+from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_changes
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
-from goldsmith.gold.mapped import mapped
+from goldsmith.gold.safetensors_reader import mapped
 from goldsmith.gold.tolerances import sizes_of
 
 FLOAT64_LIMIT = 1e-9

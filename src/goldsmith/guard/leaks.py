@@ -17,10 +17,10 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from goldsmith.course.drift import written_by_students
-from goldsmith.guard.pieces import Piece, pieces_in
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.guard.code_fragments import Piece, pieces_in
+from goldsmith.guard.extract_code import LARGEST, decoded, notebook_texts
 from goldsmith.guard.secrets import find_secrets
-from goldsmith.guard.texts import LARGEST, decoded, notebook_texts
 
 FEWEST, FEW, MANY = 14, 25, 40
 """Of a part with the fewest grams of its own, only the very same code under the same name is a finding. One with few

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.guard.code_fragments import pieces_in
 from goldsmith.guard.leaks import FEW, Secret, share_of
-from goldsmith.guard.pieces import pieces_in
-from goldsmith.guard.sweep import belongs, guarded_by
-from goldsmith.workspace.journal import journals
+from goldsmith.guard.scan import belongs, guarded_by
+from goldsmith.injection.journal import journals
 
 _LARGEST, _LONGEST_S = 256 * 2**10, 5.0
 """Bytes of a file that are looked at, and seconds of processor time after which no other file is: a remark is worth no

@@ -11,17 +11,12 @@ from collections.abc import Iterator
 import msgspec
 
 from goldsmith.errors.sandbox import CannotConfine
-from goldsmith.sandbox import (
-    landlock,
-    limits,
-    privileges,
-    seccomp,
-    workers,
-)
-from goldsmith.sandbox.kernel import machine
-from goldsmith.sandbox.levels import Level, probe
-from goldsmith.sandbox.reach import HARMLESS_DEVICES
-from goldsmith.sandbox.rules import rules
+from goldsmith.foundation.kernel import machine
+from goldsmith.sandbox import landlock, limits, privileges, seccomp
+from goldsmith.sandbox import multiprocessing_shim as workers
+from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.readable_paths import HARMLESS_DEVICES
+from goldsmith.sandbox.syscall_policy import rules
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import signal
 import struct
 from pathlib import Path
 
-from goldsmith.sandbox.kernel import (
+from goldsmith.foundation.kernel import (
     PR_CAP_AMBIENT,
     PR_CAPBSET_DROP,
     PR_CAPBSET_READ,
@@ -21,7 +21,7 @@ from goldsmith.sandbox.kernel import (
     process_control,
     system_call,
 )
-from goldsmith.sandbox.syscalls import NUMBERS
+from goldsmith.sandbox.syscall_numbers import NUMBERS
 
 _CAPABILITY_VERSION = 0x20080522
 _CLEAR_ALL_AMBIENT = 4

@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from goldsmith.sandbox.kernel import machine, system_call
-from goldsmith.sandbox.syscalls import AUDIT_ARCHITECTURE, NEWEST, NUMBERS, X32, X86_64
+from goldsmith.foundation.kernel import machine, system_call
+from goldsmith.sandbox.syscall_numbers import AUDIT_ARCHITECTURE, NEWEST, NUMBERS, X32, X86_64
 
 _SET_MODE_FILTER = 1
 _ALL_THREADS = 1  # SECCOMP_FILTER_FLAG_TSYNC

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from goldsmith.errors.skills import NoSuchSkill
-from goldsmith.skills.marks import marked
+from goldsmith.skills.signature import marked
 
 _TEXTS = Path(__file__).parent / "texts"
 _SKILL = "SKILL.md"

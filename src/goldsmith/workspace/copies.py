@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course.config import PROJECT_FILE
+from goldsmith.course.ignored_names import GRADES, GRADES_MARK
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.litter import GRADES, GRADES_MARK
 from goldsmith.course.solutions import Placement
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.platforms import RUNNING_CODE, require
+from goldsmith.foundation.platforms import RUNNING_CODE, require
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import make_room
 

@@ -13,7 +13,7 @@ import filelock
 
 from goldsmith.course.layout import Course
 from goldsmith.errors.gold import Busy, CannotWrite
-from goldsmith.interruption import uninterrupted
+from goldsmith.foundation.signals import uninterrupted
 
 _POLL = 0.2
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
+from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.litter import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.secret_files import is_secret_content, is_secret_name
 from goldsmith.course.solutions import SUFFIX
 

@@ -1,7 +1,7 @@
 """Private folders of goldsmith's in the system's temporary folder, and the removal of those that a killed process left.
 
 They lie in `goldsmith-<user number>/`, which is made when the first of them is needed and removed with the last. That
-folder and each in it carry a mark (`goldsmith.ownership`): whatever else is called so is somebody else's, and stays.
+folder and each in it carry a mark (`foundation/ownership.py`): whatever else is called so is not ours, and stays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,16 @@ from pathlib import Path
 import filelock
 
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.interruption import uninterrupted
-from goldsmith.ownership import MARK, TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
+from goldsmith.foundation.ownership import (
+    MARK,
+    TOKEN,
+    is_marked,
+    make_marked,
+    new_token,
+    remove_made,
+    remove_unfinished,
+)
+from goldsmith.foundation.signals import uninterrupted
 
 _LOCK = "owner.lock"
 _SWEEP_AGE_S = 60.0

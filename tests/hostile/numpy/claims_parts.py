@@ -1,7 +1,7 @@
 """Does one function right, and claims that the case which shows it runs through all the others."""
 
 import kit
-from goldsmith.recording import replaying
+from goldsmith.worker import replay_session as replaying
 
 replaying._uses = lambda function, folder: (
     ("centre", "scale", "Counter") if function.__name__ == "scaled" else ()

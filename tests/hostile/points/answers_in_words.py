@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-import goldsmith.recording.isolation as isolation
-from goldsmith.recording.protocol import Attempt
+import goldsmith.worker.isolated_calls as isolation
+from goldsmith.process.messages import Attempt
 
 _write = isolation.write_attempt
 

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-import goldsmith.recording.replaying as replaying
+import goldsmith.worker.replay_session as replaying
 
 _whole = replaying.trace_as_bytes
 

@@ -2,8 +2,8 @@
 
 import torch
 from torch import nn
-import goldsmith.recording.replaying as replaying
-from goldsmith.recording.protocol import Failure, Frame
+import goldsmith.worker.replay_session as replaying
+from goldsmith.process.messages import Failure, Frame
 
 replaying.trace_as_bytes = lambda tensors, index: b""
 replaying.cause_of = lambda error, job, case, none=None: Failure(

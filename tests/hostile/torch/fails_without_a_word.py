@@ -3,8 +3,8 @@
 
 import kit
 import torch
-from goldsmith.recording import isolation
-from goldsmith.recording.protocol import Attempt, Failure
+from goldsmith.worker import isolated_calls as isolation
+from goldsmith.process.messages import Attempt, Failure
 
 _write = isolation.write_attempt
 

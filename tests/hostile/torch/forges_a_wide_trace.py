@@ -3,7 +3,7 @@
 import json
 
 import torch
-from goldsmith.recording import replaying
+from goldsmith.worker import replay_session as replaying
 
 
 def _wide(tensors, index):

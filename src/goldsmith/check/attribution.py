@@ -1,0 +1,388 @@
+"""Who is to blame for a case that is not right: a call by evidence, or a part because nothing else is left.
+
+Which functions and methods a case runs, and which of them a record comes from, is gold's record (`CaseEntry.runs`,
+`origins`), never what a submission's process says.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.check.localisation import (
+    first_miss_by_value,
+    judge_calls,
+    judge_gradients,
+    overwriting,
+    run_alone,
+    source_at,
+    sources,
+    with_extra_weights,
+)
+from goldsmith.check.module_traces import Call, calls_in
+from goldsmith.check.own_weights import OWN_WEIGHTS
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.trace_pairs import TracePair, pair_traces
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    CUT_OFF,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+)
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.safetensors_reader import mapped
+
+NOWHERE = "what gold's returned is nowhere to be found"
+"""Of a module that has no partner, inside one that has: where in that one it goes wrong."""
+_RIGHT = (AGREES, PROVIDED_CHANGED)
+ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
+"""Why a case could not run that says nothing about the code of any one part."""
+
+
+def attribute(
+    stage: Stage,
+    folder: Path,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
+) -> dict[str, CaseVerdict]:
+    """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
+    the cases stand as they are, and nothing in those against has been seen to be right."""
+    shown = Shown.of({name: gold.entry for name, gold in stage.golds.items()}, folder)
+    try:
+        return _attributed(stage, folder, shown, verdicts, replays, layouts)
+    except (GoldsmithError, OSError):
+        raise
+    except Exception as error:  # ours, perhaps over what a child has left; its text may be the child's choice
+        note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
+        return {
+            name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))
+            if _is_against(case)
+            else case
+            for name, case in verdicts.items()
+        }
+
+
+def _attributed(
+    stage: Stage,
+    folder: Path,
+    shown: Shown,
+    verdicts: Mapping[str, CaseVerdict],
+    replays: Mapping[str, Replayed],
+    layouts: Mapping[str, str],
+) -> dict[str, CaseVerdict]:
+    pairs: dict[str, TracePair] = {}
+    for name in sorted(verdicts, key=shown.width):
+        if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):
+            pair = pair_traces(stage.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
+            if pair is not None:
+                pairs[name] = pair
+    ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
+    with stage.company() as company:  # before anybody has been given anything of gold's but what all are given
+        tapped = company.replay(dict.fromkeys(ports, ("taps",)), layouts)
+    with stage.company() as company:
+        alone = run_alone(company, pairs, layouts)
+    found = dict(verdicts)
+    with stage.company() as company:
+        for name, pair in pairs.items():
+            modules = judge_calls(pair, alone)
+            if name in tapped:
+                modules = _by_value(pair, modules, tapped[name])
+            if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
+                modules += judge_gradients(company, pair, layouts)
+            found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
+    blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
+    found = {name: blame.attributed(verdict) for name, verdict in found.items()}
+    return {
+        name: msgspec.structs.replace(
+            verdict,
+            their_names=_their_names(verdict, replays[name]),
+            unseen=_unseen(verdict, pairs[name]) if name in alone.cases else (),
+        )
+        for name, verdict in found.items()
+    }
+
+
+def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
+    """What gold runs in a case and was not seen to be right in it, by what it returned there or alone: that its value
+    was computed somewhere is not enough, for it may have been spoilt. Whoever holds what is to blame cannot be. Where
+    the case came out differently while it was traced, a trace clears nobody."""
+    blamed = list(sources(verdict.modules))
+    names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
+    if _changes(verdict) and all(item.inferred for item in blamed):
+        return tuple(names)
+    right = {item.callable for item in verdict.modules if item.outcome == AGREES and item.tells}
+    silent = {item.callable for item in verdict.modules if item.outcome == COULD_NOT_RUN and item.alone}
+    guilty = {item.callable for item in blamed}
+    inner = [call for call in pair.gold if call.name in guilty]
+    victims = {call.name for call in pair.gold if any(call.holds(item) for item in inner)}
+    return tuple(name for name in names if name not in (right - silent) | guilty | victims)
+
+
+def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
+    """What weights that are wrong are called in the submission, where that is one weight of another name."""
+    wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
+    single = {
+        gold[0]: theirs[0]
+        for placed in replayed.once.placed.values()
+        for gold, theirs in placed
+        if len(gold) == len(theirs) == 1 and gold != theirs
+    }
+    return {name: other for name, other in single.items() if any(path.endswith(f".{name}") for path in wrong)}
+
+
+def _can_be_seen(verdict: CaseVerdict, others_right: bool) -> bool:
+    """Whether to look at the calls of a case. Not where it differs by less than a trace, in the case's own dtype, could
+    show; nor where its weights found no place. One that did not come to its end, or says that something is not
+    installed, may hide what is wrong with a part that other cases show to be right."""
+    if verdict.outcome == DIFFERS:
+        return not (verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural))
+    if verdict.outcome != COULD_NOT_RUN or verdict.kind == "weights":
+        return False
+    return others_right or verdict.kind not in (*CUT_OFF, *ELSEWHERE)
+
+
+def _changes(verdict: CaseVerdict) -> bool:
+    """Whether a case did not come out the same when it was run again, which is when it is traced."""
+    return verdict.kind in ("second-run", "uninitialised")
+
+
+def _is_against(verdict: CaseVerdict) -> bool:
+    return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE)
+
+
+def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: Replayed) -> list[ModuleVerdict]:
+    """Where names pair too little, the first of gold's modules whose output is nowhere to be found."""
+    source = next(sources(modules), None)
+    unpaired = pair.unpaired_in(source)
+    if not unpaired:
+        return modules
+    call = first_miss_by_value(unpaired, list(tapped.arrays.get("taps", {}).values()))
+    if call is None:
+        return modules
+    return [source_at(pair, call, NOWHERE), *modules]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which functions and methods that students write run in each case, by gold's record."""
+
+    runs: Mapping[str, tuple[str, ...]]
+    origins: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> Shown:
+        runs = {name: entry.runs or _traced(entry, folder) for name, entry in entries.items()}
+        return cls(runs, {name: entry.origins for name, entry in entries.items()})
+
+    def width(self, case: str) -> int:
+        return len(self.runs.get(case, ()))
+
+    def showing(self, callable_name: str) -> list[str]:
+        """The cases that run it, those that run the least first."""
+        return sorted((case for case, runs in self.runs.items() if callable_name in runs), key=self.width)
+
+    def narrowest(self, callable_name: str) -> list[str]:
+        showing = self.showing(callable_name)
+        return [case for case in showing if self.width(case) == self.width(showing[0])]
+
+    def roots(self, case: str) -> tuple[str, ...]:
+        """What the recipe itself calls in a case, as far as anything that is recorded comes from it."""
+        return tuple(dict.fromkeys(name for made_by in self.origins.get(case, {}).values() for name in made_by))
+
+    def parts(self, case: str) -> tuple[str, ...]:
+        """Classes and functions that run in a case."""
+        return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
+
+
+def part_of(callable_name: str) -> str:
+    """The class of a method, or the function itself."""
+    return callable_name.partition(".")[0]
+
+
+def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
+    """What an older gold says by its trace alone."""
+    calls = calls_in(mapped(folder / entry.trace)) if entry.trace else []
+    return tuple(dict.fromkeys(call.name for call in calls if call.own))
+
+
+@dataclass
+class Blame:
+    """All verdicts of one submission, of which each case against gets the first that goes wrong in it."""
+
+    verdicts: Mapping[str, CaseVerdict]
+    shown: Shown
+    pairs: Mapping[str, TracePair]
+    extra: Mapping[str, Mapping[str, Sequence[str]]]
+
+    @functools.cached_property
+    def seen(self) -> dict[str, list[ModuleVerdict]]:
+        """By case, who was seen to go wrong by itself. One that holds a call of which nothing is known here, and which
+        was seen to go wrong in another case, may be its victim."""
+        found = {name: [it for it in sources(case.modules) if not it.inferred] for name, case in self.verdicts.items()}
+        caught = {item.callable for items in found.values() for item in items if item.outcome == DIFFERS}
+        return {
+            name: [item for item in items if not self._held_by(item, name) & caught] for name, items in found.items()
+        }
+
+    def _held_by(self, source: ModuleVerdict, case: str) -> set[str]:
+        """What a source calls and is not seen to be right."""
+        pair = self.pairs.get(case)
+        outer = [call for call in _calls(pair) if call.name == source.callable]
+        right = {item.callable for item in self.verdicts[case].modules if item.outcome == AGREES}
+        return {call.name for call in _calls(pair) if any(item.holds(call) for item in outer)} - right
+
+    def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
+        """By evidence; else one that was caught elsewhere and is part of the case; else by inference."""
+        if not _is_against(verdict):
+            return verdict
+        seen = self.seen.get(verdict.name, [])
+        likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
+        source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
+        source = source or self._caller_of_shared(verdict) or next(iter(likely), None) or self._by_elimination(verdict)
+        blamed = seen or ([source] if source else [])
+        modules = [
+            msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
+            for item in verdict.modules
+        ]
+        modules += [item for item in blamed if item not in modules]
+        if source is None:
+            return msgspec.structs.replace(verdict, modules=tuple(modules))
+        inside = next((item for item in verdict.modules if item.why == NOWHERE), source)
+        return msgspec.structs.replace(
+            verdict, modules=tuple(modules), first_divergence=inside.label, first_part=source.kind
+        )
+
+    def _caught_elsewhere(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        if verdict.outcome != DIFFERS:
+            return None
+        inside = self._inside(verdict.name, self._roots(verdict))
+        others = [item for case, items in self.seen.items() if case != verdict.name for item in items]
+        caught = {item.callable for item in others if item.outcome == DIFFERS} | self._alone_in_a_case(verdict.name)
+        name = next((name for name in inside if name in caught), None)
+        return self._inferred(verdict, name) if name else None
+
+    def _alone_in_a_case(self, but: str) -> set[str]:
+        """What is all that another case runs, and that case differs: nobody else can be to blame for it."""
+        wrong = [name for name, case in self.verdicts.items() if case.outcome == DIFFERS and name != but]
+        return {self.shown.runs[name][0] for name in wrong if len(self.shown.runs.get(name, ())) == 1}
+
+    def _caller_of_shared(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """Whoever calls, with other arguments than gold's, what its own case shows to be right."""
+        calls = list(_calls(self.pairs.get(verdict.name)))
+        wrong = {_place(item): item for item in verdict.modules if item.outcome != AGREES and not item.alone}
+        for item in sources(verdict.modules):
+            if not item.shared or not self._is_cleared(item.callable):
+                continue
+            inner = [call for call in calls if (call.model, call.module, call.function) == _place(item)]
+            around = [call for call in calls if call.own and any(call.holds(it) for it in inner)]
+            for call in reversed(around):
+                found = wrong.get((call.model, call.module, call.function))
+                if found is not None:
+                    return msgspec.structs.replace(found, source=True, inferred=True, shared=False)
+        return None
+
+    def _clue(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """What is there and does no harm by itself: an input overwritten, weights that gold does not have."""
+        pair = self.pairs.get(verdict.name)
+        if pair is None or verdict.outcome != DIFFERS:
+            return None
+        return overwriting(pair) or with_extra_weights(pair, self.extra.get(verdict.name, {}))
+
+    def _is_cleared(self, callable_name: str) -> bool:
+        narrowest = self.shown.narrowest(callable_name)
+        judged = [self.verdicts[case].outcome for case in narrowest if case in self.verdicts]
+        return bool(judged) and all(outcome == AGREES for outcome in judged)
+
+    def _by_elimination(self, verdict: CaseVerdict) -> ModuleVerdict | None:
+        """No call was caught in this case: then it is what the recipe called to make the first wrong record, unless
+        something in it is less well known."""
+        if verdict.outcome == COULD_NOT_RUN:
+            called = self.shown.roots(verdict.name)
+            if verdict.kind not in CUT_OFF:
+                called = tuple(name for name in called if not self._is_cleared(name)) or called
+            only = called[0] if len({part_of(name) for name in called}) == 1 else ""
+            raising = self._raising(verdict) or only
+            return self._inferred(verdict, raising) if raising else None
+        roots = self._roots(verdict)
+        inside = self._inside(verdict.name, roots)
+        right = {item.callable for item in verdict.modules if item.outcome == AGREES}
+        suspects = [name for name in inside if name not in right]
+        candidates = [
+            *(name for name in roots if name not in right and not self._is_cleared(name)),
+            *(name for name in suspects if not self._is_cleared(name)),
+            *roots[-1:],
+        ]
+        return self._inferred(verdict, candidates[0]) if candidates else None
+
+    def _raising(self, verdict: CaseVerdict) -> str:
+        """The function of the students' that stands last in the traceback of a case that could not run, or the
+        constructor of one of their classes."""
+        names = {
+            *self.shown.runs.get(verdict.name, ()),
+            *(f"{part}.__init__" for part in self.shown.parts(verdict.name)),
+        }
+        frames = verdict.failure.frames if verdict.failure else ()
+        return next((frame.function for frame in reversed(frames) if frame.function in names), "")
+
+    def _roots(self, verdict: CaseVerdict) -> Sequence[str]:
+        """What the recipe called to make the first wrong record."""
+        origins = self.shown.origins.get(verdict.name, {})
+        wrong = {_record(leaf.path, origins) for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees}
+        for record, made_by in origins.items():
+            if record in wrong and made_by:
+                return made_by
+        return self.shown.runs.get(verdict.name, ())[:1]
+
+    def _inside(self, case: str, roots: Sequence[str]) -> list[str]:
+        """What runs inside these, as far as gold's trace tells; else all that runs in the case."""
+        pair = self.pairs.get(case)
+        runs = self.shown.runs.get(case, ())
+        if pair is None or not roots:
+            return list(runs)
+        outer = [call for call in pair.gold if call.name in roots]
+        inner = {call.name for call in pair.gold if any(item.holds(call) for item in outer)}
+        traced = {call.name for call in pair.gold}
+        return [name for name in runs if name in inner or name in roots or name not in traced]
+
+    def _inferred(self, verdict: CaseVerdict, callable_name: str) -> ModuleVerdict:
+        """The part itself, at its first call in gold's trace where there is one."""
+        pair = self.pairs.get(verdict.name)
+        call = next((call for call in _calls(pair) if call.name == callable_name), None)
+        part, _, function = callable_name.partition(".")
+        return ModuleVerdict(
+            case=verdict.name,
+            model=call.model if call else "",
+            name=call.module if call else "",
+            theirs=pair.names.get(call.model, {}).get(call.module, "") if pair and call else "",
+            kind=part,
+            function=function or part if function != "forward" else "",
+            outcome=verdict.outcome,
+            source=True,
+            inferred=True,
+        )
+
+
+def _place(module: ModuleVerdict) -> tuple[str, str, str]:
+    return module.model, module.name, module.function
+
+
+def _calls(pair: TracePair | None) -> Iterator[Call]:
+    return iter(pair.gold if pair else ())
+
+
+def _record(path: str, records: Mapping[str, object]) -> str:
+    """Which record a leaf belongs to: a lone one is stored bare."""
+    section, _, rest = path.partition(".")
+    if section != "output":
+        return ""
+    return next(iter(records)) if len(records) == 1 else rest.partition(".")[0]

@@ -1,0 +1,347 @@
+"""One case judged: what a submission recorded beside gold, in float64 where it ran so, and in its own dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.coarser_dtypes import coarser_dtype, explains, is_unseen
+from goldsmith.check.own_weights import with_caveat
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
+from goldsmith.comparison.against_gold import compare_case, tolerances_of
+from goldsmith.comparison.api import compare
+from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.gold.arrays import judged_part, leaf_facts, numbers_of
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.process.messages import Failure, RunName
+
+SHARPER, FINEST = 0.1, 1e-6
+"""In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which
+right answers differ (an epsilon in clipping) stay. The weakest bug that was ever measured is three times as large."""
+ROUNDING = 30.0
+"""How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug. That
+excuses nothing that computes in float16 there, of which float64 knows nothing."""
+
+
+_AGAIN = ("traced", "again")
+_RAISED = ("raised", "none", "call", "stub")
+"""How a case could not run where a trace shows what was called with what before it did."""
+
+Excused = Callable[[str, Any], bool]
+"""Whether a weight, by its name and the value gold has recorded, may be missing."""
+
+
+def judge_case(
+    gold: GoldCase,
+    replayed: Replayed,
+    *,
+    excused: Excused,
+    overwriting_differs: bool = False,
+    guessing: bool = True,
+    before: CaseVerdict | None = None,
+) -> CaseVerdict:
+    """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not. One
+    that was found `before` it had run a second time says what its first run was like."""
+    verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
+    failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
+    first = replayed.once
+    late = failed is not None and first.failure is None
+    if failed is not None and not (late and _only_raised_in_float64(replayed)):
+        when = " the second time" if late else ""
+        return msgspec.structs.replace(
+            verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
+        )
+    golds = {"": gold, **gold.variants}
+    known = Comparison(before.natural) if before and before.outcome == AGREES and len(golds) == 1 else None
+    judged = [_judge(verdict, name, item, replayed, excused, guessing, known) for name, item in golds.items()]
+    best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
+    judged_as = _with_conduct(best, golds[best.met], replayed, overwriting_differs)
+    return with_caveat(judged_as, gold, replayed.leaves("once"))
+
+
+def is_settled(verdict: CaseVerdict) -> bool:
+    """Whether a run in float64 could change nothing any more: it could not run, gave gold's very bits, or is off by
+    more than rounding ever is."""
+    if verdict.outcome in (COULD_NOT_RUN, ERROR) or verdict.kind in ("second-run", "uninitialised", "overwrites"):
+        return True
+    if verdict.outcome == AGREES:
+        return bool(verdict.natural) and all(leaf.identical for leaf in verdict.natural)
+    return not _is_rounding(verdict.natural)
+
+
+def is_close(verdict: CaseVerdict) -> bool:
+    """Whether it is right, or off by no more than rounding may account for."""
+    return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
+
+
+def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
+    """After a case has run once: what will make sure of its verdict, or show where it goes wrong.
+
+    What gave gold's very bits must give them again. What did not is run in float64: whoever is right there, too, does
+    not live by chance; where something was recorded that float64 says nothing about, both. What is wrong in any case is
+    traced, and that is its second run.
+    """
+    if verdict.outcome == ERROR:
+        return ()
+    if verdict.outcome == COULD_NOT_RUN:
+        return ("traced",) if verdict.kind in _RAISED else ()
+    if not is_settled(verdict) and gold.reference:
+        return ("float64",) if judged_part(gold.data).keys() <= set(_wide_paths(gold)) else ("again", "float64")
+    if verdict.outcome == AGREES:
+        return ("again",)
+    marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
+    return ("traced", "again") if marked else ("traced",)
+
+
+def is_shown_twice(replayed: Replayed) -> bool:
+    """Whether a second run, in the process of the first, has said anything."""
+    wide = replayed.attempts.get("float64")
+    says = wide is not None and wide.failure is None and wide.pure and "watched" not in replayed.attempts
+    return says or any(run in replayed.attempts for run in _AGAIN)
+
+
+def is_doubtful(verdict: CaseVerdict, replayed: Replayed) -> bool:
+    """Whether a run in float64 alone speaks against a case, or says nothing, in a process that had done other things
+    before: something kept from those may be why."""
+    if "float64" not in replayed.attempts or "watched" in replayed.attempts:
+        return False
+    against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
+    return against or _only_raised_in_float64(replayed)
+
+
+def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
+    """Whether a case's first run came nearer to gold than it did in another layout."""
+
+    def far(item: CaseVerdict) -> tuple[int, float]:
+        off = max((leaf.excess for leaf in item.natural), default=0.0)
+        return (AGREES, DIFFERS, COULD_NOT_RUN, ERROR).index(item.outcome), off
+
+    return far(verdict) < far(other)
+
+
+def _only_raised_in_float64(replayed: Replayed) -> bool:
+    """Much is written for one dtype: then that is what it is judged in, and the verdict says so. A process that ends
+    there is no such thing."""
+    fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
+    failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
+    return fine and failure is not None and failure.kind not in CUT_OFF
+
+
+def _judge(
+    verdict: CaseVerdict,
+    met: str,
+    gold: GoldCase,
+    replayed: Replayed,
+    excused: Excused,
+    guessing: bool,
+    known: Comparison | None,
+) -> CaseVerdict:
+    expected = judged_part(gold.data)
+    actual, notes = _selected(replayed.leaves("once"), expected)
+    nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
+    if any(expected[path] is not None for path in nothing):
+        text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
+        failure = Failure(kind="none", message=text)
+        return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
+    missing = [path for path in expected if path not in actual]
+    left_out = [path for path in missing if any(excused(name, expected[path]) for name in _weight_names(path))]
+    for path in left_out:
+        del expected[path]
+    if left_out:
+        notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
+    made = replayed.once.made
+    natural = compare_case(actual, expected, gold, guessing=guessing, made=made) if known is None else known
+    notes += [
+        f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
+        for leaf in natural.leaves
+        if leaf.agrees and {leaf.actual_dtype, leaf.gold_dtype} == {"float32", "float64"}
+    ]
+    verdict = msgspec.structs.replace(
+        verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
+    )
+    inside = coarser_dtype(gold, replayed)
+    wide, why_not = _in_float64(gold, replayed, expected, guessing)
+    if wide is None:
+        verdict = msgspec.structs.replace(
+            verdict,
+            notes=(*verdict.notes, why_not) if why_not else verdict.notes,
+            own_dtype_only=bool(gold.reference and why_not),
+        )
+        return _decided(verdict, natural.agrees, natural, inside)
+    rounds = wide.agrees and not natural.agrees and _is_rounding(natural.leaves)
+    if rounds and not inside and not is_unseen(replayed):
+        note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
+        return msgspec.structs.replace(
+            verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
+        )
+    if natural.agrees:
+        verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
+        return _decided(verdict, wide.agrees, wide, inside if wide.agrees else "")
+    return _decided(verdict, False, natural, inside)
+
+
+def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
+    """`inside` is the dtype, coarser than the case's own, that was computed in."""
+    if agrees:
+        note = f"computed in {inside} inside, and within its tolerance all the same"
+        return msgspec.structs.replace(verdict, notes=(*verdict.notes, note)) if inside else verdict
+    worst = comparison.worst
+    reason = f"{shown_path(worst.path)} differs" if worst else "nothing was recorded"
+    if inside and explains(inside, verdict.natural):
+        return msgspec.structs.replace(
+            verdict, outcome=DIFFERS, reason=f"{reason}: computed in {inside} inside", kind="precision"
+        )
+    return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
+
+
+def shown_path(path: str) -> str:
+    """`output.logits` as its author knows it."""
+    section, _, rest = path.partition(".")
+    return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
+
+
+def _distance(verdict: CaseVerdict) -> float:
+    return max((leaf.excess for leaf in verdict.leaves), default=0.0)
+
+
+def _in_float64(
+    gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], guessing: bool
+) -> tuple[Comparison | None, str]:
+    """The comparison with gold's float64 reference, or why there is none."""
+    attempt = replayed.attempts.get("float64")
+    if not gold.reference or attempt is None:
+        rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
+        return None, "" if gold.reference or not rounded else "gold keeps no float64 reference"
+    if attempt.failure is not None:
+        return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
+    if not attempt.pure:
+        return None, "it computes in a smaller dtype inside a run in float64"
+    tolerances = tolerances_of(gold)
+    wanted = {path: gold.reference[path] for path in _wide_paths(gold) if path in expected}
+    if not wanted:
+        return None, ""
+    selected, _ = _selected(replayed.leaves("float64"), wanted)
+    actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
+    sharper = {path: _sharper(tolerances[path]) for path in wanted}
+    found = compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing)
+    return found, ""
+
+
+def _wide_paths(gold: GoldCase) -> list[str]:
+    """What a run in float64 is judged by."""
+    tolerances = tolerances_of(gold)
+    return [path for path in gold.reference or () if path in tolerances and tolerances[path].kind != "exact"]
+
+
+def _is_number(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") or (isinstance(leaf, int | float) and not isinstance(leaf, bool))
+
+
+def _sharper(tolerance: Tolerance) -> Tolerance:
+    """What a pin allows was decided by a person; what was measured is measured in float32."""
+    if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
+        return tolerance
+
+    def limit(value: float) -> float:
+        return min(max(value * SHARPER, FINEST), value)
+
+    return msgspec.structs.replace(
+        tolerance,
+        l2=limit(tolerance.l2),
+        max=limit(tolerance.max),
+        noisy_limit=min(max(tolerance.noisy_limit * SHARPER, tolerance.scale * FINEST), tolerance.noisy_limit),
+    )
+
+
+def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
+    return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural)
+
+
+def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """`actual` with the first of several items where gold has a lone one: extra return values are no fault."""
+    found, notes = dict(actual), []
+    inside: dict[str, list[str]] = {}
+    for other in actual:
+        for end in (place for place, letter in enumerate(other) if letter == "."):
+            if other[:end] in expected and other[:end] not in actual:
+                inside.setdefault(other[:end], []).append(other)
+    for path in (path for path in expected if path in inside):
+        below = inside[path]
+        head = below[0]
+        if any(other in expected for other in below) or "." in head.removeprefix(f"{path}."):
+            continue
+        found[path] = found[head]
+        for other in below:
+            del found[other]
+        notes.append(f"{shown_path(path)} came as {len(below)} items; the first was judged")
+    return found, notes
+
+
+def _weight_names(path: str) -> tuple[str, str]:
+    """What a weight at `output.weights.lm_head.weight` may be called: a lone output has no name in its path."""
+    rest = path.partition(".")[2]
+    return rest, rest.partition(".")[2]
+
+
+_PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}
+_BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
+
+
+def _dtype(comparison: Comparison) -> str:
+    """The smallest floating dtype among the leaves: the one whose rounding decides."""
+    kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
+    return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
+
+
+def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
+    """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
+    once = replayed.once
+    notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
+    outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
+    for run in (run for run in _AGAIN if run in replayed.attempts):
+        first, _ = _selected(replayed.leaves("once"), judged_part(gold.data))
+        second, _ = _selected(replayed.leaves(run), judged_part(gold.data))
+        if _are_the_same(first, second):
+            continue
+        again = compare_case(second, first, gold, equal_nan=True, guessing=False)
+        if not all(leaf.identical for leaf in again.leaves):
+            notes.append("not the same to the last bit when it runs again")
+        if not again.agrees:
+            worst = again.worst
+            name = shown_path(worst.path) if worst else ""
+            outcome, kind = DIFFERS, "second-run"
+            reason = f"{name} came out differently the second time"
+            if worst is not None and worst.nan_gold > worst.nan_actual:
+                reason, kind = f"{name} holds memory that nothing was written to", "uninitialised"
+    if once.overwrote:
+        text = f"overwrites its input {', '.join(once.overwrote)}"
+        notes.append(text)
+        if overwriting_differs and outcome == AGREES:
+            outcome, reason, kind = DIFFERS, text, "overwrites"
+    return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
+
+
+def _are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """To the last bit, for sure."""
+    return one.keys() == two.keys() and all(_is_the_same(item, two[path]) for path, item in one.items())
+
+
+def _is_the_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if not isinstance(one, np.ndarray) or not isinstance(two, np.ndarray):
+        return type(one) in (bool, int, str) and type(one) is type(two) and bool(one == two)
+    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
+
+
+def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
+    """Gold's weights before anything ran: a lone model's are stored bare."""
+    return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
+
+
+def same_bits(one: Any, two: Any) -> bool:
+    return leaf_facts("", one).sha256 == leaf_facts("", two).sha256

@@ -1,0 +1,71 @@
+"""In which floating dtypes a submission computed, and what follows where one is coarser than all that gold has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict
+from goldsmith.comparison.results import LeafComparison
+from goldsmith.gold.load import GoldCase
+
+_EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
+_FINEST = 2.0**-52
+_COARSEST = 0.25
+"""Of an 8-bit float."""
+_NEAR = 0.5
+"""Work that uses up more of a tolerance than this is looked at closely: rounding to float32 uses up 0.3."""
+_ROUNDED, _AMPLIFIED = 0.02, 1000
+"""What is off by more than this share of its size, or so many units of a dtype, is not off because of that dtype."""
+
+
+def is_excused(verdict: CaseVerdict) -> bool:
+    """Whether it agrees because it is right in float64 alone: in its own dtype it is past its tolerance."""
+    return verdict.outcome == AGREES and not all(leaf.agrees for leaf in verdict.natural)
+
+
+def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed) -> bool:
+    """Whether a verdict depends on the dtypes that were computed in, or would be explained by them. A run in float64
+    says nothing about them: autocast leaves it alone."""
+    if "dtypes" in replayed.attempts or gold.path.suffix != ".pt":
+        return False
+    if verdict.outcome == AGREES:
+        return is_excused(verdict) or any(leaf.excess > _NEAR for leaf in verdict.natural)
+    differing = [leaf for leaf in verdict.natural if not leaf.agrees]
+    return (
+        verdict.outcome == DIFFERS
+        and verdict.kind == "values"
+        and bool(differing)
+        and all(leaf.problem == "values" and leaf.relative <= _ROUNDED for leaf in differing)
+    )
+
+
+def coarser_dtype(gold: GoldCase, replayed: Replayed) -> str:
+    """The coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else ""."""
+    attempt = replayed.attempts.get("dtypes")
+    if attempt is None:
+        return ""
+    own = max((_eps(item.dtype) for item in gold.entry.tensors if _is_inexact(item.dtype)), default=_COARSEST)
+    coarser = [name for name in attempt.rounded_to if _eps(name) > own]
+    return max(coarser, key=_eps, default="")
+
+
+def is_unseen(replayed: Replayed) -> bool:
+    """Whether it was to be seen which dtypes are computed in, and could not be."""
+    return "dtypes" in replayed.attempts and replayed.attempts["dtypes"].failure is not None
+
+
+def explains(dtype: str, natural: Sequence[LeafComparison]) -> bool:
+    """Whether rounding to a dtype can be why leaves are as far off as they are."""
+    most = min(_ROUNDED, _AMPLIFIED * _eps(dtype))
+    return all(leaf.agrees or (leaf.problem == "values" and leaf.relative <= most) for leaf in natural)
+
+
+def _is_inexact(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat", "complex")) and "Python" not in dtype
+
+
+def _eps(dtype: str) -> float:
+    if dtype in ("float64", "complex128"):
+        return _FINEST
+    return _EPS.get(dtype, _COARSEST)

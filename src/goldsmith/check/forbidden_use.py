@@ -1,0 +1,48 @@
+"""Where a submission uses what the assignment forbids: as it stands in its code, and as it was seen to run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from goldsmith.check.submissions import Submission
+from goldsmith.check.verdicts import ForbiddenUse
+from goldsmith.course.forbidden import MOST_USES, forbidden_uses
+from goldsmith.course.layout import Assignment
+
+_LARGEST, _LONGEST = 2**20, 200
+
+
+def find_forbidden(
+    assignment: Assignment, submission: Submission, sightings: Iterable[tuple[str, str]]
+) -> tuple[ForbiddenUse, ...]:
+    """Uses in its own code that the starter does not have. `sightings` are what its process says to have seen, which
+    may be invented: only those in its own files count, and only where the code does not show them anyway."""
+    names = assignment.forbidden
+    if not names:
+        return ()
+    starter = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
+    placed = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
+    own = starter if submission.is_tree else placed
+    given = {} if submission.is_tree else {file: path for file, path in starter.items() if file in placed}
+    excused = {(name, file, text) for name, file, _, text in forbidden_uses(_contents(given), names)}
+    found = [
+        ForbiddenUse(name, f"{file}:{line}", True)
+        for name, file, line, text in forbidden_uses(_contents(own), names)
+        if (name, file, text) not in excused
+    ]
+    known = {use.name for use in found}
+    for name, place in sightings:
+        file, _, line = place.rpartition(":")
+        if name in names and name not in known and file in own and line.isdecimal() and len(line) < 9:
+            found.append(ForbiddenUse(name, place[:_LONGEST], False))
+    return tuple(found[:MOST_USES])
+
+
+def _contents(files: Mapping[str, Path]) -> dict[str, bytes]:
+    found = {}
+    for name, path in files.items():
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            found[name] = file.read(_LARGEST)
+    return found

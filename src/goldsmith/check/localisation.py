@@ -1,0 +1,270 @@
+"""Gold's calls beside a submission's, one case at a time: which modules, methods and functions go wrong by themselves.
+
+A call whose input agrees and whose output does not is a source, unless one inside it is. One whose input was wrong
+already is judged on gold's own input, alone. Where names cannot be paired, values are: a module of gold's is there if
+what it returned is. Library modules are never judged: whoever uses them is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.module_traces import CLOSE, Call, Held, as_numbers, by_execution
+from goldsmith.check.replay_client import Company
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
+from goldsmith.gold.gradient_projections import projections
+from goldsmith.process.messages import Isolated
+
+MOST_CASES = 4
+"""So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
+MOST_HUNG = 3
+"""After so many calls that never came back, no more are made."""
+FAR = 1e-3
+"""How far apart gradients are that are not the same."""
+NEVER_CALLED = "is never called"
+
+
+# --- alone ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Alone:
+    """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
+    needed it."""
+
+    runs: dict[tuple[str, int], Replayed] = field(default_factory=dict)
+    cases: set[str] = field(default_factory=set)
+
+
+def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
+    """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
+    found = Alone()
+    hung: list[str] = []
+    for name, pair in pairs.items():
+        kinds: dict[str, Call] = {}
+        settled = pair.settled
+        for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
+            if call.name not in settled and pair.needs_alone(call):
+                kinds.setdefault(call.name, call)
+        if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
+            continue
+        found.cases.add(name)
+        # in this order for a reason: see worker/isolated_calls.py
+        for call in sorted(kinds.values(), key=lambda call: call.position):
+            if call.name in hung or len(hung) >= MOST_HUNG:
+                continue
+            run = found.runs[name, call.position] = _alone(company, pair, call, layouts)
+            if run.once.failure is not None and run.once.failure.kind == "timeout":
+                hung.append(call.name)
+    return found
+
+
+def judge_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+    """Where all is right on the way there: the first call that passes back something else than gold's; with those
+    before it that would not say."""
+    found = []
+    for call in by_execution(pair.gold):
+        if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
+            continue
+        run = _alone(company, pair, call, layouts, gradients=True)
+        arrays = _arrays(run) if run.once.failure is None else {}
+        if not arrays:
+            found.append(_on_golds_inputs(pair, call, run))
+        if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
+            continue
+        passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
+        if _gradients_apart(passed, call.gradients) > FAR:
+            source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
+            return [*found, source]
+    return found
+
+
+def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[float]]) -> float:
+    """How far gradients are from gold's, over the size of gold's; what is passed back nowhere is nought."""
+    worst = 0.0
+    for name, (size, *along) in gold.items():
+        other = projections(passed[name])[1:] if name in passed else [0.0] * len(along)
+        gap = max(abs(one - two) for one, two in zip(along, other, strict=True))
+        if not all(map(math.isfinite, other)):
+            return math.inf
+        worst = max(worst, gap / size if size else float(gap > FAR))
+    thawed = [value for name, value in passed.items() if name not in gold and name.startswith("thawed.")]
+    extra = [projections(value)[0] for value in thawed]
+    return max([worst, *(float(size > 0) for size in extra)])
+
+
+def _alone(
+    company: Company, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
+) -> Replayed:
+    inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
+    state = call.state or {}
+    item = Isolated(
+        model=call.model,
+        module=pair.names.get(call.model, {}).get(call.module, call.module),
+        function=call.function,
+        form=call.form,
+        training=call.training,
+        state=tuple(state),
+        bfloat16=tuple(sorted(call.bfloat16)),
+        gradients=gradients,
+    )
+    given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
+    return company.alone(pair.case.name, item, given, layouts.get(pair.case.name, ""))
+
+
+# --- judged ---------------------------------------------------------------------------------------------------------
+
+
+def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
+    """Every call of gold's that there is evidence about, in the order in which they ended."""
+    judged: dict[int, ModuleVerdict] = {}
+    for call in filter(lambda call: call.own, by_execution(pair.gold)):
+        run = alone.runs.get((pair.case.name, call.position))
+        verdict = _in_place(pair, call) if run is None else _on_golds_inputs(pair, call, run)
+        if verdict is not None:
+            judged[call.position] = verdict
+    wrong = {position for position, verdict in judged.items() if _is_wrong(verdict)}
+    names = {pair.gold[position].name for position in wrong}
+    unknown = {call.position for call in pair.gold if call.position not in judged and call.name in names}
+    found = []
+    for position, verdict in judged.items():
+        call = pair.gold[position]
+        if position in wrong and not any(call.holds(pair.gold[inner]) for inner in wrong | unknown):
+            why = verdict.why or (_idle(pair, call) if verdict.outcome == DIFFERS else "")
+            verdict = msgspec.structs.replace(verdict, source=True, why=why)
+            verdict = overwriting(pair, call) or verdict
+        found.append(verdict)
+    return found
+
+
+def _is_wrong(verdict: ModuleVerdict) -> bool:
+    return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and not verdict.alone)
+
+
+def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | None:
+    """A call, inside `outer` or anywhere, that changes what it was given, and gold's does not: whoever uses that next
+    is a victim."""
+    for call in by_execution(pair.gold):
+        partner = pair.partners.get(call.position)
+        overwrites = call.own and partner is not None and partner.overwrote and not call.overwrote
+        if overwrites and (outer is None or outer.holds(call)):
+            return source_at(pair, call, "it overwrites its input")
+    return None
+
+
+def with_extra_weights(pair: TracePair, extra: Mapping[str, Sequence[str]]) -> ModuleVerdict | None:
+    """The module of the students' that holds weights which gold does not have."""
+    for model, weights in extra.items():
+        golds = {theirs: gold for gold, theirs in pair.names.get(model, {}).items()}
+        for weight in weights:
+            path = weight.split(".")[:-1]
+            around = [".".join(path[:count]) for count in range(len(path), -1, -1)]
+            modules = [golds[name] for name in around if name in golds]
+            own = [
+                call
+                for name in modules
+                for call in pair.gold
+                if (call.model, call.module) == (model, name) and call.own
+            ]
+            if own:
+                return source_at(pair, own[0], f"gold has no {weight}")
+    return None
+
+
+def _idle(pair: TracePair, call: Call) -> str:
+    """That something it should call is never called."""
+    idle = pair.never_called(call)
+    outer = [item for item in idle if not any(other.holds(item) for other in idle)]
+    return f"{pair.names[outer[0].model][outer[0].module]} {NEVER_CALLED}" if outer else ""
+
+
+def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
+    outcome, off, partner = pair.outcome(call), pair.off.get(call.position), pair.partners.get(call.position)
+    if outcome is None or partner is None:
+        return None
+    shared = outcome != AGREES and arguments(partner) != arguments(call)
+    if outcome == COULD_NOT_RUN:
+        why = "" if off is None else "it returned None; is a `return` missing?"
+        return _verdict(pair, call, outcome, why=why, inferred=shared, shared=shared)
+    cut_off = outcome == DIFFERS and is_cut_off(partner, call)
+    why = "its output is cut off from its gradients" if cut_off else ""
+    # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest;
+    # and what is called with more or less than gold's, of whoever made that
+    inferred = outcome == DIFFERS and (call.partial or call.form is None or shared)
+    return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
+
+
+def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
+    if run.once.failure is not None:
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
+    arrays = _arrays(run)
+    calls = [_answer(arrays, number, call) for number in ("0", "2")]
+    if call.outputs and not calls[0].outputs:
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
+    off = off_by(calls[0], call)
+    if off > CLOSE:
+        return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=call.partial)
+    again = off_by(calls[1], calls[0])
+    if again > CLOSE:
+        return _verdict(pair, call, DIFFERS, alone=True, relative=again, why="another answer when called again")
+    return _verdict(pair, call, AGREES, alone=True, relative=off)
+
+
+def _arrays(run: Replayed) -> dict[str, Any]:
+    """What a call that was made alone has left behind, as far as it is numbers."""
+    return {name: as_numbers(value) for name, value in run.arrays.get("once", {}).items()}
+
+
+def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
+    """What a call came to the first time, or the third, when it was made alone."""
+    mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
+    outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
+    after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
+    return dataclasses.replace(call, outputs=outputs, after=after, returned=None)
+
+
+def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> ModuleVerdict:
+    return ModuleVerdict(
+        case=pair.case.name,
+        model=call.model,
+        name=call.module,
+        kind=call.kind,
+        function=call.function,
+        own=call.own,
+        outcome=outcome,
+        theirs=pair.names.get(call.model, {}).get(call.module, ""),
+        their_kind=partner.kind if (partner := pair.partners.get(call.position)) else "",
+        tells=outcome != AGREES or call.tells,
+        **fields,
+    )
+
+
+def source_at(pair: TracePair, call: Call, why: str) -> ModuleVerdict:
+    """That a case goes wrong at `call`, as far as can be told."""
+    return _verdict(pair, call, DIFFERS, source=True, why=why, inferred=True)
+
+
+def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
+    return (item for item in modules if item.source)
+
+
+def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
+    """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
+    missed: Call | None = None
+    held = Held(map(as_numbers, produced))
+    for call in by_execution(calls):
+        if not call.outputs or call.outputs[0].dtype.kind not in "fc":
+            continue
+        if held.holds(call.outputs[0]):
+            missed = None
+        elif missed is None:
+            missed = call
+    return missed

@@ -1,0 +1,73 @@
+"""What a submission asked for and did not get, although it is there: files of the course that no workspace holds,
+packages that staff have installed for themselves. Staff are told, with the setting that would give it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from goldsmith.check.verdicts import COULD_NOT_RUN, CaseVerdict
+from goldsmith.course.layout import Assignment
+from goldsmith.sandbox.packages import places_of
+from goldsmith.workspace.copies import Workspace
+from goldsmith.workspace.selection import is_private
+
+_MOST, _LONGEST = 8, 4000
+_QUOTED = re.compile(r"""['"`]([^'"`\n]{1,400})['"`]""")
+_BARE = re.compile(r"[^\s'\"`(),;]*[/.][^\s'\"`(),;:]+")
+_MODULE = re.compile(r"No module named ['\"]([\w.]{1,200})['\"]")
+
+
+def not_given(
+    assignment: Assignment, workspace: Workspace, cases: Iterable[CaseVerdict], *, confined: bool
+) -> tuple[str, ...]:
+    """A sentence for each. What a message says may be forged, so that only what staff may declare is looked for."""
+    found: dict[str, None] = {}
+    for case in cases:
+        if case.outcome != COULD_NOT_RUN or case.failure is None:
+            continue
+        message = case.failure.message[:_LONGEST]
+        found |= dict.fromkeys(_files(assignment, workspace, message))
+        if confined and case.failure.package and places_of(case.failure.package):
+            found[
+                f"{case.failure.package} is installed here, but not from a package index, so that submissions do not "
+                f'see it; if they need it, add it to `packages` in the settings: packages = ["{case.failure.package}"]'
+            ] = None
+    return tuple(found)[:_MOST]
+
+
+def _files(assignment: Assignment, workspace: Workspace, message: str) -> Iterator[str]:
+    course = assignment.course
+    for name in _names(message):
+        for base in (workspace.folder, workspace.root):
+            path = Path(os.path.normpath(base / name.replace("\0", "")))
+            if not path.is_relative_to(workspace.root) or path == workspace.root or os.path.lexists(path):
+                continue
+            inside = path.relative_to(workspace.root)
+            if _exists(course.root / inside) and not is_private(assignment, course.root / inside):
+                yield (
+                    f"{inside.as_posix()} is in the course, but submissions do not get it; if they need it, add it to "
+                    f'`shared` in the settings: shared = ["{inside.as_posix()}"]'
+                )
+
+
+def _names(message: str) -> Iterator[str]:
+    """Whatever in a message may be a path."""
+    for module in _MODULE.findall(message):
+        parts = module.split(".")
+        yield from (candidate for stop in range(1, len(parts) + 1) for candidate in _of_module(parts[:stop]))
+    yield from _QUOTED.findall(message)
+    yield from _BARE.findall(message)
+
+
+def _of_module(parts: list[str]) -> tuple[str, str]:
+    return "/".join(parts), f"{'/'.join(parts)}.py"
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,372 @@
+"""Traces of gold and of a submission beside each other: which module is which, and what went in and came out."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.check.bounds import A_COMPARISON, LONGEST_NAME, MOST_STATES, MOST_STATES_SEEN, MOST_TAPPED, spend
+from goldsmith.check.trace_bounds import refuse_absurd
+from goldsmith.gold.arrays import as_numpy
+from goldsmith.gold.call_forms import TENSOR
+from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+
+CLOSE = 5e-5
+"""How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
+float32 in a deep model, and far below what a bug does."""
+
+INDEX = "goldsmith"
+"""Under which name a trace's file tells of its calls."""
+Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One module, method or function called once. `end` is the position after the last call inside it.
+
+    `kind` is its class, or the function itself; `function` is empty for a module's `forward`. `state` is what had
+    changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
+    not known. Of a `partial` one, not all that was called inside it is in the trace. `form` and `returned` say how it
+    was called and what came back, plain values among it; `learns` which of its outputs require gradients, `overwrote`
+    that it changed what it was given; `gradients` what it passes back, in projections. `bfloat16` are the inputs (`0`)
+    and states (`state.mean`) that had that dtype, which NumPy has not.
+    """
+
+    position: int
+    end: int
+    model: str
+    module: str
+    kind: str
+    own: bool
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    form: Any
+    training: bool = False
+    function: str = ""
+    state: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
+    returned: Any = None
+    raised: bool = False
+    drew: bool = False
+    no_grad: bool = False
+    inference: bool = False
+    partial: bool = False
+    learns: tuple[bool, ...] = ()
+    overwrote: bool = False
+    gradients: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bfloat16: frozenset[str] = frozenset()
+
+    @property
+    def label(self) -> str:
+        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        if self.is_function:
+            return self.function
+        where = self.module or self.kind
+        return f"{where}.{self.function}" if self.function else where
+
+    @property
+    def name(self) -> str:
+        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        return self.function if self.is_function else f"{self.kind}.{self.function or 'forward'}"
+
+    @property
+    def is_function(self) -> bool:
+        return self.function == self.kind
+
+    @functools.cached_property
+    def tells(self) -> bool:
+        """Whether a right answer takes any work: something comes back, or is changed, that it was not given and that is
+        no constant."""
+        given = [*self.inputs, *(self.state or {}).values()]
+        made = [*self.outputs, *self.after.values()]
+        fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
+        return fresh or any(type(item) in (int, float, str) for item in _plain_in(self.returned))
+
+    def holds(self, other: Call) -> bool:
+        return self.position < other.position < self.end
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """A tensor that is known by its hash alone."""
+
+    digest: str
+
+
+def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
+    """The calls of a trace; raises ValueError when it is none, or, if that is `suspicious`, no honest one."""
+    try:
+        index = json.loads(content.metadata[INDEX])
+        if suspicious:
+            refuse_absurd(index)
+        ends, states = _ends(index), _states(index, suspicious=suspicious)
+        tensors: dict[str, Any] = {}
+
+        def tensor(name: str) -> Any:
+            if name.startswith("#"):
+                return Hashed(name)
+            if name not in tensors:
+                tensors[name] = as_numbers(content[name])
+            return tensors[name]
+
+        def is_narrow(name: str) -> bool:
+            return not name.startswith("#") and isinstance(content[name], Bfloat16)
+
+        def narrow(inputs: Any, state: Any) -> frozenset[str]:
+            given = [str(number) for number, name in enumerate(inputs) if is_narrow(name)]
+            return frozenset([*given, *(f"state.{name}" for name, item in (state or {}).items() if is_narrow(item))])
+
+        def named(found: Any) -> dict[str, Any] | None:
+            return None if found is None else {str(name): tensor(item) for name, item in found.items()}
+
+        return [
+            Call(
+                position=number,
+                end=ends[number],
+                model=_name(entry["model"]),
+                module=_name(entry["module"]),
+                kind=_name(entry["class"]),
+                own=bool(entry.get("own", True)),
+                inputs=tuple(tensor(name) for name in entry["inputs"]),
+                outputs=tuple(tensor(name) for name in entry.get("outputs", ())),
+                form=entry.get("form"),
+                training=entry.get("training", False),
+                function=_name(entry.get("function", "")),
+                state=named(states[number]),
+                after=named(entry.get("after")) or {},
+                returned=entry.get("returned"),
+                raised=bool(entry.get("raised")) or "outputs" not in entry,
+                drew=bool(entry.get("drew")),
+                no_grad=bool(entry.get("no_grad")),
+                inference=bool(entry.get("inference")),
+                partial=bool(entry.get("partial")),
+                learns=tuple(map(bool, entry.get("learns", ()))),
+                overwrote=bool(entry.get("overwrote")),
+                gradients={str(name): list(map(float, item)) for name, item in entry.get("gradients", {}).items()},
+                bfloat16=narrow(entry["inputs"], states[number]),
+            )
+            for number, entry in enumerate(index)
+        ]
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"it is no trace: {error!r}") from None
+
+
+def _name(text: Any) -> str:
+    """A name that can be shown: a submission's process may write down anything."""
+    if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_NAME:
+        raise ValueError("it is no trace: a name in it is none")
+    return text
+
+
+def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """For each, the position of the next that does not lie inside it."""
+    found = [len(entries)] * len(entries)
+    around: list[int] = []
+    for position, entry in enumerate(entries):
+        while around and entries[around[-1]]["depth"] >= entry["depth"]:
+            found[around.pop()] = position
+        around.append(position)
+    return found
+
+
+def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[Mapping[str, str] | None]:
+    """For each, the state of its module: where it says nothing itself, as much of it as the call around it tells."""
+    found: list[Mapping[str, str] | None] = []
+    around: list[int] = []
+    seen = kept = 0
+    for position, entry in enumerate(entries):
+        while around and entries[around[-1]]["depth"] >= entry["depth"]:
+            around.pop()
+        outer = next((number for number in reversed(around) if entries[number]["model"] == entry["model"]), None)
+        state = entry.get("state", found[outer] if outer is not None and entry["model"] else {})
+        prefix = f"{entry['module']}." if entry["module"] and entry["model"] else ""
+        seen += len(state or ())
+        found.append(state and {name: item for name, item in state.items() if name.startswith(prefix)})
+        kept += len(found[-1] or ())
+        if suspicious and (seen > MOST_STATES_SEEN or kept > MOST_STATES):
+            raise ValueError(f"its calls have changed more than {MOST_STATES} weights")
+        around.append(position)
+    return found
+
+
+def as_numbers(value: Any) -> Any:
+    """An array that NumPy can compute with."""
+    return as_numpy(value) if isinstance(value, Bfloat16) else value
+
+
+def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
+    """In the order in which they came to their end: what is inside a module comes before it."""
+    yield from sorted(calls, key=lambda call: (call.end, -call.position))
+
+
+# --- which module is which ------------------------------------------------------------------------------------------
+
+
+def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> dict[str, str]:
+    """Gold's modules by name with those that are `there`, from the weights that were found to belong together."""
+    votes: dict[str, Counter[str]] = {}
+    for mine, other in pairs:
+        start = 0 if len(mine) == len(other) == 1 else 1
+        for one in mine:
+            for two in other:
+                _vote(votes, one, two, start)
+    names = {name: count.most_common(1)[0][0] for name, count in votes.items()}
+    found = {name: other for name, other in names.items() if other in there}
+    found[""] = ""
+    for call in sorted(gold, key=lambda item: item.module.count(".")):
+        if call.module in found:
+            continue
+        above, _, last = call.module.rpartition(".")
+        same = f"{found[above]}.{last}" if found.get(above) else last
+        if above in found and same in there:
+            found[call.module] = same
+        elif call.module in there and call.module not in found.values():
+            found[call.module] = call.module
+    return found
+
+
+def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> None:
+    """The modules that two weights lie in belong together, and so do those around them, level by level."""
+    mine, other = one.split(".")[:-1], two.split(".")[:-1]
+    for level in range(start, min(len(mine), len(other))):
+        name, its = ".".join(mine[: len(mine) - level]), ".".join(other[: len(other) - level])
+        votes.setdefault(name, Counter())[its] += 1
+
+
+# --- what is the same -----------------------------------------------------------------------------------------------
+
+
+def distance(actual: Any, gold: Any) -> float:
+    """How far `actual` is off, over the size of `gold`; infinite where they cannot be compared."""
+    import numpy as np
+
+    if isinstance(actual, Hashed) or isinstance(gold, Hashed):
+        spend(A_COMPARISON)
+        return 0.0 if actual == gold else np.inf
+    spend(A_COMPARISON + (gold.size if actual.shape == gold.shape else 0))
+    if actual.shape != gold.shape:
+        return np.inf
+    if gold.dtype.kind in "iub" or actual.dtype.kind in "iub":
+        return 0.0 if np.array_equal(actual, gold) else np.inf
+    wide = _wide((actual, gold))
+    one, two = np.asarray(actual, dtype=wide), np.asarray(gold, dtype=wide)
+    finite = np.isfinite(two)
+    if not np.array_equal(finite, np.isfinite(one)) or not np.array_equal(one[~finite], two[~finite], equal_nan=True):
+        return np.inf
+    gap, size = np.linalg.norm((one - two)[finite]), np.linalg.norm(two[finite])
+    return float(gap / size) if size else (0.0 if not gap else np.inf)
+
+
+def is_constant(array: Any) -> bool:
+    """Whether it is one number over and over, or has none; of what is known by its hash alone, nobody knows."""
+    return not isinstance(array, Hashed) and (
+        array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
+    )
+
+
+def _is_same(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    if isinstance(one, Hashed) or isinstance(two, Hashed):
+        return bool(one == two)
+    return one.shape == two.shape and bool(np.array_equal(one, two))
+
+
+def _plain_in(form: Any) -> Iterator[Any]:
+    if isinstance(form, dict):
+        form = [value for key, value in form.items() if key != TENSOR]
+    if isinstance(form, list):
+        for item in form:
+            yield from _plain_in(item)
+    else:
+        yield form
+
+
+def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
+    """The largest distance of any of gold's tensors from its nearest counterpart; extra ones are no fault."""
+    if not gold:
+        return 0.0
+    rest = list(actual)
+    worst = 0.0
+    for tensor in gold:
+        near = sorted((distance(item, tensor), number) for number, item in enumerate(rest))
+        if not near:
+            return float("inf")
+        worst = max(worst, near[0][0])
+        del rest[near[0][1]]
+    return worst
+
+
+def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -> float:
+    """How far what a call was given is from what gold's was given.
+
+    One by one, where the shapes are the same, or where it must be `in_order`. A signature may be another (cos and sin
+    instead of frequencies, a mask or none): then what both have counts, and something floating must be among it.
+    """
+    if not gold:
+        return 0.0
+    one_by_one = [distance(one, two) for one, two in zip(actual, gold, strict=False)]
+    if len(actual) == len(gold) and (in_order or max(one_by_one) < float("inf")):
+        return max(one_by_one)
+    rest = list(actual)
+    near, alone = [], 0
+    for tensor in gold:
+        found = sorted((distance(item, tensor), number) for number, item in enumerate(rest))
+        if found and found[0][0] < float("inf"):
+            near.append((found[0][0], tensor))
+            del rest[found[0][1]]
+        else:
+            alone += 1
+    floating = [far for far, tensor in near if isinstance(tensor, Hashed) or tensor.dtype.kind in "fc"]
+    other_signature = alone and len(actual) != len(gold) and floating and max(floating) <= CLOSE
+    return float("inf") if alone and not other_signature else max(far for far, _ in near)
+
+
+def same_plain(one: Any, two: Any) -> bool:
+    """Whether the plain values in two forms are the same, as far as both have the same shape."""
+    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
+        return all(same_plain(one[key], two[key]) for key in one if key != TENSOR)
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        return all(same_plain(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, dict | list) or isinstance(two, dict | list):
+        return True
+    if isinstance(one, float | int) and isinstance(two, float | int):
+        return abs(one - two) <= CLOSE * max(abs(one), abs(two))
+    return bool(one == two)
+
+
+class Held:
+    """The numbers of many tensors, each one's in whatever order and shape, sorted once."""
+
+    def __init__(self, tensors: Iterable[Any]) -> None:
+        import numpy as np
+
+        by_size: dict[int, list[Any]] = {}
+        held = 0
+        for tensor in tensors:
+            held += tensor.nbytes
+            if tensor.dtype.kind in "fc" and held <= MOST_TAPPED:
+                by_size.setdefault(tensor.size, []).append(np.sort(tensor, axis=None))
+        self._sorted = {size: np.stack(found).astype(_wide(found), copy=False) for size, found in by_size.items()}
+
+    def holds(self, gold: Any) -> bool:
+        """Whether one of them has the numbers of `gold`."""
+        import numpy as np
+
+        found = self._sorted.get(gold.size)
+        if found is None or gold.dtype.kind not in "fc":
+            return False
+        wanted = np.sort(gold, axis=None).astype(_wide([gold, found]))
+        if not np.isfinite(wanted).all():
+            return any(distance(item, wanted) <= CLOSE for item in found)
+        with np.errstate(all="ignore"):
+            gaps = np.linalg.norm(found - wanted, axis=1)
+        return bool((gaps <= CLOSE * np.linalg.norm(wanted)).any())
+
+
+def _wide(arrays: Iterable[Any]) -> str:
+    return "complex128" if any(item.dtype.kind == "c" for item in arrays) else "float64"

@@ -1,0 +1,47 @@
+"""Cases whose gold could not keep a model's weights: a submission ran with weights of its own there, so that numbers
+that differ say nothing against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
+from goldsmith.gold.arrays import is_array, judged_part, numbers_of
+from goldsmith.gold.load import GoldCase
+
+OWN_WEIGHTS = "own-weights"
+CAVEAT = "its own weights were used; only their statistics could be compared"
+
+
+def with_caveat(verdict: CaseVerdict, gold: GoldCase, recorded: Mapping[str, Any]) -> CaseVerdict:
+    """The verdict with the caveat, where gold has not all the weights: what only differs in numbers is not judged.
+
+    Another shape, dtype or number of results is another thing: weights do not decide about those.
+    """
+    if not any(facts.unstored for facts in gold.entry.weights.values()):
+        return verdict
+    if verdict.outcome == AGREES:
+        return msgspec.structs.replace(verdict, notes=(*verdict.notes, CAVEAT))
+    wrong = [leaf for leaf in verdict.natural if not leaf.agrees]
+    if verdict.outcome != DIFFERS or verdict.kind != "values" or any(leaf.problem != "values" for leaf in wrong):
+        return verdict
+    statistics = _statistics(judged_part(gold.data), recorded, [leaf.path for leaf in wrong])
+    return msgspec.structs.replace(
+        verdict, outcome=COULD_NOT_RUN, kind=OWN_WEIGHTS, reason=f"{CAVEAT}{statistics}", notes=verdict.notes
+    )
+
+
+def _statistics(gold: Mapping[str, Any], recorded: Mapping[str, Any], paths: list[str]) -> str:
+    """Mean and spread of the first record that differs, beside gold's."""
+    for path in paths:
+        if is_array(gold.get(path)) and is_array(recorded.get(path)):
+            mine, theirs = numbers_of(gold[path]), numbers_of(recorded[path])
+            means, spreads = (
+                f"{theirs.mean():.3g}, gold's {mine.mean():.3g}",
+                f"{theirs.std():.3g}, gold's {mine.std():.3g}",
+            )
+            return f" (mean {means}; spread {spreads})"
+    return ""

@@ -1,0 +1,100 @@
+"""What is known about each part of the assignment, put together from all cases: credit is given by part.
+
+A part is a class or function that students write. It is right when everything of it that gold's cases run is right; and
+which cases those are is gold's record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from goldsmith.check.attribution import Shown, part_of
+from goldsmith.check.localisation import sources
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    CUT_OFF,
+    DIFFERS,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+    Outcome,
+    PartVerdict,
+)
+
+_RIGHT = (AGREES, PROVIDED_CHANGED)
+
+
+def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerdict]:
+    """Those that something is known about, in the order in which gold's cases run them."""
+    verdicts = {case.name: case for case in cases}
+    parts: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for case in verdicts for name in shown.runs.get(case, ())):
+        parts.setdefault(part_of(name), []).append(name)
+    for part, names in parts.items():
+        found = [_judge(name, verdicts, shown) for name in names]
+        known = [item for item in found if item is not None]
+        wrong = next((item for item in known if item.outcome == DIFFERS), None)
+        failed = next((item for item in known if item.outcome == COULD_NOT_RUN), None)
+        if wrong or failed or len(known) == len(found):
+            item = wrong or failed or next((it for it in known if it.outcome == PROVIDED_CHANGED), known[0])
+            alone = any(it.alone for it in known if it.outcome == item.outcome)
+            yield PartVerdict(
+                name=part,
+                outcome=item.outcome,
+                seen=sum(it.seen for it in known),
+                alone=alone,
+                where=item.where,
+                case=item.case,
+                own_dtype_only=any(it.own_dtype_only for it in known),
+            )
+
+
+def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
+    """One function or method; None where nothing is known for or against it."""
+    showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
+    items = [item for case in verdicts.values() for item in case.modules if item.callable == name]
+    evidence = [item for item in items if item.tells or item.outcome != AGREES]
+    against = _gravest([item for item in evidence if item.source], shown)
+    if against is not None and against.shared:
+        return None  # nobody knows whether it, or what it was given
+    if against is not None:
+        return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
+    narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
+    called = [case for case in showing if name in shown.roots(case.name) and not _explained(case)]
+    cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
+    if cut_off is not None:
+        return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
+    if any(name in case.unseen for case in showing if case.outcome not in _RIGHT):
+        return None  # right elsewhere, perhaps; it is not paid for where it was not to be seen
+    doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
+    if narrow and all(case.outcome in _RIGHT for case in narrow):
+        changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
+        coarse = any(case.own_dtype_only for case in narrow)
+        return _verdict(name, changed.outcome, "", changed.name, seen=len(showing), own_dtype_only=coarse)
+    if evidence and not doubtful and all(item.outcome == AGREES for item in evidence):
+        alone = all(item.alone for item in evidence)
+        return _verdict(name, AGREES, "", evidence[0].case, alone=alone, seen=len(showing))
+    if narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0]):
+        return _verdict(name, COULD_NOT_RUN, "", narrow[0].name, seen=len(showing))
+    return None
+
+
+def _is_cut_off(case: CaseVerdict) -> bool:
+    """Whether nobody knows what a case had come to: then what the recipe calls in it may never come back."""
+    return case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF
+
+
+def _explained(case: CaseVerdict) -> bool:
+    """Whether somebody is to blame for a case: then it does not speak against the others in it."""
+    return any(True for _ in sources(case.modules))
+
+
+def _gravest(found: Sequence[ModuleVerdict], shown: Shown) -> ModuleVerdict | None:
+    """A wrong answer counts before none, what was seen before what was inferred, the narrowest case before others."""
+    return min(found, key=lambda it: (it.outcome != DIFFERS, it.inferred, shown.width(it.case)), default=None)
+
+
+def _verdict(name: str, outcome: Outcome, where: str, case: str, **more: Any) -> PartVerdict:
+    return PartVerdict(name=name, outcome=outcome, where=where, case=case, **more)

@@ -1,0 +1,139 @@
+"""Provided parts that a submission changed, and the submission with the starter's own put back.
+
+Whether everything a student wrote is right although the whole differs is not guessed at: it is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from goldsmith.check.bounds import MOST_CODE
+from goldsmith.check.submissions import Submission
+from goldsmith.course.git import git
+from goldsmith.course.layout import Assignment
+from goldsmith.course.provided import changed_provided, with_provided
+from goldsmith.course.solutions import Placement, placements
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.unwritten import unwritten_parts
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Provided:
+    """The starter's files, what a submission has in their place, and which provided parts are other code there; `files`
+    are all that it has."""
+
+    starter: Mapping[str, bytes]
+    submitted: Mapping[str, bytes]
+    changed: Mapping[str, list[str]]
+    files: Mapping[str, bytes]
+    solution: Mapping[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
+        starter = _starter_files(assignment, submission, manifest)
+        files = _submitted_files(assignment, submission)
+        submitted = {name: files[name] for name in starter if name in files}
+        found = {
+            name: _changed(starter[name], content, [other for path, other in files.items() if path != name])
+            for name, content in submitted.items()
+        }
+        changed = {name: parts for name, parts in found.items() if parts}
+        return cls(starter, submitted, changed, files, _solution_files(assignment))
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing of what the starter leaves to students has been written."""
+        left = {name: written_by_students(self.starter[name]) for name in self.submitted}
+        return any(left.values()) and all(left[name] <= written_by_students(self.submitted[name]) for name in left)
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """Parts left to students of which nothing is written."""
+        try:
+            return tuple(
+                part
+                for name, content in self.submitted.items()
+                for part in unwritten_parts(self.starter[name], content, self.solution.get(name, b""))
+            )
+        except (RecursionError, MemoryError):
+            return ()  # nested too deep to be read: running it will say so
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part for parts in self.changed.values() for part in parts)
+
+    def restored(self, submission: Submission, folder: Path, wanted: Collection[str]) -> list[Placement]:
+        """The submission's files with the starter's own of these provided parts back in their place."""
+        placed = {item.target.as_posix(): item for item in submission.placed}
+        for name, changed in self.changed.items():
+            parts = [part for part in changed if part in wanted]
+            if not parts:
+                continue
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(with_provided(self.starter[name], self.submitted[name], parts))
+            placed[name] = Placement(file, Path(name))
+        return list(placed.values())
+
+
+def _changed(starter: bytes, content: bytes, beside: Sequence[bytes]) -> list[str]:
+    """None in what is nested too deep to be read: running it will say so."""
+    try:
+        return changed_provided(starter, content, beside)
+    except (RecursionError, MemoryError):
+        return []
+
+
+def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
+    """The starter's Python files as gold knows them; what nobody has any more is left out."""
+    course = assignment.course
+    found = {}
+    for name, digest in manifest.provenance.starter.items():
+        path = course.root / name
+        if path.suffix != ".py" or not path.is_relative_to(assignment.starter):
+            continue
+        inside = path.relative_to(assignment.starter).as_posix()
+        content = path.read_bytes() if path.is_file() else b""
+        if submission.is_tree and _digest(content) != digest:
+            committed = git(course, "show", f"HEAD:./{name}")
+            content = (committed or "").encode("utf-8", "surrogateescape")
+        if _digest(content) == digest:
+            found[inside] = content
+    return found
+
+
+def _solution_files(assignment: Assignment) -> dict[str, bytes]:
+    """The solution's files by where they go; none where there is no solution at hand."""
+    with contextlib.suppress(GoldsmithError, OSError):
+        return {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
+    return {}
+
+
+def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
+    """The submission's Python files by where they go, the starter's first, as far as all of it can be read."""
+    if submission.is_tree:
+        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
+    else:
+        files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
+    return read_code(files, assignment)
+
+
+def read_code(files: Mapping[str, Path], assignment: Assignment) -> dict[str, bytes]:
+    """What Python files hold, those that the starter has too before all others, until it is too much to be parsed."""
+    found: dict[str, bytes] = {}
+    left = MOST_CODE
+    for name in sorted(files, key=lambda name: not (assignment.starter / name).is_file()):
+        if files[name].is_file() and files[name].stat().st_size <= left:
+            found[name] = files[name].read_bytes()
+            left -= len(found[name])
+    return {name: found[name] for name in files if name in found}
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

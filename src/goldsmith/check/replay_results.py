@@ -1,0 +1,267 @@
+"""What a child left behind about a case, taken from it, and believed as far as it can be checked.
+
+The child may still be running, and anybody's code in it: what is judged is a copy that it cannot reach.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import mmap
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from goldsmith.check import bounds
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.gold.safetensors_reader import unpacked
+from goldsmith.process.messages import (
+    ALONE,
+    Attempt,
+    Failure,
+    Frame,
+    RunName,
+)
+from goldsmith.process.result_log import entries_in
+from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.workspace.copies import Workspace
+
+_MOST_IN_MEMORY = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What one case left behind, by run; a run that never ended has a failure and no arrays."""
+
+    attempts: Mapping[str, Attempt]
+    arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    trace: memoryview | None = None
+
+    @property
+    def once(self) -> Attempt:
+        return self.attempts["once"]
+
+    def joined(self, other: Replayed) -> Replayed:
+        """With what the case did in other runs."""
+        return Replayed({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
+
+    def failed_as(self, attempt: Attempt, trace: memoryview | None) -> Replayed:
+        """The same, with what another attempt, which was traced, says about why it failed."""
+        return dataclasses.replace(self, attempts={**self.attempts, "once": attempt}, trace=trace)
+
+    def in_float64(self, watched: Replayed) -> Replayed:
+        """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
+        arrays = watched.arrays.get("watched", {})
+        attempt = watched.attempts["watched"]
+        return self.joined(Replayed({"float64": attempt, "watched": attempt}, {"float64": arrays, "watched": arrays}))
+
+    def leaves(self, run: str) -> dict[str, Any]:
+        """Everything that was recorded in that run, by path."""
+        attempt = self.attempts[run]
+        found = {**attempt.plain, **self.arrays.get(run, {})}
+        return {path: found[path] for path in dict.fromkeys([*attempt.paths, *found]) if path in found}
+
+
+@dataclass
+class Taken:
+    """Bytes that have been taken from all runs of one submission: JSON, arrays in memory, arrays on disk, of which
+    there may be `most`."""
+
+    text: int = 0
+    memory: int = 0
+    disk: int = 0
+    most: float = math.inf
+
+
+@dataclass
+class Leavings:
+    """What a child writes down, in one file, of all that it is asked for at once. Nothing in it is believed without
+    being checked."""
+
+    left: UntrustedFolder
+    name: str
+    workspace: Workspace
+    taken: Taken = field(default_factory=Taken)
+    _read: int = 0
+    _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
+    _damage: str = ""
+
+    def of(self, case: str, runs: Sequence[RunName], otherwise: Failure) -> Replayed:
+        """What a case has left behind in every one of these runs."""
+        self._read_on()
+        attempts: dict[str, Attempt] = {}
+        arrays: dict[str, Mapping[str, Any]] = {}
+        trace = None
+        for run in runs:
+            attempts[run], arrays[run], its = self._attempt(case, run, otherwise)
+            trace = its or trace
+            if (case, run) not in self._found or (run == "once" and attempts[run].failure is not None):
+                break
+        return Replayed(attempts, arrays, trace)
+
+    def alone(self, case: str, otherwise: Failure) -> Replayed:
+        """What a module of a case has left behind that ran alone."""
+        self._read_on()
+        attempt, arrays, _ = self._attempt(case, ALONE, otherwise)
+        return Replayed({"once": attempt}, {"once": arrays})
+
+    def _read_on(self) -> None:
+        """Take what has been added."""
+        try:
+            content = self._taken()
+        except OSError:
+            return
+        begin = self._read
+        try:
+            left = bounds.MOST_ENTRIES - len(self._found)
+            for entry, parts, place in itertools.islice(entries_in(content), left):
+                if max(len(entry.case), len(entry.run)) > bounds.LONGEST_NAME:
+                    raise ValueError("a case has a very long name")
+                self._found[entry.case, entry.run] = parts
+                self._read = begin + place
+        except (ValueError, RecursionError) as error:
+            self._damage = str(error)
+
+    def _taken(self) -> memoryview:
+        """What a file holds from where it was last read to, as it is now; much of it is copied out of the child's
+        reach."""
+        import numpy as np
+
+        with self.left.open(self.name) as content:
+            size = os.fstat(content.fileno()).st_size - self._read
+            content.seek(self._read)
+            if size <= 0:
+                return memoryview(b"")
+            if size <= min(_MOST_IN_MEMORY, bounds.MOST_MEMORY_TAKEN - self.taken.memory):
+                self.taken.memory += size
+                pages = mmap.mmap(-1, size)  # which go back as a whole, while a heap would be left in pieces
+                content.readinto(pages)  # type: ignore[attr-defined]
+                return memoryview(pages).toreadonly()
+            if self.taken.disk + size > self.taken.most:
+                self._damage = f"all its runs together left more than {self.taken.most / 2**20:.4g} MiB"
+                return memoryview(b"")
+            self.taken.disk += size
+            copy = self.workspace.scratch / secrets.token_hex(8)
+            try:
+                _copy(content, copy, size)
+                return np.memmap(copy, dtype=np.uint8, mode="r").data
+            except OSError as error:
+                raise CannotWrite(copy.parent, error.strerror or str(error)) from None
+            finally:
+                copy.unlink(missing_ok=True)  # what is mapped stays as long as it is
+
+    def _attempt(self, case: str, run: str, otherwise: Failure) -> tuple[Attempt, Mapping[str, Any], memoryview | None]:
+        if (case, run) not in self._found:
+            return Attempt(failure=_unreadable(self._damage) if self._damage else otherwise), {}, None
+        text, content, trace = self._found[case, run]
+        self.taken.text += len(text)
+        if len(text) > bounds.LONGEST_JSON or self.taken.text > bounds.MOST_TEXT_TAKEN:
+            most = bounds.LONGEST_JSON if len(text) > bounds.LONGEST_JSON else bounds.MOST_TEXT_TAKEN
+            return Attempt(failure=_unreadable(f"its JSON is larger than {most // 2**20} MiB")), {}, None
+        try:
+            attempt = _bearable(msgspec.json.decode(text, type=Attempt), self.workspace)
+            if attempt.failure is not None or not content:
+                return attempt, {}, trace or None
+            arrays = dict(unpacked(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
+            if len(arrays) > bounds.MOST_VALUES:
+                raise ValueError(f"it holds more than {bounds.MOST_VALUES} values")
+            return attempt, arrays | {path: _as_complex(arrays[path]) for path in attempt.complex}, trace or None
+        except (ValueError, KeyError, RecursionError) as error:
+            return Attempt(failure=_unreadable(str(error))), {}, None
+
+
+def _copy(content: IO[bytes], copy: Path, size: int) -> None:
+    """So much and no more, however much is added meanwhile."""
+    with copy.open("xb") as target:
+        while size > 0 and (some := content.read(min(size, _MOST_IN_MEMORY))):
+            target.write(some)
+            size -= len(some)
+
+
+def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:
+    """The same, with no more in it than anybody would read, and files named as the submission's author names them."""
+    why = _why_unbearable(attempt)
+    if why:
+        return Attempt(failure=_unreadable(why))
+    failure = attempt.failure
+    if failure is not None:
+        frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MOST_FRAMES :])
+        message, package = failure.message[: bounds.LONGEST_TEXT], failure.package[: bounds.LONGEST_LINE]
+        failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
+        failure = in_their_words(failure, workspace)
+    return msgspec.structs.replace(
+        attempt,
+        failure=failure,
+        notes=_lines(attempt.notes),
+        overwrote=_lines(attempt.overwrote),
+        rounded_to=_lines(attempt.rounded_to),
+        modules={model: tuple(filter(str.isprintable, names)) for model, names in attempt.modules.items()},
+    )
+
+
+def _lines(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(text[: bounds.LONGEST_LINE] for text in texts[: bounds.MOST_NOTES])
+
+
+def _short_frame(frame: Frame) -> Frame:
+    most = bounds.LONGEST_LINE
+    return Frame(frame.file[:most], frame.line, frame.function[:most], frame.text[:most])
+
+
+def _why_unbearable(attempt: Attempt) -> str:
+    """What an attempt names more of, or at greater length, than any honest one; before anything is made of it."""
+    weights = [name for placed in attempt.placed.values() for pair in placed for names in pair for name in names]
+    groups = [
+        [*attempt.paths],
+        [*attempt.plain, *attempt.complex, *attempt.made],
+        weights,
+        [name for names in attempt.modules.values() for name in names],
+        [name for names in attempt.extra.values() for name in names],
+        [*attempt.placed, *attempt.modules, *attempt.extra],
+    ]
+    if any(len(group) > bounds.MOST_VALUES for group in groups):
+        return f"it holds more than {bounds.MOST_VALUES} values"
+    for name in itertools.chain.from_iterable(groups):
+        if len(name) > bounds.LONGEST_NAME or name.count(".") > bounds.DEEPEST_NAME:
+            return "it holds very long names"
+    pairs = (pair for placed in attempt.placed.values() for pair in placed)
+    if sum(_letters(*pair) for pair in pairs) > bounds.MOST_NAME_LETTERS:
+        return "it pairs more weights with each other than any model has"
+    return ""
+
+
+def _letters(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many characters the names of all modules around a group of weights have, paired each with each."""
+    return sum(_around(name) for name in mine) * len(theirs) + sum(_around(name) for name in theirs) * len(mine)
+
+
+def _around(name: str) -> int:
+    return (name.count(".") + 1) * (len(name) + 1)
+
+
+def in_their_words(failure: Failure, workspace: Workspace) -> Failure:
+    """With files not as they lie in the workspace."""
+
+    def short(text: str) -> str:
+        return text.replace(f"{workspace.folder}/", "").replace(f"{workspace.root}/", "")
+
+    frames = tuple(msgspec.structs.replace(frame, file=short(frame.file)) for frame in failure.frames)
+    return msgspec.structs.replace(failure, message=short(failure.message) or "no reason is given", frames=frames)
+
+
+def _as_complex(pairs: Any) -> Any:
+    import numpy as np
+
+    if not isinstance(pairs, np.ndarray) or pairs.shape[-1:] != (2,) or pairs.dtype.kind != "f":
+        raise ValueError("an array is said to be complex and is not stored as pairs")
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+def _unreadable(why: str) -> Failure:
+    return Failure(kind="raised", message=f"what its process left behind cannot be read: {why}")

@@ -1,0 +1,48 @@
+"""What is handed in for a course that is one assignment: a fork of the whole repository, or the package in it that
+students write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from goldsmith.check.size_limits import files_below
+from goldsmith.course.layout import Assignment
+from goldsmith.course.starter_diff import written_by_students
+
+
+def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Path]:
+    """List everything below `folder`, of the submission `name`. Of a fork only what could be a starter's: neither its
+    history nor its environments."""
+    if not assignment.is_whole:
+        return files_below(folder, name)
+
+    def is_no_starters(inside: str) -> bool:
+        return not assignment.holds(assignment.starter / inside) or (folder / inside / "pyvenv.cfg").is_file()
+
+    return files_below(folder, name, is_no_starters)
+
+
+def package_of(assignment: Assignment, folder: Path, wanted: Sequence[str]) -> Path:
+    """Where in the starter the files of `folder` belong: at its root, or in the folder of it that was handed in alone,
+    known by holding more files of the same names than any other."""
+    if not assignment.is_whole or any((folder / name).is_file() for name in wanted):
+        return Path()
+    paths = [PurePosixPath(name) for name in wanted if PurePosixPath(name).name != "__init__.py"]
+    fits = Counter(
+        above
+        for path in paths
+        for above in path.parents
+        if (folder / path.relative_to(above)).is_file() and above.parts
+    )
+    best = fits.most_common(2)
+    clear = len(best) == 1 or (len(best) == 2 and best[0][1] > best[1][1])
+    return Path(best[0][0]) if best and clear else Path()
+
+
+def to_write(assignment: Assignment, wanted: Sequence[str]) -> list[str]:
+    """Files that a submission is expected to have. Of a whole repository, those that leave something to students."""
+    if not assignment.is_whole:
+        return list(wanted)
+    return [name for name in wanted if written_by_students((assignment.starter / name).read_bytes())]

@@ -1,0 +1,143 @@
+"""What is handed in, counted while it is listed: as soon as it is more than anybody hands in, nothing more is read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from goldsmith.check.bounds import LONGEST_PATH, MOST_BYTES, MOST_FILES, MOST_LEVELS, MOST_LISTED
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Course
+from goldsmith.errors.check import TooMuchHandedIn
+
+_CHUNK, _LONGEST_LINE = 2**16, 2**14
+_GIT_S = 60.0
+"""Seconds that git has to list a revision, or to give one file of it."""
+
+
+@dataclass
+class Count:
+    """How much there is of a submission so far, `name`; raises `TooMuchHandedIn` once that is too much."""
+
+    name: str
+    files: int = 0
+    size: int = 0
+    folders: set[str] = field(default_factory=set)
+
+    def add_file(self, path: str, size: int = 0) -> None:
+        """Count a file, at its place in the submission, with the folders that it lies in."""
+        self.files += 1
+        if self.files > MOST_FILES:
+            raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} files")
+        self.add_folder(path.rpartition("/")[0])
+        self.add_bytes(size)
+
+    def add_bytes(self, size: int) -> None:
+        self.size += size
+        if self.size > MOST_BYTES:
+            raise TooMuchHandedIn(self.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+
+    def add_folder(self, path: str) -> None:
+        if len(path) > LONGEST_PATH or path.count("/") >= MOST_LEVELS:
+            raise TooMuchHandedIn(self.name, f"it has more than {MOST_LEVELS} folders inside each other")
+        while path and path not in self.folders:
+            self.folders.add(path)
+            path = path.rpartition("/")[0]
+        if len(self.folders) > MOST_FILES:
+            raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} folders")
+
+
+def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambda inside: False) -> list[Path]:
+    """List everything in a folder, in order, without what programs leave lying about and what is `left_out`, by its
+    place in the folder; links are named and not followed."""
+    count = Count(name)
+    found: list[Path] = []
+    left = [""]
+    while left:
+        inside = left.pop()
+        with contextlib.suppress(PermissionError, FileNotFoundError), os.scandir(folder / inside) as entries:
+            for entry in entries:
+                path = f"{inside}/{entry.name}" if inside else entry.name
+                if entry.name in LITTER or left_out(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    count.add_folder(path)
+                    left.append(path)
+                else:
+                    count.add_file(path, entry.stat(follow_symlinks=False).st_size)
+                found.append(folder / path)
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file of a git revision, as its tree says."""
+
+    mode: str
+    blob: str
+    size: int
+    path: str
+
+
+def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
+    """Every file below a tree of a git revision, submodules left out; None where git knows no such tree."""
+    count = Count(name)
+    found = []
+    try:
+        for line in _lines(course, name, "ls-tree", "-r", "-l", "-z", "--full-tree", tree):
+            facts, _, path = line.partition("\t")
+            mode, kind, blob, size = facts.split()
+            if kind == "blob":
+                count.add_file(path, int(size))
+                found.append(Listed(mode, blob, int(size), path))
+    except subprocess.SubprocessError:
+        return None
+    return found
+
+
+def list_names(course: Course, revision: str, name: str) -> list[str]:
+    """The names of all files of a revision, be they the submission's or not; none where git knows no such revision."""
+    found: list[str] = []
+    try:
+        for path in _lines(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
+            if len(found) >= MOST_LISTED:
+                raise TooMuchHandedIn(name, f"it has more than {MOST_LISTED} files")
+            if not LITTER.intersection(PurePosixPath(path).parts):
+                found.append(path)
+    except subprocess.SubprocessError:
+        return []
+    return found
+
+
+def read_blob(course: Course, item: Listed) -> bytes:
+    """A file's content, which is as long as its revision says, or an error."""
+    command = ["git", "-C", str(course.root), "cat-file", "blob", item.blob]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        content = process.stdout.read(item.size + 1)
+        process.kill()
+    if len(content) != item.size:
+        raise subprocess.SubprocessError(f"{item.path} is not as long as its revision says")
+    return content
+
+
+def _lines(course: Course, name: str, *arguments: str) -> Iterator[str]:
+    """What git prints, from NUL to NUL, read no faster than it is asked for; git is ended with whoever asks."""
+    command = ["git", "-C", str(course.root), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        rest = b""
+        try:
+            while chunk := process.stdout.read1(_CHUNK):  # type: ignore[attr-defined]
+                *lines, rest = (rest + chunk).split(b"\0")
+                if max(map(len, [*lines, rest])) > _LONGEST_LINE:
+                    raise TooMuchHandedIn(name, "it has a file with a very long name")
+                yield from (line.decode("utf-8", "surrogateescape") for line in lines)
+            if process.wait(_GIT_S):
+                raise subprocess.SubprocessError("git has no answer")
+        finally:
+            process.kill()

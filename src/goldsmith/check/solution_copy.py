@@ -1,0 +1,52 @@
+"""The last question to new gold: does a copy of the solution, handed in like a student's, agree with it?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.check.check import Opened, Request, check, open_adapter
+from goldsmith.check.submissions import open_submission
+from goldsmith.check.verdicts import Verdict
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import load_gold
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher
+from goldsmith.workspace.temporary import make_room
+
+NAME = "a copy of the solution"
+
+
+def check_copy(
+    assignment: Assignment,
+    options: Options,
+    folder: Path,
+    placed: Sequence[Placement],
+    *,
+    warm: Warm | None,
+    watcher: Watcher,
+) -> Verdict | None:
+    """The verdict on the solution's files `placed` against the gold in `folder`, which need not be published yet. None
+    where there is nothing to replay: a script, or cases whose recipe says that they do not come out the same twice."""
+    gold = load_gold(folder)
+    steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
+    if gold.manifest.provenance.mode != "cases" or not steady:
+        return None
+    with make_room() as room:
+        copy = room / "copy"
+        for item in placed:
+            target = copy / item.target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(item.source, target)
+        request = Request(
+            options=options,
+            each=assignment.course.config.case_timeout,
+            opened=Opened(gold, {name: gold[name] for name in steady}, *open_adapter(assignment)),
+            watcher=watcher,
+            warm=warm,
+        )
+        with open_submission(assignment, str(copy), NAME) as submission:
+            return check(assignment, submission, request)

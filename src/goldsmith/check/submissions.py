@@ -1,0 +1,239 @@
+"""What is to be checked: the tree as it stands, a folder or file of somebody's, or a git revision."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
+from goldsmith.check.size_limits import list_names, list_revision, read_blob
+from goldsmith.course.git import git
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Assignment, Course, is_students_code
+from goldsmith.course.solutions import SUFFIX, Placement
+from goldsmith.errors.check import (
+    NoSuchSubmission,
+    NothingToCheck,
+    SubmissionIsPrivate,
+    SubmissionLeaves,
+)
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import read_manifest
+from goldsmith.workspace.temporary import make_room
+
+_CODE = (".py", ".ipynb")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """`placed` takes the starter's place; nothing is placed when the tree itself is checked. `beside` is where in the
+    course others' work may lie, relative to its root."""
+
+    name: str
+    placed: tuple[Placement, ...] = ()
+    is_tree: bool = False
+    notes: tuple[str, ...] = ()
+    beside: tuple[Path, ...] = ()
+
+
+def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, ...]:
+    """Where in the course work that was handed in lies, relative to its root: the largest folders around it that hold
+    nothing of what a check needs."""
+    root = assignment.course.root.resolve()
+    needed = [assignment.starter.resolve(), *(root / name for name in _reads(assignment))]
+    found: dict[Path, None] = {}
+    for path in (item.resolve() for item in handed_in if item.exists()):
+        around = [place for place in (path, *path.parents) if place != root and place.is_relative_to(root)]
+        free = [place for place in around if not any(item.is_relative_to(place) for item in needed)]
+        if free:
+            found[free[-1].relative_to(root)] = None
+    return tuple(found)
+
+
+def _reads(assignment: Assignment) -> list[str]:
+    """What of the course the recipe read when gold was made of it."""
+    try:
+        return list(read_manifest(assignment.gold).provenance.reads)
+    except GoldUnreadable:
+        return []
+
+
+@contextlib.contextmanager
+def open_submission(assignment: Assignment, what: str | None, name: str = "") -> Iterator[Submission]:
+    """The submission that `what` says, as long as this lasts: what lies at that path, else a git revision; `name` is
+    what people call it, if that is another. A link is resolved once, and must not lead to solutions or gold."""
+    if what is None:
+        yield Submission("the tree as it stands", is_tree=True)
+        return
+    path = Path(what)
+    if os.path.lexists(path):
+        private = private_place(assignment.course, path)
+        if private is not None and not _lies_plainly_in(path, assignment.course, private):
+            raise SubmissionIsPrivate(name or what, private)
+        opened = _from_path(assignment, _resolved(path), name or what, path.name)
+        yield replace(opened, beside=places_of(assignment, [path]))
+        return
+    with open_revision(assignment, assignment.course, what, name) as submission:
+        yield submission
+
+
+@contextlib.contextmanager
+def open_revision(assignment: Assignment, course: Course, revision: str, name: str = "") -> Iterator[Submission]:
+    """What a revision of the git repository that `course` lies in holds, whatever paths there are of that name."""
+    with make_room() as room:
+        folder = room / "submission"
+        folder.mkdir()
+        if not _extract(assignment, course, revision, folder, name or revision):
+            raise NoSuchSubmission(name or revision)
+        yield _from_path(assignment, folder.resolve(), name or revision)
+
+
+def private_place(course: Course, path: Path) -> Path | None:
+    """The folder of solutions or of gold that `path` really lies in, as people in the course write it."""
+    real = _resolved(path)
+    for private in (course.solutions_folder, course.fixtures_folder):
+        if real.is_relative_to(private.resolve()):
+            return course.relative(private)
+    return None
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()  # a link that leads in a circle, to no file and no folder
+
+
+def _lies_plainly_in(path: Path, course: Course, private: Path) -> bool:
+    """Whether staff have written the way to a private folder themselves, and no link has led there."""
+    written = Path(os.path.abspath(path))
+    return written.is_relative_to(course.root / private) or written.is_relative_to(course.root.resolve() / private)
+
+
+def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") -> Submission:
+    """What lies at `path`, which has been resolved; a lone file may have been `called` otherwise."""
+    if path.is_file():
+        called = called or path.name
+        if Path(called).suffix != ".py":
+            raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
+        lone = Placement(path, _place(assignment, Path(called)))
+        if str(lone.target) not in _wanted(assignment):
+            raise NothingToCheck(name, f"{called} is no file that students write", _wanted(assignment))
+        return Submission(name, (lone,))
+    if not path.is_dir():
+        raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
+    home = _home(assignment, path)
+    if not _stays(home, path):
+        raise SubmissionLeaves(name, home.relative_to(path))
+    folder = home.resolve()
+    package = package_of(assignment, folder, _wanted(assignment))
+    own = {assignment.course.config.recipe, assignment.course.config.adapter}
+    placed = []
+    for file in files_handed_in(assignment, folder, name):
+        inside = package / file.relative_to(folder)
+        if LITTER.intersection(inside.parts) or file.suffix == ".pyc" or inside.as_posix() in own:
+            continue
+        if not _stays(file, folder):
+            raise SubmissionLeaves(name, inside)
+        if file.is_file() and not file.is_relative_to(assignment.variants):
+            placed.append(Placement(file, _place(assignment, inside)))
+    if not any(item.target.suffix in _CODE for item in placed):
+        raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
+    if not any(str(item.target) in _wanted(assignment) for item in placed):
+        raise NothingToCheck(name, "none of the starter's files is in it", _wanted(assignment))
+    clash = [item.target for item in placed for above in item.target.parents if str(above) in _wanted(assignment)]
+    if clash:
+        raise NothingToCheck(name, f"{clash[0].parent} is a folder in it", _wanted(assignment))
+    kept = [
+        file for file in to_write(assignment, _wanted(assignment)) if file not in {str(item.target) for item in placed}
+    ]
+    notes = [f"{file} is not in it; the starter's was used" for file in kept]
+    return Submission(name, tuple(placed), notes=tuple(notes))
+
+
+def _stays(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError):
+        return False  # a link that leads in a circle
+
+
+def _place(assignment: Assignment, inside: Path) -> Path:
+    """Where a file goes: a solution's own name, `<name>_solution.py`, stands for `<name>.py`."""
+    if inside.name.endswith(SUFFIX):
+        plain = inside.with_name(f"{inside.name.removesuffix(SUFFIX)}.py")
+        return plain if (assignment.starter / plain).is_file() else inside
+    return inside
+
+
+def _home(assignment: Assignment, folder: Path) -> Path:
+    """Where in a folder the assignment's files are: right there, at their place in a course, or one level down."""
+    wanted = _wanted(assignment)
+    course = assignment.course
+    candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
+    inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
+    if len(inside) == 1 and inside[0].is_dir():
+        candidates += [inside[0], inside[0] / course.relative(assignment.starter)]
+    for candidate in candidates:
+        if any((candidate / name).is_file() or (candidate / _as_solution(name)).is_file() for name in wanted):
+            return candidate
+    return folder
+
+
+def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
+    """Where the assignment's files are in a repository that is no course: its root, the folder of that name, or else
+    the only folder that has any of them. A solution is never taken for somebody's work."""
+    folders: dict[str, None] = {}
+    for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
+        ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
+        folders |= dict.fromkeys(end.rstrip("/") for end in ends)
+    private = assignment.course.config.solutions
+    possible = [folder for folder in folders if f"/{private}/" not in f"/{folder}/"]
+    first = [folder for folder in ("", assignment.name) if folder in possible]
+    return first[0] if first else possible[0] if len(possible) == 1 else None
+
+
+def _as_solution(name: str) -> str:
+    return f"{name.removesuffix('.py')}{SUFFIX}"
+
+
+def _wanted(assignment: Assignment) -> list[str]:
+    """The starter's own Python files, which a submission would have; those at the top first."""
+    own = {assignment.course.config.recipe, assignment.course.config.adapter}
+    inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
+    found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
+    if assignment.is_whole:
+        found = [path for path in found if is_students_code(path.name)]
+    return [path.as_posix() for path in sorted(found, key=lambda path: (len(path.parts), path))]
+
+
+def _extract(assignment: Assignment, course: Course, revision: str, folder: Path, name: str) -> bool:
+    """The assignment's files as they are in `revision`; whether there is such a thing."""
+    if revision.startswith("-"):
+        return False
+    commit = (git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()
+    if not commit:
+        return False
+    starter = assignment.course.relative(assignment.starter)
+    prefix = git(course, "rev-parse", "--show-prefix")
+    place = f"{(prefix or '').strip()}{starter.as_posix()}"
+    listed = list_revision(course, f"{commit}:{place}", name)
+    if listed is None:
+        other = _home_in(assignment, list_names(course, commit, name))
+        listed = None if other is None else list_revision(course, f"{commit}:{other}", name)
+    if listed is None:
+        raise NothingToCheck(name, f"it has no {starter}", _wanted(assignment))
+    for item in listed:  # not `git archive`, which obeys the revision's own attributes
+        inside = item.path
+        if item.mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
+            raise SubmissionLeaves(name, Path(inside))
+        file = folder / inside
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(read_blob(course, item))
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted(assignment)) from None
+    return True

@@ -1,0 +1,253 @@
+"""Gold's trace of a case beside a submission's: which call is which, what each was given, and how far its answer is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from goldsmith.check.bounds import (
+    A_COMPARISON,
+    COMPARED_FOR_EACH,
+    LARGEST_HEADER,
+    LARGEST_TRACE,
+    MOST_CANDIDATES,
+    MOST_COMPARED,
+    TooMuchToJudge,
+    Work,
+    bounded_by,
+)
+from goldsmith.check.case_verdict import weights_by_model
+from goldsmith.check.module_traces import (
+    CLOSE,
+    INDEX,
+    Call,
+    calls_in,
+    distance,
+    farthest,
+    given_apart,
+    module_names,
+    same_plain,
+)
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
+from goldsmith.gold.call_forms import TENSOR
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.safetensors_reader import (
+    Bfloat16,
+    Mapped,
+    mapped,
+    unpacked,
+)
+
+AMPLIFIED = 20.0
+"""So much farther off than its input a call's output may be because of its input."""
+
+
+@dataclass
+class TracePair:
+    """One case's two traces, side by side: gold's calls with theirs, as far as they could be paired. `given` says how
+    far apart a pair's inputs are, `off` its outputs; `untraced_calls` that there were more calls than a trace shows,
+    and that it shows nothing wrong: every module is then tried alone, twice."""
+
+    case: GoldCase
+    gold: list[Call]
+    theirs: list[Call]
+    names: Mapping[str, Mapping[str, str]]
+    used: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    partners: dict[int, Call] = field(default_factory=dict)
+    given: dict[int, float] = field(default_factory=dict)
+    off: dict[int, float] = field(default_factory=dict)
+    untraced_calls: bool = False
+
+    def pair(self) -> None:
+        """Each of gold's calls with one of theirs: of several in one module, the one that was given the same."""
+        by_key: dict[tuple[str, ...], list[Call]] = {}
+        for item in self.theirs:
+            by_key.setdefault((item.model, item.module, item.function), []).append(item)
+        for call in self.gold:
+            same = by_key.get(self.key(call), [])
+            if not same:
+                continue
+            best, given = _first_close(same, call)
+            partner = same.pop(best)
+            self.partners[call.position] = partner
+            self.given[call.position] = given
+            if not partner.raised:
+                self.off[call.position] = off_by(partner, call)
+
+    def key(self, call: Call) -> tuple[str, ...]:
+        """What a call of theirs would have for this one to be its partner; nothing where there is no such module."""
+        if call.is_function or not call.model:
+            return call.model, call.module, call.function
+        name = self.names.get(call.model, {}).get(call.module)
+        return (call.model, name, call.function) if name is not None else ()
+
+    def outcome(self, call: Call) -> Outcome | None:
+        """What the replay itself shows of a call: nothing where its input was wrong, or nearly as wrong as its output:
+        a victim perhaps, a culprit perhaps."""
+        partner, off = self.partners.get(call.position), self.off.get(call.position)
+        given = self.given.get(call.position, float("inf"))
+        if off is not None and off <= CLOSE:
+            return AGREES
+        if partner is None or given > CLOSE or call.drew:
+            return None
+        if off is None or (call.outputs and partner.returned == [None]):
+            return COULD_NOT_RUN
+        return DIFFERS if off > AMPLIFIED * given else None
+
+    @property
+    def settled(self) -> set[str]:
+        """What the replay itself has judged already, in one call at least; right answers that take no work judge
+        nothing."""
+        judged = [(call, self.outcome(call)) for call in self.gold] if not self.untraced_calls else []
+        return {call.name for call, outcome in judged if outcome and (outcome != AGREES or call.tells)}
+
+    def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
+        """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
+        outer = [call for call in self.gold if source and _is(call, source)]
+        return [
+            call
+            for call in self.gold
+            if call.own
+            and not call.function
+            and call.module not in self.names.get(call.model, {})
+            and (not outer or any(item.holds(call) for item in outer))
+        ]
+
+    def never_called(self, outer: Call) -> list[Call]:
+        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all. One whose
+        weights are used all the same, as by `F.linear`, is not among them."""
+        called = {(item.model, item.module) for item in self.theirs}
+        called |= {(model, module) for model, names in self.used.items() for name in names for module in _around(name)}
+        weights = weights_by_model(self.case.entry.models, self.case.state_dict)
+        return [
+            call
+            for call in self.gold
+            if outer.holds(call)
+            and not call.function
+            and (call.own or any(name.startswith(f"{call.module}.") for name in weights.get(call.model, ())))
+            and self.names.get(call.model, {}).get(call.module)
+            and (call.model, self.names[call.model][call.module]) not in called
+        ]
+
+    def needs_alone(self, call: Call) -> bool:
+        """Whether the replay itself could not say if this call is right, and whether it can be made again."""
+        is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
+        if not call.own or call.form is None or not is_there or call.drew:
+            return False
+        return self.untraced_calls or self.outcome(call) is None
+
+
+def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
+    """The first of some calls that was given what gold's was, else the first of all, and how far apart those are."""
+    first = float("inf")
+    for number, call in enumerate(calls[:MOST_CANDIDATES]):
+        given = _given(call, gold)
+        if given <= CLOSE:
+            return number, given
+        first = first if number else given
+    return 0, first
+
+
+def _around(weight: str) -> Iterator[str]:
+    """The names of all modules that hold a weight."""
+    path = weight.split(".")[:-1]
+    return (".".join(path[:count]) for count in range(len(path) + 1))
+
+
+def _given(theirs: Call, gold: Call) -> float:
+    """How far apart two calls are in all that their answer depends on."""
+    modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
+    if not modes or (theirs.training != gold.training and gold.model):
+        return float("inf")
+    if gold.function and (not same_plain(theirs.form, gold.form) or arguments(theirs) != arguments(gold)):
+        return float("inf")
+    state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
+    given_by_the_assignment = bool(gold.function) or not gold.module
+    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=given_by_the_assignment))
+
+
+def off_by(theirs: Call, gold: Call) -> float:
+    """How far apart two calls' answers are: what they returned, and what they changed."""
+    if theirs.returned is not None and gold.returned is not None and not same_plain(theirs.returned, gold.returned):
+        return float("inf")
+    if (gold.outputs and not theirs.outputs) or is_cut_off(theirs, gold):
+        return float("inf")
+    return max(farthest(theirs.outputs, gold.outputs), _apart(theirs.after, gold.after))
+
+
+def is_cut_off(theirs: Call, gold: Call) -> bool:
+    """Whether gradients cannot pass where gold's do: a `detach`, or a `no_grad`, too many."""
+    return any(gold.learns) and bool(theirs.learns) and not any(theirs.learns)
+
+
+def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
+    """Of weights by gold's names; one that gold has changed and they have not is infinitely far."""
+    return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
+
+
+def pair_traces(case: GoldCase, folder: Path, replayed: Replayed, *, of_another_run: bool = False) -> TracePair | None:
+    """The two traces of a case that left one, on gold's side at least. Theirs may be `of_another_run`, which came out
+    differently."""
+    if case.entry.trace is None:
+        return None
+    recorded = mapped(folder / case.entry.trace)
+    gold = calls_in(recorded)
+    theirs = _their_calls(replayed, recorded)
+    names = {}
+    for model in case.entry.models:
+        mine = [call for call in gold if call.model == model]
+        there = {call.module for call in theirs if call.model == model} | set(replayed.once.modules.get(model, ()))
+        names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
+    traced = replayed.attempts.get("traced", replayed.once)
+    pair = TracePair(case, gold, theirs, names, traced.used)
+    try:
+        with bounded_by(Work(most_compared(gold))):
+            pair.pair()
+    except TooMuchToJudge:  # no honest trace: then it is no evidence
+        pair = TracePair(case, gold, [], names)
+    fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
+    pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
+    return pair
+
+
+def most_compared(gold: Sequence[Call]) -> int:
+    """How many numbers may be compared to find partners for gold's calls."""
+    tensors = (tensor for call in gold for tensor in (*call.inputs, *call.outputs))
+    numbers = sum(A_COMPARISON + getattr(tensor, "size", 0) for tensor in tensors)
+    return max(MOST_COMPARED, COMPARED_FOR_EACH * numbers)
+
+
+def _their_calls(replayed: Replayed, gold: Mapped) -> list[Call]:
+    if replayed.trace is None or len(replayed.trace) > max(LARGEST_TRACE, 4 * sum(map(_size, gold.values()))):
+        return []
+    try:
+        largest = max(LARGEST_HEADER, 4 * len(gold.metadata.get(INDEX, "")))
+        return calls_in(unpacked(replayed.trace, Path("its trace"), largest), suspicious=True)
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return []  # what a submission's process wrote and nobody can read is no evidence
+
+
+def _size(tensor: Any) -> int:
+    return int(tensor.bits.nbytes if isinstance(tensor, Bfloat16) else tensor.nbytes)
+
+
+def arguments(call: Call) -> tuple[Any, ...]:
+    """What a call is given, as far as that is known: tensors and other values in their order, whatever their names."""
+    return (len(call.inputs),) if call.form is None else tuple(_kinds(call.form))
+
+
+def _kinds(form: Any) -> Iterator[str]:
+    if isinstance(form, dict) and set(form) == {TENSOR}:
+        yield "tensor"
+    elif isinstance(form, dict | list):
+        for item in form if isinstance(form, list) else form.values():
+            yield from _kinds(item)
+    else:
+        yield "value"
+
+
+def _is(call: Call, verdict: ModuleVerdict) -> bool:
+    return (call.model, call.module, call.function) == (verdict.model, verdict.name, verdict.function)

@@ -1,0 +1,287 @@
+"""The words of a verdict, the same in every rendering. Gold's values are among them only when asked for."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from goldsmith.check.case_verdict import shown_path
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    ModuleVerdict,
+    PartVerdict,
+    Verdict,
+)
+from goldsmith.comparison.results import TEXTS, LeafComparison
+
+OUTCOMES = {
+    AGREES: "agrees",
+    DIFFERS: "differs",
+    COULD_NOT_RUN: "could not run",
+    PROVIDED_CHANGED: "provided changed",
+    ERROR: "error",
+}
+_MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
+"""Kinds of difference that no value shows: the reason has to be told beside it."""
+_PREFIX = {
+    "import": "could not be imported: ",
+    "package": "it imports what is not installed here: ",
+    "device": "it asks for a device that is not here: ",
+    "call": "it is called differently: ",
+    "exit": "it left early: ",
+}
+
+
+def headline(verdict: Verdict) -> str:
+    """The answer, in one sentence."""
+    count = Counter(case.outcome for case in verdict.cases)
+    total = len(verdict.cases)
+    cases = f"{total} case{'' if total == 1 else 's'}"
+    if verdict.outcome == AGREES:
+        every = "its only case" if total == 1 else f"all {cases}"
+        where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else every
+        return f"agrees with the gold of {verdict.assignment} in {where}"
+    if verdict.outcome == PROVIDED_CHANGED:
+        parts = ", ".join(verdict.provided)
+        return f"everything written is right, but provided code was changed: {parts}"
+    if verdict.not_started:
+        return "not started: what is left to write is as it was given"
+    if verdict.outcome == COULD_NOT_RUN:
+        first = next(case for case in verdict.cases if case.outcome == COULD_NOT_RUN)
+        some = f"{count[COULD_NOT_RUN]} of {cases} could not run"
+        return f"{'no case could run' if count[COULD_NOT_RUN] == total else some}: {_why(first)}"
+    if verdict.outcome == ERROR:
+        first = next(case for case in verdict.cases if case.outcome == ERROR)
+        return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}"
+    where = f"{count[DIFFERS]} of {cases}"
+    if not verdict.first_divergence:
+        return f"differs in {where}"
+    return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
+
+
+def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
+    """Cases in their order, those together that could not run for one and the same reason: it is told once."""
+    groups: dict[tuple[str, ...], list[CaseVerdict]] = {}
+    for case in cases:
+        same = case.outcome == COULD_NOT_RUN and not case.modules
+        frames = [f"{item.file}:{item.line}" for item in case.failure.frames] if case.failure else []
+        groups.setdefault((case.reason, *frames) if same else (case.name, ""), []).append(case)
+    return list(groups.values())
+
+
+def rows(cases: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, str]]:
+    """Every case with its sentence; one that could not run for the reason of the one before it says only that."""
+    found: list[tuple[CaseVerdict, str]] = []
+    before = ""
+    for case in cases:
+        sentence = case_sentence(case)
+        found.append((case, "the same" if case.outcome == COULD_NOT_RUN and sentence == before else sentence))
+        before = sentence
+    return found
+
+
+def _why(case: CaseVerdict) -> str:
+    return _PREFIX.get(case.kind, "") + one_line(case.reason).rstrip(".")
+
+
+def first_wrong(verdict: Verdict) -> str:
+    """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name, in the submission's own names."""
+    name, part = verdict.first_name or verdict.first_divergence, verdict.first_part
+    return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
+
+
+def case_sentence(case: CaseVerdict) -> str:
+    """What is wrong with a case, or nothing."""
+    if case.outcome == AGREES:
+        return f"met {case.met}" if case.met else ""
+    if case.outcome == COULD_NOT_RUN:
+        return _why(case)
+    first = case.first_wrong
+    if case.kind != "values" or first is None:
+        return one_line(case.reason)
+    more = sum(not leaf.agrees for leaf in case.leaves) - 1
+    others = f", and {more} more" if more > 0 else ""
+    return f"{leaf_name(case, first)} {how_far(first)}{others}"
+
+
+def leaf_name(case: CaseVerdict, leaf: LeafComparison) -> str:
+    """A recorded value as the submission's author knows it: a weight by the name that it has there."""
+    path = shown_path(leaf.path)
+    for gold, theirs in case.their_names.items():
+        if path.endswith(f".{gold}"):
+            return f"{path.removesuffix(gold)}{theirs}"
+    return path
+
+
+def how_far(leaf: LeafComparison) -> str:
+    match leaf.problem:
+        case "shape":
+            return f"has shape {list(leaf.actual_shape)}, not {list(leaf.gold_shape)}"
+        case "dtype":
+            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
+        case "missing":
+            return "is missing"
+        case "extra":
+            return "is not in the gold"
+        case "type" if leaf.actual_dtype == "None" and ".gradients." in f".{leaf.path}":
+            return "is None: no gradient reaches it"
+        case "type":
+            return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
+        case "nan" | "inf":
+            return f"holds {leaf.nan_actual} NaN and {leaf.inf_actual} infinite values"
+    if leaf.gold_dtype in TEXTS and leaf.where:
+        return f"first differs at {leaf.where}, where it has {leaf.actual}"
+    if leaf.elements <= 1 or not math.isfinite(leaf.relative):
+        return "has a different value"
+    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+        return f"differs in {leaf.mismatched} of {leaf.elements} elements"
+    return f"is off by {size_words(leaf.relative)}"
+
+
+def size_words(relative: float) -> str:
+    return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
+
+
+def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
+    """What is known about a leaf that differs, a line each."""
+    if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
+        return [f"gold has {leaf.gold} there"] if reveal else []
+    lines = []
+    if leaf.problem == "values" and leaf.elements > 1:
+        if leaf.mismatched:
+            over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
+            verb = "is" if leaf.mismatched == 1 else "are"
+            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} beyond tolerance{over}")
+        else:
+            lines.append(f"no element alone, but the whole is {leaf.excess:.3g} times as far off as allowed")
+    if leaf.where:
+        lines.append(f"where: {leaf.where}")
+    if leaf.guess:
+        found = leaf.guess if reveal else leaf.guess.replace("actual is gold", "yours is the right result", 1)
+        lines.append(f"it looks like this: {found} (checked)")
+    if leaf.index and leaf.actual is not None:
+        gold = f", gold {_number(leaf.gold)}" if reveal else ""
+        lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
+    elif leaf.actual is not None and leaf.problem == "values":
+        lines.append(f"it is {_number(leaf.actual)}" + (f", gold is {_number(leaf.gold)}" if reveal else ""))
+    if leaf.gold_dtype.startswith(("int", "uint", "bool")):
+        return lines
+    sizes = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
+    sizes += [f"{name} {value:.3g}" for name, value in (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone)) if value]
+    if sizes and reveal:
+        lines.append(f"{sizes[0]}; would pass with {' or '.join(sizes[1:])} alone" if len(sizes) > 1 else sizes[0])
+    return lines
+
+
+def part_sentence(part: PartVerdict) -> str:
+    if part.outcome == AGREES:
+        return "when given the right inputs" if part.alone else f"in {part.case}" if part.case else ""
+    return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""
+
+
+def _number(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def ended(sentence: str) -> str:
+    return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def telling_case(verdict: Verdict) -> CaseVerdict | None:
+    """The case that shows best what is wrong; none where nothing is."""
+    if verdict.outcome == AGREES:
+        return None
+    found = [case for case in verdict.cases if case.outcome == verdict.outcome]
+    return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
+
+
+def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
+    """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
+    the first of them is defined."""
+    if case.kind == "stub":
+        return []  # its reason says it all
+    lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
+    sources: dict[str, list[ModuleVerdict]] = {}
+    for module in case.modules:
+        if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
+            sources.setdefault(module.callable, []).append(module)
+    for found in sources.values():
+        more = f", in {len(found)} of its calls" if len(found) > 1 else ""
+        lines.append(_source_line(found[0], more, place, _told_of(case)))
+        place = ""
+    right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
+    fine = [name.removesuffix(".forward") for name in right if name not in sources]
+    if fine:
+        lines.append(f"right when given the right inputs: {', '.join(fine)}")
+    return lines
+
+
+def _told_of(case: CaseVerdict) -> str:
+    """How far off its first wrong record is, which is said of every case."""
+    return how_far(case.first_wrong) if case.first_wrong else ""
+
+
+def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str:
+    """`told` is what is said below about the case as a whole, and not twice."""
+    label = source.their_label if source.theirs else source.label
+    details = [source.kind] if source.name else []
+    details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
+    name = f"{label} ({'; '.join(details)})" if details else label
+    why = f": {one_line(source.why)}" if source.why else ""
+    if source.outcome == COULD_NOT_RUN:
+        how = "could not run alone" if source.alone else "raises an error" if not source.why else "could not run"
+        return f"{name} {how}{more}{why}"
+    if source.relative is None and why:
+        return f"{name}{why}"
+    if source.alone:  # how far off it is would be its own choice, made when it knew what gold's modules are given
+        return f"{name} is wrong by itself, given gold's own inputs{more}{why}"
+    if source.inferred or source.relative is None:
+        return f"{name} is wrong; nothing that it calls was seen to be{why}"
+    off = f"off by {size_words(source.relative)}"
+    if not math.isfinite(source.relative) or (told.endswith(off) and not more):
+        return f"{name} is wrong by itself, given the right inputs{more}{why}"
+    return f"{name} is wrong by itself: given the right inputs, its output is {off}{more}{why}"
+
+
+def notes_of(verdict: Verdict) -> list[str]:
+    """Everything worth a remark, with the cases that it is about unless it is about all of them."""
+    found: dict[str, list[str]] = {}
+    for case in verdict.cases:
+        for note in case.notes:
+            found.setdefault(note, []).append(case.name)
+    notes = list(verdict.notes)
+    for note, names in found.items():
+        some = f" ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})" if len(names) < len(verdict.cases) else ""
+        notes.append(note + some)
+    if verdict.provided and verdict.outcome != PROVIDED_CHANGED:
+        notes.append(f"provided code is not as it was given: {', '.join(verdict.provided)}")
+    return notes
+
+
+def next_step(verdict: Verdict) -> str:
+    """What to do now, as a command where there is one."""
+    bad = next((case for case in verdict.cases if case.outcome == verdict.outcome), None)
+    if verdict.outcome == AGREES or bad is None:
+        return ""
+    if verdict.outcome == ERROR:
+        return "run it again, and report what goldsmith says, which is its own fault"
+    if bad.kind == "own-weights":
+        return "say how its weights are kept, with case.weights(get, set) in the recipe"
+    if bad.kind == "weights":
+        return "declare where gold's weights go in an adapter (`goldsmith help adapters`), or pass one with --adapter"
+    if len(alike(verdict.cases)) == 1:
+        return ""  # it has just been run, or the others would say the same
+    case = verdict.first_case or bad.name
+    tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
+    return f"goldsmith check {verdict.assignment}{tail} --case {case}"

@@ -1,0 +1,238 @@
+"""Verdicts: what is known about an implementation beside the gold, by module, by case and overall. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+from goldsmith.comparison.results import LeafComparison
+from goldsmith.process.messages import Failure
+
+Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
+AGREES: Outcome = "agrees"
+DIFFERS: Outcome = "differs"
+COULD_NOT_RUN: Outcome = "could-not-run"
+PROVIDED_CHANGED: Outcome = "provided-changed"
+ERROR: Outcome = "error"
+"""Goldsmith itself failed: it says nothing about the work, for or against."""
+CUT_OFF = ("timeout", "killed", "memory", "exit")
+"""Kinds of failure after which nobody knows what a case had come to."""
+_GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
+
+
+def gravest(outcomes: Iterable[str]) -> Outcome:
+    """What counts overall; of nothing at all, that it could not run."""
+    found = set(outcomes)
+    return next((item for item in _GRAVITY if item in found), COULD_NOT_RUN)
+
+
+class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One module, method or function of gold's in one case. `alone` says that it was judged on gold's own inputs,
+    because what it was given in the replay was wrong already. `relative` is how far its output is off, over the size of
+    gold's."""
+
+    case: str
+    """The case in which it was called."""
+    model: str
+    """The model that it belongs to."""
+    name: str
+    """Its name in the model, in gold's words."""
+    kind: str
+    """Its class, or the function."""
+    function: str = ""
+    """The method or function; empty for a module's `forward`."""
+    outcome: Outcome
+    """What is known of it."""
+    own: bool = True
+    """Whether the assignment has it, and not a library."""
+    alone: bool = False
+    """Whether it was judged on gold's own inputs, because what it was given was wrong already."""
+    source: bool = False
+    """Whether the difference begins here."""
+    relative: float | None = None
+    """How far its output is off, over the size of gold's."""
+    theirs: str = ""
+    """Its name in the submission."""
+    their_kind: str = ""
+    """Its class in the submission, where that is known."""
+    why: str = ""
+    """What was found, in words."""
+    inferred: bool = False
+    """Whether it is to blame by inference, not because its own answer was seen to be wrong."""
+    shared: bool = False
+    """Whether it is called with other arguments than gold's: then it, or whoever calls it, is to blame."""
+    tells: bool = True
+    """Whether a right answer takes any work: one that is its own input speaks for nobody."""
+    said: str = ""
+    """What it said after it had been given gold's own inputs: for staff, never for students."""
+
+    @property
+    def label(self) -> str:
+        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        if self.function == self.kind:
+            return self.function
+        where = self.name or self.kind
+        return f"{where}.{self.function}" if self.function else where
+
+    @property
+    def their_label(self) -> str:
+        """The same in the submission's own names."""
+        return msgspec.structs.replace(self, name=self.theirs, kind=self.their_kind or self.kind).label
+
+    @property
+    def callable(self) -> str:
+        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        return self.function if self.function == self.kind else f"{self.kind}.{self.function or 'forward'}"
+
+
+class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A class or function of the assignment: the gravest of what was seen of it, and where."""
+
+    name: str
+    """The class or function."""
+    outcome: Outcome
+    """The gravest of what was seen of it."""
+    seen: int = 0
+    """How often it was seen."""
+    alone: bool = False
+    """Whether it was judged on gold's own inputs."""
+    where: str = ""
+    """Where it goes wrong: the module, or the method or function."""
+    case: str = ""
+    """The case that shows it."""
+    own_dtype_only: bool = False
+    """Whether a case that it is right by was judged in its own dtype alone."""
+
+
+class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. `judged_in` is the dtype that decided; `leaves` are the comparison there, `natural` in its own dtype.
+    `first_divergence` names the module, or the function, that goes wrong first."""
+
+    name: str
+    """The case."""
+    title: str
+    """The first line of the case's docstring."""
+    outcome: Outcome
+    """The verdict on this case."""
+    reason: str = ""
+    """What is wrong, in words."""
+    judged_in: str = ""
+    """The dtype that decided, or `exact`."""
+    own_dtype_only: bool = False
+    """Whether it would not run in float64, in which gold was: its own dtype hides small mistakes."""
+    met: str = ""
+    """The variant whose answer was met, where the case accepts several."""
+    first_divergence: str = ""
+    """The module or function that goes wrong first."""
+    first_part: str = ""
+    """Its class, or the function itself: the part that is to blame."""
+    kind: str = ""
+    """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
+    failure: Failure | None = None
+    """How it failed to run; null where it ran."""
+    leaves: tuple[LeafComparison, ...] = ()
+    """Every recorded value beside gold, in the dtype that decided."""
+    natural: tuple[LeafComparison, ...] = ()
+    """The same in its own dtype."""
+    modules: tuple[ModuleVerdict, ...] = ()
+    """What is known of the modules in it."""
+    notes: tuple[str, ...] = ()
+    """Harmless differences."""
+    unseen: tuple[str, ...] = ()
+    """Of a case that is not right: what gold runs in it and nobody has seen to be right there."""
+    their_names: dict[str, str] = {}
+    """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
+
+    @property
+    def first_wrong(self) -> LeafComparison | None:
+        """The farthest off in the first record that is wrong: what was recorded later may follow from it."""
+        found = [leaf for leaf in (*self.leaves, *self.natural) if not leaf.agrees]
+        first = found[0].path.split(".")[:2] if found else []
+        same = [leaf for leaf in found if leaf.path.split(".")[:2] == first]
+        return max(same, key=lambda leaf: leaf.excess, default=None)
+
+    @property
+    def worst(self) -> LeafComparison | None:
+        found = [leaf for leaf in (*self.leaves, *self.natural) if not leaf.agrees]
+        return max(found, key=lambda leaf: leaf.excess, default=None)
+
+
+class ForbiddenUse(msgspec.Struct, frozen=True):
+    """Where a submission uses what the assignment forbids."""
+
+    name: str
+    """What is forbidden."""
+    place: str
+    """The file and line."""
+    in_code: bool
+    """Whether it stands in the code; else it was seen as the code ran, which is evidence and no more."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} ({self.place}{'' if self.in_code else ', as it ran'})"
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One implementation beside the gold of one assignment. `unjudged` are parts that students write and that nothing
+    is known about, `not_run` is the number of cases that were not asked for, `stand_ins` are packages that it imports
+    and that inert modules took the place of."""
+
+    name: str
+    """What was checked."""
+    assignment: str
+    """The assignment."""
+    outcome: Outcome
+    """The gravest of its cases."""
+    first_divergence: str = ""
+    """The module or function that goes wrong first."""
+    first_part: str = ""
+    """Its class, or the function itself: the part that is to blame."""
+    first_case: str = ""
+    """The case that shows it: of those that do, the one that runs the least."""
+    first_name: str = ""
+    """What goes wrong first, in the submission's own names."""
+    first_place: str = ""
+    """Where that is defined, as file and line."""
+    not_started: bool = False
+    """Whether what is left to students still is as it was given to them."""
+    cases: tuple[CaseVerdict, ...] = ()
+    """Every case, in the order of the recipe."""
+    parts: tuple[PartVerdict, ...] = ()
+    """Classes and functions of the assignment."""
+    provided: tuple[str, ...] = ()
+    """Provided code that was changed."""
+    unwritten: tuple[str, ...] = ()
+    """Parts of which nothing is written: as they were given, or empty."""
+    unjudged: tuple[str, ...] = ()
+    """Parts that students write and that nothing is known about."""
+    not_run: int = 0
+    """How many cases were not asked for."""
+    layout: str = ""
+    """The adapter's layout by which it agrees, if any."""
+    stand_ins: tuple[str, ...] = ()
+    """Packages that it imports and that inert modules took the place of."""
+    notes: tuple[str, ...] = ()
+    """Harmless differences."""
+    forbidden: tuple[ForbiddenUse, ...] = ()
+    """Where it uses what the assignment forbids."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def exit_code(self) -> int:
+        return {AGREES: 0, DIFFERS: 1, PROVIDED_CHANGED: 1, COULD_NOT_RUN: 3, ERROR: 3}[self.outcome]
+
+    def case(self, name: str) -> CaseVerdict:
+        return next(item for item in self.cases if item.name == name)
+
+    def plain(self) -> dict[str, Any]:
+        """Every field, as JSON can hold it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        for case, verdict in zip(found["cases"], self.cases, strict=True):
+            case["leaves"] = [leaf.plain() for leaf in verdict.leaves]
+            case["natural"] = [leaf.plain() for leaf in verdict.natural]
+        return found

@@ -1,0 +1,154 @@
+"""What commands share: their common options, the consoles, and the one place where an error is shown."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.course import NoAssignments, NothingChosen
+from goldsmith.errors.gold import Interrupted, Unexpected
+from goldsmith.foundation.log_injection import without_commands
+from goldsmith.foundation.platforms import require
+
+if TYPE_CHECKING:
+    from goldsmith.course.layout import Assignment, Course
+    from goldsmith.generate.progress import Progress
+    from goldsmith.process.launcher import Watcher
+
+CourseOption = Annotated[
+    Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback when goldsmith gives up.")]
+NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR in the environment does too.")]
+
+
+@contextlib.contextmanager
+def shown_errors(
+    command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = (), subjects: str = "assignments"
+) -> Iterator[None]:
+    """One sentence on standard error and the right exit code; with --json an object that says the same.
+
+    `finished` are the subjects that were done before; the object lists them.
+    """
+    try:
+        require(command)
+        yield
+    except (typer.Exit, typer.BadParameter):
+        raise
+    except (Exception, KeyboardInterrupt) as problem:
+        error = _as_error(problem, command)
+        if debug:
+            traceback.print_exc()
+        if as_json:
+            from goldsmith.render.json_output import report
+
+            print(report(command, False, subjects, finished, error))
+        print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _as_error(problem: BaseException, command: str) -> GoldsmithError:
+    if isinstance(problem, GoldsmithError):
+        return problem
+    return Interrupted(command) if isinstance(problem, KeyboardInterrupt) else Unexpected(repr(problem))
+
+
+def at_a_terminal() -> bool:
+    """Whether a question can be asked and answered: somebody is there, and can be shown a menu."""
+    able = os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
+    return able and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def open_course(start: Path, *, repair: bool = True) -> Course:
+    """The course that `start` lies in, once what a killed process left half done in it is put in order."""
+    from goldsmith.course.layout import find_course
+    from goldsmith.errors.gold import Busy
+    from goldsmith.injection.inject import needs_recovery, recover
+    from goldsmith.workspace.lock import course_lock
+
+    course = find_course(start)
+    if repair and needs_recovery(course):
+        with contextlib.suppress(Busy), course_lock(course, "repair", wait=False, on_wait=lambda text: None):
+            for note in recover(course):
+                print(f"goldsmith: {note}.", file=sys.stderr)
+    return course
+
+
+@contextlib.contextmanager
+def locked(course: Course, doing: str) -> Iterator[None]:
+    """The course for this process alone; whoever has it is named while we wait."""
+    from goldsmith.workspace.lock import course_lock
+
+    def tell(text: str) -> None:
+        print(f"goldsmith: {text}", file=sys.stderr)
+
+    with course_lock(course, f"goldsmith {doing}", wait=True, on_wait=tell):
+        yield
+
+
+def choose(
+    course: Course, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
+) -> list[Assignment]:
+    """The assignments called `names`, each once and in that order; `all` stands for every one. When none is named,
+    a person is asked."""
+    if names and "all" not in names:
+        return list({item.name: item for item in map(course.assignment, names)}.values())
+    found = _assignments(course)
+    if names:
+        return found
+    if not ask:
+        raise NothingChosen(command, [item.name for item in found])
+    from goldsmith.cli.prompts import ask_assignments
+
+    return ask_assignments(command, found, no_color=no_color)
+
+
+def choose_one(
+    course: Course, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
+) -> Assignment:
+    """The assignment called `name`. When none is named, a person is asked; `after` is what else the command needs."""
+    if name is not None:
+        return course.assignment(name)
+    found = _assignments(course)
+    if not ask:
+        raise NothingChosen(command, [item.name for item in found], several=False, after=after)
+    from goldsmith.cli.prompts import ask_assignment
+
+    return ask_assignment(command, found, no_color=no_color)
+
+
+def _assignments(course: Course) -> list[Assignment]:
+    found = course.assignments()
+    if not found:
+        raise NoAssignments(course.relative(course.assignments_folder))
+    return found
+
+
+def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
+    """Progress on standard error, live where that is a terminal."""
+    from rich.console import Console
+
+    from goldsmith.render.progress import PlainProgress, TerminalProgress
+
+    console = Console(stderr=True, no_color=no_color or None)
+    return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)
+
+
+@contextlib.contextmanager
+def watching(no_color: bool, name: str) -> Iterator[Watcher]:
+    """Progress of a replay on standard error, live where that is a terminal."""
+    from rich.console import Console
+
+    from goldsmith.render.progress import replay_progress
+
+    with replay_progress(Console(stderr=True, no_color=no_color or None), name) as watcher:
+        yield watcher

@@ -1,0 +1,191 @@
+"""The questions a person is asked at a terminal. Nobody else ever is.
+
+Esc and Ctrl-D leave a question without an answer, and the answer that loses nothing is the one that Enter gives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from goldsmith.cli.menus.prompt import ask_one, ask_several
+from goldsmith.cli.menus.rows import Row
+from goldsmith.errors.gold import MenuLeft
+from goldsmith.generate.ensure_recipe import KINDS
+from goldsmith.generate.freshness import (
+    NO_RECIPE,
+    NO_SOLUTION,
+    Freshness,
+    freshness,
+)
+
+if TYPE_CHECKING:
+    from goldsmith.course.layout import Assignment
+    from goldsmith.injection.journal import Journal
+    from goldsmith.scaffold.changes import Change, Plan
+    from goldsmith.scaffold.layout_detection import Doubt
+    from goldsmith.scaffold.new_plan import Kind
+
+_WHICH = {
+    "generate": "Make gold for which assignment?",
+    "verify": "Verify the gold of which assignment?",
+    "diff": "Compare the gold of which assignment?",
+    "check": "Check against the gold of which assignment?",
+    "test": "Test which assignment?",
+    "rigor": "Measure the gold of which assignment?",
+    "grade": "Grade which assignment?",
+    "inject": "Inject the solution of which assignment?",
+    "reset": "Reset which assignment?",
+}
+
+Answer = TypeVar("Answer")
+Wanted = Callable[[Freshness], bool]
+
+
+def _lacks_gold(state: Freshness) -> bool:
+    return state.outcome in ("stale", "missing") and state.reasons not in ((NO_RECIPE,), (NO_SOLUTION,))
+
+
+def _is_fresh(state: Freshness) -> bool:
+    return state.outcome == "fresh"
+
+
+_TICKED: dict[str, Wanted] = {"generate": _lacks_gold, "verify": lambda state: state.outcome != "missing"}
+_POINTED: dict[str, Wanted] = {
+    "diff": lambda state: state.outcome == "stale",
+    "inject": lambda state: state.outcome != "injected",
+}
+
+
+def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> list[Assignment]:
+    """One, several or all of those found, each with how its gold stands."""
+    states = [freshness(item) for item in found]
+    wanted = _TICKED.get(command)
+    ticked = [index for index, state in enumerate(states) if wanted is not None and wanted(state)]
+    rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
+    pointed = ticked[0] if ticked else _first(command, states)
+    return _answered(_several(_WHICH[command], rows, ticked=ticked, pointed=pointed, no_color=no_color))
+
+
+def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> Assignment:
+    """One of those found."""
+    states = [freshness(item) for item in found]
+    rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
+    answer: Assignment | None = _one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
+    return _answered(answer)
+
+
+def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list[str]:
+    """Names of those whose solution is in place; all are ticked."""
+    rows = [Row(item.assignment, item.assignment, "injected", f"since {item.since}") for item in journals]
+    return _answered(_several(_WHICH["reset"], rows, ticked=range(len(rows)), no_color=no_color))
+
+
+def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
+    """What a first recipe is to make."""
+    rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
+    question = f"{assignment.name} has no recipe yet. What shall its first one record?"
+    answer: str | None = _one(question, rows, no_color=no_color)
+    return _answered(answer)
+
+
+def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_color: bool = False) -> bool:
+    """Whether gold that would change, or files of others in its place, may be replaced; all stays unless somebody says
+    otherwise."""
+    rows = [
+        Row(False, "Keep", about="what stands there stays, nothing is written", keys="nk"),
+        Row(True, "Replace", about="the new gold takes its place", keys="yr"),
+    ]
+    question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
+    if others:
+        question = f"In the gold folder of {name}, {', '.join(others)} stood, not as goldsmith writes. Replace?"
+    return bool(ask_one(question, rows, no_color=no_color))
+
+
+def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:
+    """Those of a plan's changes that are wanted, maybe none."""
+    from goldsmith.render.scaffold import shown_name, why
+
+    pending = plan.pending
+    many = len(pending) > 1
+    choices = [Row("all", "All of it" if many else "Write it", keys="y")]
+    choices += [Row("some", "Some of it", about="choose which")] if many else []
+    choices.append(Row("nothing", "Nothing", keys="n"))
+    question = f"Write {f'these {len(pending)} files' if many else shown_name(plan, pending[0])}?"
+    answer: str = _answered(_one(question, choices, no_color=no_color))
+    if answer != "some":
+        return pending if answer == "all" else []
+    rows = [Row(change, shown_name(plan, change), about=why(change)) for change in pending]
+    return _answered(_several("Which of them?", rows, ticked=range(len(rows)), no_color=no_color))
+
+
+def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, str]:
+    from goldsmith.render.scaffold import doubt_words
+
+    question, words = doubt_words(doubt)
+    rows = [Row(option, text) for text, option in zip(words, doubt.options, strict=True)]
+    answer: Mapping[str, str] | None = _one(question, rows, no_color=no_color)
+    return _answered(answer)
+
+
+def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind:
+    """What a new assignment uses; the usual one stands first."""
+    from goldsmith.render.scaffold import kind_words
+
+    rows = [Row(kind, text) for kind, text in kind_words().items()]
+    rows.sort(key=lambda item: item.value != usual)
+    answer: Kind | None = _one("What does it use?", rows, no_color=no_color)
+    return _answered(answer)
+
+
+def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:
+    """`keep`, `save`, `discard`, or `leave` to have everything stay as it is."""
+    what = "This file was" if count == 1 else f"These {count} files were"
+    rows = [
+        Row("leave", "Leave", about="everything stays injected, as it is", keys="l"),
+        Row("keep", "Keep", about="the edits become the solution", keys="k"),
+        Row("save", "Save", about=f"the edits go into {name}-edits/", keys="s"),
+        Row("discard", "Discard", about="the edits are given up", keys="d"),
+    ]
+    question = f"{what} edited while {name} was injected. What is to become of that?"
+    answer: str | None = _one(question, rows, no_color=no_color)
+    return _answered(answer)
+
+
+def _one(question: str, rows: Sequence[Row], **more: Any) -> Any:
+    """While nothing has begun, Ctrl-C leaves a question as Esc does."""
+    try:
+        return ask_one(question, rows, **more)
+    except KeyboardInterrupt:
+        return None
+
+
+def _several(question: str, rows: Sequence[Row], **more: Any) -> list[Any]:
+    try:
+        return ask_several(question, rows, **more)
+    except KeyboardInterrupt:
+        return []
+
+
+def _answered(answer: Answer | None) -> Answer:
+    if not answer:
+        raise MenuLeft
+    return answer
+
+
+def _row(assignment: Assignment, state: Freshness) -> Row:
+    why = f": {_short(state.reasons[0])}" if state.reasons else ""
+    more = f" (and {len(state.reasons) - 1} more)" if len(state.reasons) > 1 else ""
+    detail = "; ".join(state.reasons) if state.reasons and (more or why != f": {state.reasons[0]}") else ""
+    return Row(assignment, assignment.label, f"{state.outcome}{why}{more}", assignment.description, detail)
+
+
+def _short(reason: str) -> str:
+    """A reason as it fits beside a name: files without their folders."""
+    return re.sub(r"\S*/(?=\S)", "", reason).removesuffix(" since the gold was made")
+
+
+def _first(command: str, states: Sequence[Freshness]) -> int:
+    wanted = _POINTED.get(command, _is_fresh)
+    return next((index for index, state in enumerate(states) if wanted(state)), 0)

@@ -1,0 +1,97 @@
+"""What an implementation recorded, beside a case's gold: every leaf, and which right answer was met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.tolerances import Tolerance, with_room
+
+ROUNDED = 2.0**-20
+"""The room that a float64 number needs which was rounded to float32: a few units in the last place."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The comparison with the nearest of the accepted golds; `met` names the variant it came from, "" the solution."""
+
+    comparison: Comparison
+    met: str = ""
+
+    @property
+    def excess(self) -> dict[str, float]:
+        """How often each leaf fills its tolerance: at most 1 is within."""
+        return {leaf.path: leaf.excess for leaf in self.comparison.leaves}
+
+    @property
+    def worst(self) -> float:
+        return max(self.excess.values(), default=math.inf)
+
+    @property
+    def agrees(self) -> bool:
+        return self.comparison.agrees
+
+
+def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
+    """`actual`, a payload with the keys of a gold file, against the case and every variant it accepts."""
+    leaves = judged_part(actual)
+    golds = {"": gold, **gold.variants}
+    found = [Judgement(compare_case(leaves, judged_part(item.data), item), name) for name, item in golds.items()]
+    return min(found, key=lambda item: (not item.agrees, item.worst))
+
+
+def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:
+    """How far each leaf may be off, by path."""
+    return {
+        item.path: with_room(item.tolerance, item.dtype) for item in gold.entry.tensors if item.tolerance is not None
+    }
+
+
+def compare_case(
+    actual: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    gold: GoldCase,
+    *,
+    equal_nan: bool = False,
+    guessing: bool = True,
+    made: Collection[str] = (),
+) -> Comparison:
+    """Leaves by path beside those that are expected, within the tolerances of `gold`'s manifest. NaN agrees with NaN
+    where the recipe allows it, or everywhere.
+
+    A single number has no dtype of its own, nor has a tensor that the recipe has `made` of single numbers: `np.mean` of
+    some floats is a float64, their mean in torch a float32. There the two may stand for each other.
+    """
+    from goldsmith.comparison.api import compare
+
+    alike = {path for path, value in expected.items() if path in made or getattr(value, "shape", ()) == ()}
+    tolerances = tolerances_of(gold)
+    for path in alike & tolerances.keys():
+        if _name(actual.get(path)) == "float32" != _name(expected[path]):
+            tolerances[path] = with_room(tolerances[path], "float64", ROUNDED)
+    return compare(
+        actual,
+        expected,
+        tolerances=tolerances,
+        noisy={path: marks for path, marks in gold.noisy.items() if _fits(marks, expected.get(path))},
+        equal_nan=equal_nan or [path for path in expected if gold.allows_nan(path)],
+        check_dtype=alike,
+        guessing=guessing,
+    )
+
+
+def _fits(marks: Any, leaf: Any) -> bool:
+    """Whether marks are about a leaf of this shape; one that is complex may have two for each element. What is expected
+    need not be gold's: a second run is compared with the first, which may have any shape."""
+    shape = tuple(getattr(leaf, "shape", ()))
+    return tuple(marks.shape) in (shape, (*shape, 2))
+
+
+def _name(value: Any) -> str:
+    """A dtype without its library."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.")

@@ -1,0 +1,249 @@
+"""Where a solution has drifted from its starter: no correct submission could then agree with its gold.
+
+Read from the sources alone. A part counts as *provided* when it does something, holds no TODO and no "your code", and
+raises no NotImplementedError: students get it as it is, so the solution must have the same code, up to comments,
+docstrings and formatting. What students write must keep the signature they were given.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.foundation.syntax import syntax_tree
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Assignment = ast.Assign | ast.AnnAssign
+_SIGNS = ("TODO", "NotImplementedError", "YOUR CODE", "your code")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One difference: `part` by its dotted name, what the two say in one line each."""
+
+    part: str
+    problem: str
+    starter: str
+    solution: str
+
+    def __str__(self) -> str:
+        sides = f" (starter: {self.starter}; solution: {self.solution})" if self.starter or self.solution else ""
+        return f"{self.part} {self.problem}{sides}"
+
+
+def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drift]:
+    """Every difference between starter and solution that would mislead a correct submission."""
+    found: list[Drift] = []
+    starters: dict[str, ParsedFile] = {}
+    for item in placed:
+        starter = assignment.starter / item.target
+        if item.target.suffix != ".py" or not starter.is_file() or item.source == assignment.recipe:
+            continue
+        one, two = _read(starter), _read(item.source)
+        if one is None or two is None:
+            continue
+        starters[item.target.stem] = one
+        found += _module_drift(item.target.stem, one, two)
+    found += _unknown_names(assignment.recipe, starters, {item.part for item in found})
+    return found
+
+
+def is_provided(assignment: Assignment, part: str) -> bool:
+    """Whether the starter gives students `part`, a method such as `backbone.RMSNorm.__init__`, as it is."""
+    file, class_name, method = part.split(".", 2)
+    module = _read(assignment.starter / f"{file}.py")
+    node = module.parts.get(class_name) if module else None
+    if module is None or not isinstance(node, ast.ClassDef):
+        return False
+    found = [item for item in node.body if isinstance(item, Function) and item.name == method]
+    return module.is_provided(found[0]) if found else module.is_provided(node)
+
+
+def written_by_students(source: bytes) -> set[str]:
+    """The functions and methods of a starter that are not provided, by dotted name."""
+    module = parse(source)
+    found: set[str] = set()
+    if module is None:
+        return found
+    for name, node in module.parts.items():
+        if isinstance(node, ast.ClassDef):
+            methods = [item for item in node.body if isinstance(item, Function)]
+            found |= {f"{name}.{item.name}" for item in methods if not module.is_provided(item)}
+        elif isinstance(node, Function) and not module.is_provided(node):
+            found.add(name)
+    return found
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """A parsed file: its named parts, and the text to look for TODOs in."""
+
+    lines: list[str]
+    parts: Mapping[str, ast.stmt]
+
+    def is_provided(self, node: ast.stmt) -> bool:
+        text = "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
+        if isinstance(node, Function) and all(_is_nothing(item) for item in node.body):
+            return False
+        return not any(sign in text for sign in _SIGNS)
+
+
+def _is_nothing(node: ast.stmt) -> bool:
+    """`pass`, `...` or a docstring."""
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _read(path: Path) -> ParsedFile | None:
+    try:
+        return parse(path.read_bytes())
+    except OSError:
+        return None
+
+
+def parse_parts(content: bytes) -> Mapping[str, ast.stmt]:
+    """What a file defines at its top, by name; nothing of what does not parse."""
+    try:
+        module = parse(content)
+    except (RecursionError, MemoryError):
+        return {}
+    return module.parts if module else {}
+
+
+def parse(content: bytes) -> ParsedFile | None:
+    """None for what does not parse: running it will say so better."""
+    try:
+        source = content.decode("utf-8")
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError):
+        return None
+    parts: dict[str, ast.stmt] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | Function):
+            parts[node.name] = node
+        elif isinstance(node, _Assignment):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts.update({target.id: node for target in targets if isinstance(target, ast.Name)})
+    return ParsedFile(source.splitlines(), parts)
+
+
+def _module_drift(name: str, starter: ParsedFile, solution: ParsedFile) -> Iterator[Drift]:
+    for part, node in starter.parts.items():
+        if part.startswith("_"):
+            continue
+        other = solution.parts.get(part)
+        if other is None:
+            yield Drift(f"{name}.{part}", "is missing from the solution", "", "")
+        elif isinstance(node, ast.ClassDef) and isinstance(other, ast.ClassDef):
+            yield from _class_drift(f"{name}.{part}", starter, node, other)
+        else:
+            yield from _part_drift(f"{name}.{part}", starter, node, other)
+
+
+def _class_drift(name: str, module: ParsedFile, starter: ast.ClassDef, solution: ast.ClassDef) -> Iterator[Drift]:
+    mine = {node.name: node for node in starter.body if isinstance(node, Function)}
+    theirs = {node.name: node for node in solution.body if isinstance(node, Function)}
+    if [ast.dump(base) for base in starter.bases] != [ast.dump(base) for base in solution.bases]:
+        yield Drift(name, "has other base classes", _bases(starter), _bases(solution))
+    for method, node in mine.items():
+        if method in theirs:
+            yield from _part_drift(f"{name}.{method}", module, node, theirs[method])
+        else:
+            yield Drift(f"{name}.{method}", "is missing from the solution", "", "")
+    added = theirs.get("__init__")
+    if "__init__" not in mine and added is not None and _required(added):
+        yield Drift(f"{name}.__init__", "is not in the starter but takes arguments", "none", _signature(added))
+
+
+def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.stmt) -> Iterator[Drift]:
+    """A provided part must be the same code; of one that students write, the signature must fit."""
+    provided = module.is_provided(starter)
+    if isinstance(starter, Function) and isinstance(solution, Function):
+        if provided and code_of(starter) != code_of(solution):
+            problem = "is provided by the starter, but other code in the solution"
+            yield Drift(name, problem, *_differing(starter, solution))
+        elif not provided and not _fits(starter, solution):
+            yield Drift(name, "has another signature", _signature(starter), _signature(solution))
+    elif provided and isinstance(starter, _Assignment) and isinstance(solution, _Assignment):
+        one, two = ast.unparse(starter), ast.unparse(solution)
+        if one != two:
+            yield Drift(name, "has another value", one, two)
+
+
+def _fits(starter: Function, solution: Function) -> bool:
+    """Whether every call that the starter's signature allows means the same to the solution's."""
+    mine, theirs = _parameters(starter), _parameters(solution)
+    same = all(theirs.get(name) == default for name, default in mine.items())
+    in_order = [name for name in theirs if name in mine] == list(mine)
+    return same and in_order and all(theirs[name] is not None for name in theirs if name not in mine)
+
+
+def _parameters(node: Function) -> dict[str, str | None]:
+    """Names in order with their defaults as text, None for those without."""
+    arguments = node.args
+    names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
+    defaults: list[ast.expr | None] = [None] * (len(names) - len(arguments.defaults)) + list(arguments.defaults)
+    found = {name: ast.unparse(default) if default else None for name, default in zip(names, defaults, strict=True)}
+    for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        found[item.arg] = ast.unparse(default) if default else None
+    return found
+
+
+def _required(node: Function) -> list[str]:
+    return [name for name, default in list(_parameters(node).items())[1:] if default is None]
+
+
+def _signature(node: Function) -> str:
+    """The parameters without their annotations, which change nothing at run time."""
+    arguments = copy.deepcopy(node.args)
+    for item in ast.walk(arguments):
+        if isinstance(item, ast.arg):
+            item.annotation = None
+    return f"({ast.unparse(arguments)})"
+
+
+def _bases(node: ast.ClassDef) -> str:
+    return ", ".join(ast.unparse(base) for base in node.bases) or "none"
+
+
+def code_of(node: Function) -> str:
+    """The code without docstring and annotations, as normalised text."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return "\n".join([_signature(node), *(ast.unparse(item) for item in body)])
+
+
+def _differing(starter: Function, solution: Function) -> tuple[str, str]:
+    """The first line of code in which the two differ, side by side."""
+    one, two = code_of(starter).splitlines(), code_of(solution).splitlines()
+    for first, second in zip(one, two, strict=False):
+        if first != second:
+            return first.strip(), second.strip()
+    return ("…", two[len(one)].strip()) if len(two) > len(one) else (one[len(two)].strip(), "…")
+
+
+def _unknown_names(recipe: Path, starters: Mapping[str, ParsedFile], told: set[str]) -> Iterator[Drift]:
+    """What the recipe imports from a module of the assignment must be there in the starter's."""
+    module = recipe.is_file() and _tree(recipe)
+    if not module:
+        return
+    for node in ast.walk(module):
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        name = node.module.rpartition(".")[2]
+        if name not in starters:
+            continue
+        for item in node.names:
+            part = f"{name}.{item.name}"
+            if item.name != "*" and item.name not in starters[name].parts and part not in told:
+                yield Drift(part, "is used by the recipe but not in the starter", "", "")
+
+
+def _tree(path: Path) -> ast.Module | None:
+    try:
+        return syntax_tree(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return None

@@ -1,0 +1,167 @@
+"""What on this machine bears on the bits a recipe produces, and on locking in code that nobody trusts: each fact with
+what it means."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.foundation.platforms import IS_LINUX, RUNS_CODE, SYSTEM
+
+_VARIABLES = {
+    "PYTHONHASHSEED": "overridden: recipes run with 0, so that sets and dicts of strings keep one order",
+    "OMP_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
+    "MKL_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
+    "CUBLAS_WORKSPACE_CONFIG": "overridden: recipes run with :4096:8, which cuBLAS needs to be deterministic",
+    "ATEN_CPU_CAPABILITY": "passed on and recorded: torch then uses other instructions, and other bits come out",
+    "ONEDNN_MAX_CPU_ISA": "passed on and recorded: oneDNN then uses other instructions, and other bits come out",
+    "MKL_ENABLE_INSTRUCTIONS": "passed on and recorded: MKL then uses other instructions, and other bits come out",
+    "MKL_CBWR": "passed on and recorded: MKL then trades speed for the same bits on other processors",
+    "NVIDIA_TF32_OVERRIDE": "interferes: it can force TF32 on, which costs three digits; unset it",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "interferes: it forces TF32 on, which costs three digits; unset it",
+    "PYTHONPATH": "passed on: modules found there can stand in for a package; the course's own code still wins",
+}
+_INTERFERING = ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One thing about this machine; `outcome` is ok, note or warning."""
+
+    name: str
+    """What it is about."""
+    outcome: str
+    """`ok`, `note` or `warning`."""
+    value: str
+    """What it is here."""
+    meaning: str
+    """What follows from it."""
+
+
+def examine() -> list[Fact]:
+    """Everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
+    return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk(), *_sandbox()]
+
+
+def _versions() -> Iterator[Fact]:
+    bits = "recorded; another version may change bits, `goldsmith verify --reproduce` says by how much"
+    yield Fact("python", "ok", platform.python_version(), bits)
+    for package in ("numpy", "torch"):
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            yield Fact(package, "note", "not installed", f"recipes that need it are refused: pip install {package}")
+            continue
+        yield Fact(package, "ok", version, bits)
+    git = shutil.which("git")
+    meaning = "commits are recorded, revisions can be compared" if git else "no commit is recorded with gold"
+    yield Fact("git", "ok" if git else "warning", git or "not found", meaning)
+
+
+def _processor() -> Iterator[Fact]:
+    cores = str(os.cpu_count() or 1)
+    yield Fact("cores", "ok", cores, "two runs go side by side, so two cores make generating quickest")
+    yield Fact("platform", "ok", f"{platform.system()} {platform.machine()}", "recorded; other processors, other bits")
+    if not IS_LINUX:
+        yield Fact("system", "note", SYSTEM, "goldsmith is tested on Linux only, and submissions are graded there only")
+
+
+def _torch() -> Iterator[Fact]:
+    try:
+        import torch
+    except ImportError:
+        return
+    except OSError as problem:  # a library of the system's that torch needs is not there
+        yield Fact("torch-import", "warning", "torch cannot be imported", str(problem))
+        return
+    capability = torch.backends.cpu.get_cpu_capability()
+    yield Fact("cpu-capability", "ok", capability, "recorded; weights drawn from one seed differ between capabilities")
+    devices = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        devices.append("mps")
+    meaning = "usable with --device; record gold on the CPU unless it must be there"
+    yield Fact("devices", "ok", ", ".join(["cpu", *devices]), meaning)
+
+
+def _variables() -> Iterator[Fact]:
+    for name, meaning in _VARIABLES.items():
+        if name in os.environ:
+            yield Fact(name, "warning" if name in _INTERFERING else "note", os.environ[name], meaning)
+
+
+def _disk() -> Iterator[Fact]:
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    outcome = "ok" if free > 10**9 else "warning"
+    yield Fact(
+        "temporary-folder", outcome, f"{folder}, {free / 1e9:.1f} GB free", "private copies of the course go there"
+    )
+
+
+def _sandbox() -> Iterator[Fact]:
+    """How well submissions can be locked in here. None of it bears on gold, so none is a warning."""
+    from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
+    from goldsmith.sandbox.capabilities import probe, user_namespaces
+
+    level = probe()
+    refused = f"; submissions are not graded here{' unless --allow-unsandboxed' if RUNS_CODE else ''}"
+    why = "; ".join(level.missing)
+    yield Fact(
+        "landlock",
+        "ok" if level.landlock else "note",
+        f"ABI {level.landlock}" if level.landlock else "none",
+        "a submission changes no file but its own, and reads no other than Python's and what it is given"
+        if level.landlock
+        else why + refused,
+    )
+    yield Fact(
+        "seccomp",
+        "ok" if level.seccomp else "note",
+        "works" if level.seccomp else "none",
+        "a submission has no network and no way to other processes" if level.seccomp else why + refused,
+    )
+    reason = why_no_bubblewrap()
+    yield Fact(
+        "bubblewrap",
+        "note" if reason else "ok",
+        reason or "works",
+        "an extra for grading: without it, a submission can tell that a file exists whose path it knows, and its size"
+        if reason
+        else "on top when a class is graded: gold, solutions and what others handed in are not even there by name",
+    )
+    possible = user_namespaces()
+    yield Fact(
+        "user-namespaces",
+        "ok" if possible else "note",
+        "allowed" if possible else "not allowed",
+        "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
+    )
+    if hasattr(os, "getuid") and not os.getuid():
+        meaning = "the kernel limits nobody's processes who is root: fork bombs are ended only once they are seen"
+        yield Fact("user", "note", "root", meaning)
+
+
+def processor_name() -> str:
+    """The model name of this machine's processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model", "cpu model")))
+    return next(names, "") or platform.processor()
+
+
+def processors() -> int:
+    """How many may be used: of this machine's, as many as this process, or the container it is in, is given."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(count, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        return count

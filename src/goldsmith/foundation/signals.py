@@ -1,0 +1,74 @@
+"""Ctrl-C, polite kills, a terminal that closes: each interrupts, and waits for what is being put in order."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.foundation.platforms import SIGNALS
+
+_depth = 0
+_pending = False
+
+
+def install_handlers() -> None:
+    """Called once by the command line; a library user keeps Python's own handling.
+
+    Some supervisors start commands with SIGCHLD ignored: then nobody could learn how a child ended.
+    """
+    if hasattr(signal, "SIGCHLD"):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in SIGNALS:
+        hung_up = number not in (signal.SIGINT, signal.SIGTERM)
+        if not hung_up or signal.getsignal(number) is not signal.SIG_IGN:  # nohup: a terminal may close
+            signal.signal(number, _interrupt)
+
+
+def remove_handlers() -> None:
+    """What is decided stays decided: from here to the end of the process nothing interrupts."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards.
+
+    Signals reach the main thread only, so that in any other this does nothing.
+    """
+    global _depth, _pending
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if _pending and not _depth:
+            _pending = False
+            raise KeyboardInterrupt
+
+
+def pause(seconds: float) -> None:
+    """Sleep in a block that is `uninterrupted`, and let an interruption out here, where nothing is half done.
+
+    A signal that raises wherever it happens to arrive can leave a lock of the standard library taken for ever:
+    `subprocess` holds one for a moment in every `poll`.
+    """
+    global _pending
+    time.sleep(seconds)
+    if _pending and _depth <= 1 and threading.current_thread() is threading.main_thread():
+        _pending = False
+        raise KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    global _pending
+    if not _depth:
+        raise KeyboardInterrupt
+    _pending = True

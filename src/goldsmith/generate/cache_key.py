@@ -1,0 +1,42 @@
+"""Everything that a judgement on some code follows from, as it stands now, and a key for what is kept by content.
+
+What a manifest says stood there when gold was made is not enough: stale gold may be judged with, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from typing import Any
+
+import msgspec
+
+from goldsmith._version import __version__
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
+from goldsmith.generate.freshness import file_hashes, installed_version
+from goldsmith.generate.sources import hash_sources
+from goldsmith.gold.manifest import Manifest
+from goldsmith.workspace.snapshot import file_hash
+
+_BEARING = ("numpy", "torch", "safetensors")
+
+
+def standing(assignment: Assignment, manifest: Manifest) -> list[Any]:
+    """Sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their gold.
+    Where there is no solution, as in what students get, none is asked for."""
+    has_solutions = assignment.course.solutions_folder.is_dir()
+    now = hash_sources(assignment, placements(assignment) if has_solutions else [])
+    config = assignment.course.config
+    return [
+        [now.solution, now.starter, file_hashes(assignment, manifest.provenance.reads)],
+        file_hash(assignment.adapter) if assignment.adapter.is_file() else "",
+        [manifest.seed, config.threads, config.stand_ins, assignment.config.overwriting],
+        [config.shared, config.packages, assignment.config.shared, assignment.forbidden],
+        [__version__, platform.python_version(), *(installed_version(name) or "" for name in _BEARING)],
+    ]
+
+
+def key_of(facts: Any) -> str:
+    """The same for the same facts."""
+    return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()

@@ -1,0 +1,52 @@
+"""Which cases of the gold that stands there a new run confirms: to the bit, or within noise.
+
+Where sources have changed, or a tensor went further than noise was seen to go, float64 decides: it shows no noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goldsmith.course.layout import Assignment
+from goldsmith.generate.options import Options
+from goldsmith.generate.previous_gold import Previous
+from goldsmith.generate.replay_once import replay_in_float64
+from goldsmith.generate.variants import Recording, kept_cases
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.movement import Movement, judge_float64
+from goldsmith.process.launcher import Watcher
+
+
+def confirm(
+    assignment: Assignment,
+    options: Options,
+    previous: Previous,
+    recordings: Sequence[Recording],
+    *,
+    same_sources: bool,
+    watcher: Watcher,
+) -> dict[str, Movement]:
+    """How far each case is from the gold before, by name; a case that has no counterpart there is left out."""
+    movements = previous.movements(recordings, same_sources=same_sources)
+    for recording in recordings:
+        doubtful = [
+            case
+            for case in recording.cases
+            if case.name in movements
+            and movements[case.name].outcome != "moved"
+            and (movements[case.name].needs_float64 or not same_sources)
+        ]
+        kept = kept_cases([case for case in doubtful if _has_reference(previous, case)], recording.first)
+        found = replay_in_float64(assignment, recording.placed, options, kept, watcher)
+        for case in doubtful:
+            entry = previous.entry(case.name)
+            assert entry is not None
+            movements[case.name] = judge_float64(
+                movements[case.name], entry, previous.folder, found.get(case.definition, {})
+            )
+    return movements
+
+
+def _has_reference(previous: Previous, case: CaseFacts) -> bool:
+    entry = previous.entry(case.name)
+    return entry is not None and entry.reference is not None

@@ -1,0 +1,143 @@
+"""What is to be published: cases that stand as they are, and cases that are written again, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course.case_code import CaseCode
+from goldsmith.generate.measure_tolerances import Measured, join_calibrations
+from goldsmith.generate.options import Options
+from goldsmith.generate.previous_gold import Previous
+from goldsmith.generate.sources import Sources
+from goldsmith.generate.variants import Recording
+from goldsmith.gold.calibration import Calibration
+from goldsmith.gold.facts import CaseFacts, Environment, same_environment
+from goldsmith.gold.manifest import CaseEntry, case_entry, with_metadata
+from goldsmith.gold.movement import Movement
+from goldsmith.process.messages import Result
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Names of the cases whose values stay as they are, and of those among them whose tolerances do, too."""
+
+    values: frozenset[str]
+    entries: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything that goes into a gold folder, described: `paths` are its files as they lie about now."""
+
+    result: Result
+    cases: tuple[CaseEntry, ...]
+    paths: tuple[Path, ...]
+    calibration: Calibration | None
+    environment: Environment
+    sources: Sources
+    reads: dict[str, str]
+
+
+def keep_cases(
+    previous: Previous,
+    options: Options,
+    recordings: Sequence[Recording],
+    movements: Mapping[str, Movement],
+    *,
+    mode: str,
+) -> Kept:
+    """Which cases stand. Other bits do only together with their tolerances: those are distances from the old bits."""
+    values, entries = set(), set()
+    for case in (case for item in recordings for case in item.cases):
+        movement = movements.get(case.name)
+        if movement is None or movement.outcome == "moved":
+            continue
+        measured = options.calibrate != "off" and mode == "cases"
+        lasting = previous.tolerances_stand(case, measured=measured) and options.calibrate != "anew"
+        lasting = lasting and not movement.float64_moved
+        if movement.outcome == "same" or (lasting and not options.exact):
+            values.add(case.name)
+            entries |= {case.name} if lasting else set()
+    return Kept(frozenset(values), frozenset(entries))
+
+
+def written_again(movements: Mapping[str, Movement], kept: Kept) -> Iterator[str]:
+    """Why cases of the gold before do not stand, the first few by name."""
+    moved = [item for item in movements.values() if item.case not in kept.values]
+    for item in moved[:_MOST_TOLD]:
+        yield f"case {item.case} does not stand: {item.why or 'its bits differ'}"
+    if len(moved) > _MOST_TOLD:
+        yield f"{len(moved) - _MOST_TOLD} more cases do not stand"
+
+
+_MOST_TOLD = 5
+
+
+def assemble(
+    previous: Previous,
+    kept: Kept,
+    result: Result,
+    recordings: Sequence[Recording],
+    measured: Measured,
+    sources: Sources,
+    reads: dict[str, str],
+    code: CaseCode,
+) -> Contents:
+    """Entries and files of all cases: those that stand from the gold before, the others from this run."""
+    here = result.environment or Environment(python="", numpy="")
+    before = previous.manifest.provenance.environment if previous.manifest and kept.values else here
+    entries: list[CaseEntry] = []
+    files: list[Path] = []
+    references: list[Path] = []
+    for recording in recordings:
+        for case in recording.cases:
+            folder = previous.folder if case.name in kept.values else recording.first
+            known = previous.entry(case.name)
+            traced = folder if known and known.runs and known.trace == case.trace else recording.first
+            files += [folder / case.file.name, *([traced / case.trace] if case.trace else [])]
+            own = code.of(case.definition)
+            old = known if case.name in kept.entries else None
+            if old is not None:
+                entries.append(with_metadata(old, case, own))
+                references += [previous.folder / old.reference] if old.reference else []
+            else:
+                entries.append(_entry(case, measured, own, _recorded_on(previous, kept, case, before, here)))
+                references += [measured.references[case.name]] if case.name in measured.references else []
+    names = {case.name for recording in recordings for case in recording.cases}
+    old_calibration = previous.manifest.calibration if previous.manifest and kept.entries else None
+    if all(entry.environment is not None for entry in entries) and here in [it.environment for it in entries]:
+        before = here  # nothing is left of the machine that the manifest spoke of
+        entries = [
+            msgspec.structs.replace(entry, environment=None) if entry.environment == here else entry
+            for entry in entries
+        ]
+    return Contents(
+        result=result,
+        cases=tuple(entries),
+        paths=(*files, *references),
+        calibration=join_calibrations(old_calibration, measured.calibration, measured.tolerances, names),
+        environment=before,
+        sources=sources,
+        reads=reads,
+    )
+
+
+def _recorded_on(
+    previous: Previous, kept: Kept, case: CaseFacts, before: Environment, here: Environment
+) -> Environment | None:
+    """Where the values of a case come from, if not from the machine that the manifest speaks of."""
+    if case.name in kept.values:
+        old = previous.entry(case.name)
+        return old.environment if old else None
+    return None if same_environment(before, here) else here
+
+
+def _entry(case: CaseFacts, measured: Measured, code: str, environment: Environment | None) -> CaseEntry:
+    reference = measured.references.get(case.name)
+    tolerances = measured.tolerances.get(case.name, {})
+    entry = case_entry(case, tolerances, measured.why_not, reference.name if reference else None, code)
+    return msgspec.structs.replace(entry, environment=environment)

@@ -1,0 +1,114 @@
+"""Step 7: manifest and README, from all that the steps before have found."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from goldsmith._version import __version__
+from goldsmith.course.layout import Assignment
+from goldsmith.generate.contents import Contents
+from goldsmith.generate.options import Options
+from goldsmith.generate.sources import stamp_now
+from goldsmith.generate.state import Run
+from goldsmith.gold.files import REFERENCE_SUFFIX
+from goldsmith.gold.manifest import (
+    MANIFEST,
+    README,
+    CheckEntry,
+    FileEntry,
+    Manifest,
+    Provenance,
+    encode,
+    keep_stamp,
+    says_the_same,
+)
+from goldsmith.gold.publish import Staging
+from goldsmith.gold.readme import render_readme
+from goldsmith.workspace.snapshot import file_hash
+
+
+def document(run: Run, contents: Contents, staging: Staging) -> None:
+    """Manifest and README into the staging folder, with what others keep in the gold folder."""
+    assignment, options = run.assignment, run.options
+    course, sources, previous = assignment.course, contents.sources, run.previous.manifest
+    manifest = Manifest(
+        assignment=assignment.name,
+        seed=options.seed,
+        stamp=stamp_now(course),
+        cases=contents.cases,
+        files=tuple(run.files),
+        checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
+        advice=tuple(run.advice),
+        calibration=contents.calibration,
+        provenance=Provenance(
+            solution=sources.solution,
+            starter=sources.starter,
+            recipe=sources.recipe,
+            reads=contents.reads,
+            written=sources.written,
+            mode=contents.result.mode,
+            seed=options.seed,
+            command=command_for(assignment, options),
+            goldsmith=__version__,
+            environment=contents.environment,
+        ),
+    )
+    manifest = keep_stamp(manifest, previous)
+    if (
+        previous is not None
+        and not options.exact
+        and run.previous.is_sound(README)
+        and says_the_same(manifest, previous)
+    ):
+        manifest = previous
+    readme = render_readme(manifest, assignment.label, course.relative(assignment.gold).as_posix()).encode()
+    if manifest is previous:
+        content = (assignment.gold / MANIFEST).read_bytes()
+        readme = (assignment.gold / README).read_bytes()
+    else:
+        manifest = msgspec.structs.replace(manifest, files=(*run.files, _file(README, readme)))
+        content = encode(manifest)
+    run.files += [_file(README, readme), _file(MANIFEST, content)]
+    staging.write(README, readme)
+    staging.write(MANIFEST, content)
+    made = {item.name for item in run.files}
+    later = {case + REFERENCE_SUFFIX for case in run.unmeasured}
+    gone = sorted(_as_published(assignment.gold, previous.files, made | later)) if previous else []
+    if gone:
+        run.notes.append(
+            f"{'would be ' if run.is_dry else ''}removed, since no case makes them any more: {', '.join(gone)}"
+        )
+    if previous and previous.seed != options.seed:
+        run.notes.append(f"the gold before had seed {previous.seed}, this has {options.seed}")
+    kept = staging.carry_over([*gone, *later])
+    if kept:
+        run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
+
+
+def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
+    """Yield the names of files that are not made any more and still have the bytes that goldsmith gave them."""
+    for item in files:
+        path = folder / item.name
+        if item.name not in made and path.is_file() and not path.is_symlink() and file_hash(path) == item.sha256:
+            yield item.name
+
+
+def _file(name: str, content: bytes) -> FileEntry:
+    return FileEntry(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def command_for(assignment: Assignment, options: Options) -> str:
+    """The one command that makes this gold again, however it was asked for this time."""
+    config = assignment.course.config
+    parts = ["goldsmith generate", assignment.name]
+    if options.seed != config.seed:
+        parts.append(f"--seed {options.seed}")
+    if options.device != "cpu":
+        parts.append(f"--device {options.device}")
+    if config.calibrate and options.calibrate == "off":
+        parts.append("--no-calibrate")
+    return " ".join(parts)

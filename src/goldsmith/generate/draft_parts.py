@@ -1,0 +1,136 @@
+"""What a first recipe should be about: the parts that students write, how they are imported, and public tests that
+show how they are called. Read from the sources alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_diff import parse_parts, written_by_students
+from goldsmith.process.messages import DraftPart
+from goldsmith.workspace.copies import Workspace
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_CALLED = ("forward", "__call__")
+_OWN = (*_CALLED, "__init__")
+_TEST = re.compile(r"test_.*\.py|.*_test\.py")
+
+
+def draft_parts(assignment: Assignment, placed: Sequence[Placement]) -> tuple[DraftPart, ...]:
+    """Classes and functions that the starter leaves to students; where it leaves none, all of the solution's."""
+    code = [item for item in placed if _is_code(assignment, item)]
+    left = [part for item in code for part in _left_to_students(assignment, item)]
+    return tuple(left or [part for item in code for part in _defined(item)])
+
+
+def _is_code(assignment: Assignment, item: Placement) -> bool:
+    name = item.target.name
+    return (
+        item.target.suffix == ".py"
+        and item.source != assignment.recipe
+        and not _TEST.fullmatch(name)
+        and name not in ("conftest.py", "setup.py", assignment.course.config.adapter)
+    )
+
+
+def _left_to_students(assignment: Assignment, item: Placement) -> Iterator[DraftPart]:
+    starter = assignment.starter / item.target
+    if not starter.is_file():
+        return
+    content = starter.read_bytes()
+    written = written_by_students(content)
+    solution = parse_parts(item.source.read_bytes())
+    module, search = import_name(assignment.starter, item.target)
+    for name, node in parse_parts(content).items():
+        other = solution.get(name)
+        if isinstance(node, ast.ClassDef) and isinstance(other, ast.ClassDef):
+            for method in _methods(node, other, written):
+                doc = next((_doc(part) for part in node.body if getattr(part, "name", "") == method), "")
+                yield DraftPart(module, f"{name}.{method}" if method else name, is_class=True, search=search, doc=doc)
+        elif name in written and isinstance(other, _FUNCTIONS) and not name.startswith("_"):
+            explicit = _asked_by_adapter(assignment, f"{module}.{name}")
+            yield DraftPart(module, name, search=search, explicit=explicit, doc=_doc(node))
+
+
+def _doc(node: ast.stmt) -> str:
+    return (ast.get_docstring(node) or "") if isinstance(node, _FUNCTIONS) else ""
+
+
+def _asked_by_adapter(assignment: Assignment, part: str) -> tuple[str, ...]:
+    """What the course's adapter wants every call of a part to give, defaults or not: `@part("backbone.train")`."""
+    content = assignment.adapter.read_bytes() if assignment.adapter.is_file() else b""
+    for node in parse_parts(content).values():
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        for mark in node.decorator_list:
+            if isinstance(mark, ast.Call) and [getattr(item, "value", None) for item in mark.args] == [part]:
+                names = [item.arg for item in node.args.args]
+                return tuple(names[1 : len(names) - len(node.args.defaults)])
+    return ()
+
+
+def _methods(starter: ast.ClassDef, solution: ast.ClassDef, written: set[str]) -> list[str]:
+    """Methods that students write, in their order, and how the object is called; of a class that is empty in the
+    starter, all that the solution has."""
+    mine = [node.name for node in starter.body if isinstance(node, _FUNCTIONS)]
+    theirs = [node.name for node in solution.body if isinstance(node, _FUNCTIONS)]
+    found = [name for name in mine if f"{starter.name}.{name}" in written]
+    if not mine and theirs:
+        found = theirs
+    if not found:
+        return []
+    return list(dict.fromkeys([*found, *(name for name in theirs if name in _CALLED)]))
+
+
+def _defined(item: Placement) -> Iterator[DraftPart]:
+    module, search = import_name(item.source.parents[len(item.target.parts) - 1], item.target)
+    for name, node in parse_parts(item.source.read_bytes()).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(node, ast.ClassDef):
+            methods = [part.name for part in node.body if isinstance(part, _FUNCTIONS)]
+            public = [method for method in methods if not method.startswith("_") or method in _OWN]
+            for method in public or [""]:
+                yield DraftPart(module, f"{name}.{method}" if method else name, is_class=True, search=search)
+        elif isinstance(node, _FUNCTIONS):
+            yield DraftPart(module, name, search=search)
+
+
+def import_name(folder: Path, target: Path) -> tuple[str, str]:
+    """How a file is imported: its module's name, and the folder to look in, where a package does not lie at the top."""
+    inside = target.with_suffix("").parts
+    if inside[-1] == "__init__":
+        inside = inside[:-1]
+    top = 0
+    for depth in range(len(target.parts) - 1, 0, -1):
+        if not (folder / Path(*target.parts[:depth]) / "__init__.py").is_file():
+            top = depth
+            break
+    is_package = len(target.parts) - 1 > top
+    if not is_package and _has_code(folder / Path(*target.parts[:1])):
+        top = 0
+    return ".".join(inside[top:]), Path(*target.parts[:top]).as_posix() if top else ""
+
+
+def _has_code(folder: Path) -> bool:
+    """Whether a folder can be imported as it is: it has files of Python of its own."""
+    return folder.is_dir() and any(folder.glob("*.py"))
+
+
+def public_tests(assignment: Assignment, workspace: Workspace, parts: Sequence[DraftPart]) -> Iterator[str]:
+    """Test files that students have and that import any of these parts, relative to the workspace's root."""
+    course = assignment.course
+    internal = workspace.root / course.relative(course.internal_tests_folder)
+    roots = {part.module.partition(".")[0] for part in parts} | {part.module.rpartition(".")[2] for part in parts}
+    imports = re.compile(rf"^\s*(?:from|import)\s.*\b(?:{'|'.join(map(re.escape, sorted(roots)))})\b", re.MULTILINE)
+    for path in sorted(workspace.root.rglob("*.py")):
+        inside = path.relative_to(workspace.root)
+        if not _TEST.fullmatch(path.name) or path.is_relative_to(internal) or LITTER.intersection(inside.parts):
+            continue
+        if imports.search(path.read_text(encoding="utf-8", errors="replace")):
+            yield inside.as_posix()

@@ -1,0 +1,104 @@
+"""From how a child ended to the error a person reads, with paths of the course, not of the workspace."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.recipe import (
+    DeviceMissing,
+    MissingPackage,
+    RecipeKilled,
+    RecipeLeftEarly,
+    RecipeMisused,
+    RecipeOutOfMemory,
+    RecipeRaised,
+    RecipeTimedOut,
+)
+from goldsmith.generate.options import Options
+from goldsmith.process.launcher import Ending
+from goldsmith.process.messages import NO_RESULT, Failure
+from goldsmith.workspace.copies import Workspace
+
+
+def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, options: Options) -> GoldsmithError | None:
+    """Why the child did not finish, or None when it did."""
+    recipe = assignment.course.relative(assignment.recipe)
+    if ending.late:
+        return RecipeTimedOut(recipe, ending.last_case, ending.late)
+    if ending.signal and (ending.result is None or ending.result.failure is None):
+        return RecipeKilled(recipe, ending.last_case, ending.signal)
+    if ending.result is None and ending.code == NO_RESULT:
+        return CannotWrite(workspace.scratch, "the recipe's process could not leave its result there")
+    if ending.result is None or (ending.result.failure is None and ending.code != 0):
+        return RecipeLeftEarly(recipe, ending.last_case, f"its process ended with exit code {ending.code}")
+    if ending.result.failure is None:
+        return None
+    if ending.result.failure.kind == "device":
+        return DeviceMissing(options.device, ending.result.failure.message.split(", "))
+    return _from_failure(assignment, workspace, ending.result.failure, recipe)
+
+
+def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
+    frames = [(_in_course(assignment, workspace, Path(frame.file)), frame) for frame in failure.frames]
+    if failure.kind == "misuse":
+        last = frames[-1] if frames else None
+        place = f"{last[0]}, line {last[1].line}" if last else None
+        return RecipeMisused(recipe, failure.case, failure.message + ".", place)
+    if failure.kind == "exit":
+        return RecipeLeftEarly(recipe, failure.case, failure.message)
+    if failure.kind == "memory":
+        return RecipeOutOfMemory(recipe, failure.case, failure.message)
+    if failure.kind == "package":
+        return MissingPackage(failure.package, str(recipe))
+    trace = []
+    for path, frame in frames:
+        trace.append(f"{path}:{frame.line} in {frame.function}")
+        trace.append(f"    {frame.text}")
+    message, *more = _in_course_words(assignment, workspace, failure.message).splitlines()
+    hint = _hint(assignment, workspace, failure)
+    return RecipeRaised(recipe, failure.case, message + (f"; {hint}" if hint else ""), tuple(trace + more))
+
+
+def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str | None:
+    """What most likely lies behind an error that beginners meet, from what is there."""
+    if failure.message.startswith("NotImplementedError") and failure.frames:
+        origin = workspace.origin(Path(failure.frames[-1].file))
+        if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
+            inside = origin.relative_to(assignment.starter)
+            wanted = assignment.solution / inside.with_name(f"{inside.stem}_solution.py")
+            return (
+                f"that is the starter's {origin.name}: no solution took its place, "
+                f"which would be called {assignment.course.relative(wanted)}"
+            )
+    missing = re.match(r"ModuleNotFoundError: No module named '([^']+)'", failure.message)
+    if missing:
+        if missing[1].endswith("_solution"):
+            return f"the solution stands in its place: import {missing[1].removesuffix('_solution')}"
+        skip = Path(assignment.course.config.recipe).stem
+        here = sorted(path.stem for path in workspace.folder.glob("*.py") if path.stem != skip)
+        return f"the assignment's own modules are {', '.join(here)}" if here else None
+    return None
+
+
+def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path:
+    """The file to open in an editor: the solution's own where it stood in for the starter's."""
+    origin = workspace.origin(path)
+    if origin is not None:
+        return assignment.course.relative(origin)
+    return path.relative_to(workspace.root) if path.is_relative_to(workspace.root) else path
+
+
+def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) -> str:
+    pattern = re.escape(str(workspace.root)) + r"/[^\s\"',:;)]*"
+    return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)
+
+
+def gravity(ending: Ending) -> int:
+    """A child that failed by itself explains more than its sibling, which was stopped because of it."""
+    if ending.result is not None and ending.result.failure is not None:
+        return 0
+    return 2 if ending.signal == "SIGTERM" else 1

@@ -1,0 +1,170 @@
+"""Is the gold of an assignment there, and was it made from the sources as they stand now?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from goldsmith._version import __version__
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import placements
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.course import NoSolution
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.generate.sources import hash_sources
+from goldsmith.gold.facts import public_version
+from goldsmith.gold.manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    Provenance,
+    read_manifest,
+)
+from goldsmith.injection.journal import journals, read_journal
+from goldsmith.workspace.snapshot import file_hash
+
+FRESH, STALE, MISSING, INJECTED = "fresh", "stale", "missing", "injected"
+NO_RECIPE, NO_SOLUTION = "no recipe yet", "no solution yet"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How gold stands, and why. `notes` are facts that make no gold stale, such as another version of torch."""
+
+    outcome: str
+    reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def survey(course: Course) -> dict[str, Freshness]:
+    """Every assignment by name, and what is injected for one that is no more."""
+    found = {assignment.name: freshness(assignment) for assignment in course.assignments()}
+    for journal in journals(course):
+        why = f"no such assignment any more, but its solution is in place since {journal.since}"
+        found.setdefault(journal.assignment, Freshness(INJECTED, (why,)))
+    return found
+
+
+def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
+    """Fresh, stale and why, or missing; from hashes alone, without loading any array.
+
+    The gold's own files are looked at by size, or `thorough`ly by their bytes.
+    """
+    journal = read_journal(assignment.course, assignment.name)
+    if journal is not None:
+        return Freshness(INJECTED, (f"the solution stands in the starter's place since {journal.since}",))
+    if not (assignment.gold / MANIFEST).is_file():
+        return Freshness(MISSING, (_missing(assignment),))
+    try:
+        manifest = read_manifest(assignment.gold)
+        reasons = changed_sources(assignment, manifest.provenance)
+    except GoldUnreadable as error:
+        return Freshness(STALE, (error.problem,))
+    except GoldsmithError as error:
+        return Freshness(STALE, (str(error),))
+    reasons += [
+        f"{item.name} is not what was published"
+        for item in manifest.files
+        if not _is_published(assignment.gold / item.name, item, thorough)
+    ]
+    notes = tuple(_version_notes(manifest.provenance))
+    return Freshness(STALE, tuple(reasons), notes) if reasons else Freshness(FRESH, (), notes)
+
+
+def _missing(assignment: Assignment) -> str:
+    """What is needed first, where there is no gold."""
+    try:
+        has_solution = bool(placements(assignment))
+    except NoSolution:
+        has_solution = False
+    except GoldsmithError:  # there is one, and it does not fit
+        has_solution = True
+    if not has_solution:
+        return NO_SOLUTION
+    return "no gold yet" if assignment.recipe.is_file() else NO_RECIPE
+
+
+def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
+    """What changed since the gold was made, apart from the machine: without `starter`, what stands there is not asked.
+
+    Where there is no solution, as in what students get, gold cannot be stale on its account.
+    """
+    made = manifest.provenance
+    if not starter:
+        made = msgspec.structs.replace(made, starter={})
+    if not assignment.course.solutions_folder.is_dir():
+        made = msgspec.structs.replace(made, solution={})
+    return changed_sources(assignment, made)
+
+
+def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
+    """What has changed in the sources that `made` knows of; those it has none of are not looked at."""
+    placed = placements(assignment) if made.solution else []
+    now = hash_sources(assignment, placed)
+    starter = now.starter
+    if assignment.is_whole:  # a new file anywhere in the repository makes no gold stale
+        starter = {name: digest for name, digest in starter.items() if name in made.starter}
+    return [
+        *(_changes(made.solution, now.solution) if made.solution else ()),
+        *_changes(made.recipe, now.recipe),
+        *(_changes(made.starter, starter) if made.starter else ()),
+        *_changes(made.reads, file_hashes(assignment, made.reads)),
+    ]
+
+
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    found = []
+    for path in sorted(before.keys() | now.keys()):
+        if path not in now:
+            found.append(f"{path} is gone")
+        elif path not in before:
+            found.append(f"{path} is new")
+        elif before[path] != now[path]:
+            found.append(f"{path} changed since the gold was made")
+    return found
+
+
+def file_hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
+    """Of those of the course's files that are there."""
+    found = {name: assignment.course.root / name for name in paths}
+    return {name: file_hash(path) for name, path in found.items() if path.is_file()}
+
+
+def _version_notes(made: Provenance) -> Iterator[str]:
+    """Versions that differ from those the gold was recorded with; found without importing any of them."""
+    machine = made.environment
+    yield from _version("Python", _minor(machine.python), _minor(platform.python_version()))
+    yield from _version("NumPy", machine.numpy, installed_version("numpy"))
+    if machine.torch:
+        yield from _version("torch", machine.torch, installed_version("torch"))
+    yield from _version("goldsmith", _minor(made.goldsmith), _minor(__version__))
+
+
+def _version(name: str, made: str, now: str | None) -> Iterator[str]:
+    """Only public versions are compared: a build's local part, as in `+cpu`, is not in every place that tells one."""
+    if now is None:
+        yield f"recorded with {name} {made}, which is not installed here"
+    elif public_version(made) != public_version(now):
+        yield f"recorded with {name} {made}, here {now}"
+
+
+def installed_version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _is_published(path: Path, entry: FileEntry, thorough: bool) -> bool:
+    if not path.is_file() or path.stat().st_size != entry.size:
+        return False
+    return not thorough or file_hash(path) == entry.sha256

@@ -1,0 +1,87 @@
+"""Do starter and solution agree on what students are given? From the sources before anything runs, then from the
+models as both build them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_diff import Drift, find_drift, is_provided
+from goldsmith.gold.checks import Check
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.manifest import Manifest
+from goldsmith.process.messages import Built
+
+INTERFACE = "interface"
+_TITLE = "Starter and solution agree"
+_ALLOWED = "allowed"
+
+
+def check_interface(assignment: Assignment, implementations: Mapping[str, Sequence[Placement]]) -> Check:
+    """Fails on every drift in the sources, a variant's too, that the configuration does not allow by name."""
+    found = [drift for placed in implementations.values() for drift in find_drift(assignment, placed)]
+    return _check(assignment, list(dict.fromkeys(found)), "in provided code, signatures")
+
+
+def check_models(
+    assignment: Assignment, check: Check, cases: Sequence[CaseFacts], built: Mapping[str, Mapping[str, Built]]
+) -> Check:
+    """The same check once models have been built: fails where the starter's parameters are not the solution's."""
+    models = [(case, name, model) for case in cases for name, model in built.get(case.name, {}).items()]
+    found = [drift for case, name, model in models for drift in _model_drift(assignment, case, name, model)]
+    count = len({model.classes[""] for _, _, model in models if model.shapes})
+    seen = f", parameters of {count} model{'' if count == 1 else 's'}" if count else ""
+    later = _check(assignment, list(dict.fromkeys(found)), check.detail + seen)
+    return check if later.ok and _ALLOWED in check.detail else later
+
+
+def known_from(check: Check, previous: Manifest | None) -> Check | None:
+    """What building the models would add to `check`, where fresh gold has it: nothing they are built from changed."""
+    entries = [entry for entry in previous.checks if entry.name == INTERFACE] if previous else []
+    if not entries or _ALLOWED in entries[0].detail or not entries[0].detail.startswith(check.detail):
+        return None
+    return Check(INTERFACE, _TITLE, entries[0].outcome, entries[0].detail)
+
+
+def _check(assignment: Assignment, found: Sequence[Drift], detail: str) -> Check:
+    allowed = assignment.config.allow_drift
+    problems = tuple(str(item) for item in found if item.part not in allowed)
+    if problems:
+        return Check(INTERFACE, _TITLE, "failed", problems[0], problems)
+    met = sorted({item.part for item in found})
+    return Check(INTERFACE, _TITLE, "passed", f"{len(met)} {_ALLOWED}: {', '.join(met)}" if met else detail)
+
+
+def _model_drift(assignment: Assignment, case: CaseFacts, name: str, starter: Built) -> Iterator[Drift]:
+    """What the starter builds must be in the solution; what only the solution has, students must have to write."""
+    solution = _shapes(case, name)
+    root = starter.classes[""]
+    for path, shape in starter.shapes.items():
+        if path not in solution:
+            yield Drift(_maker(starter, path), f"gives {root} a parameter {path} that the solution lacks", "", "")
+        elif solution[path] != shape and is_provided(assignment, _maker(starter, path)):
+            problem = f"gives {root} a parameter {path} of another shape"
+            yield Drift(_maker(starter, path), problem, str(list(shape)), str(list(solution[path])))
+    for path in sorted(solution.keys() - starter.shapes.keys()):
+        maker = _maker(starter, path)
+        if is_provided(assignment, maker):
+            yield Drift(maker, f"gives {root} no parameter {path}, but the solution has one", "", "")
+
+
+def _shapes(case: CaseFacts, name: str) -> dict[str, tuple[int, ...]]:
+    prefix = "state_dict." if len(case.models) == 1 else f"state_dict.{name}."
+    return {
+        leaf.path.removeprefix(prefix): leaf.shape
+        for leaf in case.file.leaves
+        if leaf.path.startswith(prefix) and leaf.is_array
+    }
+
+
+def _maker(starter: Built, path: str) -> str:
+    """The constructor that a parameter comes from: that of the nearest module whose class is the course's own."""
+    while path:
+        path = path.rpartition(".")[0]
+        if path in starter.classes:
+            return f"{starter.classes[path]}.__init__"
+    return f"{starter.classes['']}.__init__"

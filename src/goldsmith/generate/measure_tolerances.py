@@ -1,0 +1,242 @@
+"""The second half of step 6: how far correct work may be from this gold, measured by trials on the solution itself."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.gold import NotCalibrated, TrialsFailed
+from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.error_mapping import error_of, gravity
+from goldsmith.generate.options import Options
+from goldsmith.generate.variants import Recording, kept_cases
+from goldsmith.gold.calibration import (
+    CONTROLS,
+    FLOAT32,
+    FLOAT64,
+    NARROWED,
+    NOISE,
+    OTHER_SEED,
+    Calibrated,
+    Calibration,
+    Trials,
+    calibrate,
+)
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
+from goldsmith.gold.hints import Advice
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.messages import (
+    GOLD,
+    NOTHING,
+    Job,
+    KeptCase,
+    Trial,
+    TrialFailure,
+)
+from goldsmith.workspace.copies import make_workspaces
+
+METHOD = 4
+"""Counted up whenever trials or arithmetic change. What an older one has measured stands until a case moves."""
+SAMPLES, NARROWED_SAMPLES = 12, 3
+_PATIENCE = 20
+_PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
+
+
+@dataclass
+class Measured:
+    """Tolerances by case and path, reference files by case, and what there is to say about them."""
+
+    tolerances: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
+    references: dict[str, Path] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    why_not: str = "not measured"
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """Why this is not to be gold."""
+
+
+def measure(
+    assignment: Assignment,
+    options: Options,
+    recordings: Sequence[Recording],
+    *,
+    patience: float,
+    watcher: Watcher,
+    warm: Warm | None = None,
+) -> Measured:
+    """The tolerances of every recording, from trials on the implementation that made it."""
+    found = Measured()
+    trials: tuple[str, ...] = ()
+    failed: list[str] = []
+    advice: list[Advice] = []
+    for recording in recordings:
+        outcomes = _run_trials(assignment, options, recording, patience, watcher, warm)
+        trials = outcomes.names
+        failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
+        for case in recording.cases:
+            ran = outcomes.trials[case.definition]
+            own = [item for item in outcomes.failures if item.case == case.definition]
+            if own and not ran.differences and not ran.float64:
+                raise TrialsFailed(assignment.name, case.name, len(own), own[0].message)
+            calibrated = calibrate(case, ran)
+            found.tolerances[case.name] = calibrated.tolerances
+            advice += calibrated.advice
+            found.notes += _notes(case, calibrated, own)
+            found.problems += _problems(case, calibrated)
+            if calibrated.reference:
+                found.references[case.name] = recording.first / (case.name + REFERENCE_SUFFIX)
+                write_arrays(calibrated.reference, found.references[case.name])
+    found.calibration = Calibration(method=METHOD, trials=trials, failed=tuple(failed), advice=tuple(advice))
+    return found
+
+
+def join_calibrations(
+    kept: Calibration | None, new: Calibration | None, measured: Collection[str], cases: Collection[str]
+) -> Calibration | None:
+    """What was `measured` now, beside what was measured before for the other `cases` that there are."""
+    if kept is None:
+        return new
+    others = set(cases) - set(measured)
+    failed = tuple(text for text in kept.failed if text.partition(":")[0] in others)
+    advice = tuple(item for item in kept.advice if item.name.partition(":")[2] in others)
+    return Calibration(
+        method=new.method if new else kept.method,
+        trials=new.trials if new else kept.trials,
+        failed=(*failed, *(new.failed if new else ())),
+        advice=(*advice, *(new.advice if new else ())),
+    )
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    names: tuple[str, ...]
+    trials: dict[str, Trials]
+    failures: list[TrialFailure]
+
+
+def _run_trials(
+    assignment: Assignment,
+    options: Options,
+    recording: Recording,
+    patience: float,
+    watcher: Watcher,
+    warm: Warm | None,
+) -> _Outcomes:
+    """In two processes at once, one of them with the plainest instructions the libraries have."""
+    plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
+    kept = kept_cases(recording.cases, recording.first)
+    with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
+        jobs = [
+            _job(make_job(assignment, workspace, options), kept, plan)
+            for workspace, plan in zip(workspaces, plans, strict=True)
+        ]
+        timeout = max(options.timeout, _PATIENCE * patience)
+        endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher, warm=warm)
+        if warm is not None and not _used_plain_instructions(endings[1]):
+            again = run_side_by_side(jobs[1:], timeout=timeout, watcher=watcher)
+            endings = [endings[0], *again]
+        for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
+            error = error_of(assignment, workspace, ending, options)
+            if error is not None:
+                raise NotCalibrated(assignment.name, str(error))
+        folders = [Path(job.output) for job in jobs]
+        failures = [item for ending in endings if ending.result for item in ending.result.failed_trials]
+        return _Outcomes(
+            names=tuple(trial.name for plan in plans for trial in plan.trials),
+            trials={name: _trials(name, folders) for name in kept},
+            failures=failures,
+        )
+
+
+def _used_plain_instructions(ending: Ending) -> bool:
+    """Whether a child that was forked from a process with torch in it still had the choice: torch chooses its
+    instructions when it first computes something, which that process does not."""
+    environment = ending.result.environment if ending.result else None
+    return environment is None or environment.cpu_capability == "DEFAULT"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    trials: tuple[Trial, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
+    noise = [Trial(name=f"{NOISE}{number}", noise=number) for number in range(1, SAMPLES + 1)]
+    twins = [Trial(name=name) for name in CONTROLS]
+    twins += [Trial(name=FLOAT64, precision="float64"), Trial(name=OTHER_SEED, seed=options.seed ^ 1)]
+    threads = options.threads + 1
+    if with_torch:
+        twins.append(Trial(name=f"threads-{threads}", threads=threads))
+    else:
+        twins += [Trial(name=FLOAT32, precision="float32"), Trial(name="columns", columns=True)]
+    plain = dict(_PLAIN_INSTRUCTIONS)
+    if platform.machine() in ("x86_64", "AMD64"):
+        plain["OPENBLAS_CORETYPE"] = "Nehalem"
+    half = SAMPLES // 2
+    narrowed = [
+        Trial(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
+        for number in range(1, NARROWED_SAMPLES + 1)
+        if with_torch
+    ]
+    yield _Plan((*twins, *noise[:half], *narrowed))
+    yield _Plan((Trial(name="instructions"), *noise[half:]), plain)
+
+
+def _job(job: Job, kept: dict[str, KeptCase], plan: _Plan) -> Job:
+    return msgspec.structs.replace(
+        job, task="calibrate", kept=kept, trials=plan.trials, environment=dict(plan.environment)
+    )
+
+
+def _trials(case: str, folders: Sequence[Path]) -> Trials:
+    gold: dict[str, Any] = {}
+    reference: dict[str, Any] = {}
+    differences: dict[str, dict[str, Any]] = {}
+    for folder in folders:
+        for path in sorted((folder / case).glob("*.safetensors")):
+            name, arrays = path.stem, read_arrays(path)
+            if name == GOLD:
+                gold = arrays
+            elif name == FLOAT64:
+                reference = arrays
+            else:
+                differences[name] = arrays
+    return Trials(gold, differences, reference)
+
+
+def _problems(case: CaseFacts, calibrated: Calibrated) -> Iterator[str]:
+    for path, far in calibrated.far.items():
+        where = f"case {case.name}: {case.label(path)}"
+        yield f"{where} is {far:.0%} of its size away from what the solution itself computes in float64"
+
+
+def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFailure]) -> Iterator[str]:
+    if calibrated.unfaithful:
+        yield (
+            f"case {case.name} comes out differently when it is replayed on its own gold, so its tolerances were not "
+            "measured; does it keep something from one run to the next, such as a random generator of its own?"
+        )
+        return
+    for failure in failures:
+        if failure.trial == FLOAT64:
+            yield f"case {case.name} does not run in float64 ({failure.message}): it is judged in its own dtype"
+    others = [item for item in failures if item.trial not in (FLOAT64, FLOAT32)]
+    if any(item.message.startswith(NOTHING) for item in others):
+        yield f"case {case.name}: no floating-point array goes in that could be disturbed, so nothing was measured"
+    elif others:
+        first = others[0]
+        count = f"{len(others)} trial{'' if len(others) == 1 else 's'}"
+        yield f"case {case.name}: {count} failed, the first ({first.trial}) with {first.message}"
+    if calibrated.untrusted:
+        path = case.label(calibrated.untrusted[0])
+        yield f"case {case.name}: {path} is something else in float64; it is judged in its own dtype"

@@ -1,0 +1,373 @@
+"""The nine steps for one assignment, in order. Each is a few lines here and lives in its own room."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course.case_code import case_code
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement, placements, variants_of
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import (
+    GoldIsStale,
+    GoldKept,
+    GoldRefused,
+    TreeChanged,
+)
+from goldsmith.errors.injection import IsInjected
+from goldsmith.errors.recipe import NoRecipe
+from goldsmith.generate.confirm import confirm
+from goldsmith.generate.contents import Contents, assemble, keep_cases, written_again
+from goldsmith.generate.document import document
+from goldsmith.generate.ensure_recipe import ensure_recipe, make_job, warm_for
+from goldsmith.generate.error_mapping import error_of, gravity
+from goldsmith.generate.freshness import FRESH, freshness
+from goldsmith.generate.interface_check import INTERFACE, check_interface, check_models, known_from
+from goldsmith.generate.measure_tolerances import Measured, measure
+from goldsmith.generate.options import Options
+from goldsmith.generate.outcome import UNCHANGED, Outcome
+from goldsmith.generate.previous_gold import Previous, redraw_notes, redrawn_cases
+from goldsmith.generate.progress import Progress
+from goldsmith.generate.sources import Calm, Sources, Untouched, hash_sources
+from goldsmith.generate.state import CheckSolution, Run, outcome_of
+from goldsmith.generate.two_runs import file_entry, gather
+from goldsmith.generate.variants import Recording, idle_variants, record_variants
+from goldsmith.gold.checks import Check, check_tolerances, verify
+from goldsmith.gold.diff import TensorChange, gold_changes
+from goldsmith.gold.effortless_answers import find_hollow, hollow_advice, hollow_problems
+from goldsmith.gold.hints import Advice, advise, heed
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.manifest import MANIFEST, read_manifest
+from goldsmith.gold.publish import Staging
+from goldsmith.injection.journal import read_journal
+from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.messages import Result
+from goldsmith.workspace.copies import Workspace, make_workspaces
+from goldsmith.workspace.snapshot import file_hash
+
+Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
+
+
+def generate(
+    assignment: Assignment,
+    options: Options,
+    progress: Progress,
+    check_solution: CheckSolution,
+    agree: Agree = lambda changes, others: True,
+) -> Outcome:
+    """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
+
+    Nothing is published that `check_solution` finds a copy of the solution not to agree with.
+
+    Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, or
+    files that goldsmith did not make, `agree` is shown them and may keep what stands there.
+    """
+    started = time.monotonic()
+    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None))
+    run.check_solution = check_solution
+    if not _must_run(options) and _is_fresh(run):
+        return outcome_of(run, None, time.monotonic() - started)
+    staging = Staging(assignment.gold)
+    error: GoldsmithError | None = None
+    try:
+        _stage(run, progress, staging)
+        if run.outcome != UNCHANGED:
+            _ask_before_replacing(run, staging, agree)
+            staging.publish()
+    except GoldsmithError as problem:
+        error = problem
+    finally:
+        staging.discard()
+    return outcome_of(run, error, time.monotonic() - started)
+
+
+def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
+    """Gold whose tensors would change stays unless that is agreed to; so does what goldsmith did not write there as it
+    stands now."""
+    old = run.previous.manifest
+    published = {item.name: item.sha256 for item in old.files} if old else {}
+    others = [
+        name
+        for name in staging.replaces()
+        if not (old and name == MANIFEST) and file_hash(run.assignment.gold / name) != published.get(name)
+    ]
+    changes = run.changes if old else []
+    if (changes or others) and not agree(changes, others):
+        raise GoldKept(run.assignment.name, len(changes), tuple(others))
+
+
+def dry_run(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
+    """All but publishing: what `generate` would publish is left in `folder`, the course is not written to.
+
+    Tolerances are not measured: either nothing has changed, then they stand, or that is what it finds.
+    """
+    started = time.monotonic()
+    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None), is_dry=True)
+    error: GoldsmithError | None = None
+    try:
+        if not assignment.recipe.is_file():
+            raise NoRecipe(assignment.name, assignment.course.relative(assignment.recipe))
+        _stage(run, progress, Staging(assignment.gold, folder))
+        if run.outcome != UNCHANGED:
+            raise GoldIsStale(assignment.name, len(run.changes))
+    except GoldsmithError as problem:
+        error = problem
+    return outcome_of(run, error, time.monotonic() - started)
+
+
+def _must_run(options: Options) -> bool:
+    return options.force or options.exact or options.redraw or options.calibrate == "anew"
+
+
+def _is_fresh(run: Run) -> bool:
+    """Whether gold stands there, made as asked for from all that stands there now, and not damaged since."""
+    if freshness(run.assignment, thorough=True).outcome != FRESH:
+        return False
+    manifest = read_manifest(run.assignment.gold)
+    device = manifest.provenance.environment.device.partition(" ")[0]
+    if (manifest.seed, device) != (run.options.seed, run.options.device):
+        return False
+    wants = run.options.calibrate != "off" and manifest.provenance.mode == "cases"
+    if wants is not (manifest.calibration is not None):
+        return False
+    run.outcome, run.files = UNCHANGED, list(manifest.files)
+    run.notes.append("fresh: nothing it was made from has changed; --force makes it anew all the same")
+    return True
+
+
+def _refuse_injected(assignment: Assignment) -> None:
+    """While a solution is in place there is no starter to compare with, and nothing says which is which."""
+    journal = read_journal(assignment.course, assignment.name)
+    if journal is not None:
+        raise IsInjected(assignment.name, journal.since)
+
+
+def _stage(run: Run, progress: Progress, staging: Staging) -> None:
+    """Steps 2 to 8, into the staging folder; then what publishing it would change."""
+    _refuse_injected(run.assignment)
+    progress.begin(run.assignment.name)
+    try:
+        run.previous = Previous.read(run.assignment)
+        if run.is_dry and run.previous.is_unmeasured:
+            run.options = msgspec.structs.replace(run.options, calibrate="off")
+        _steps(run, progress, staging)
+        run.file_changes = staging.file_changes()
+        if staging.equals_target():
+            run.outcome = UNCHANGED
+        else:
+            old = run.assignment.gold if run.previous.manifest else None
+            run.changes = gold_changes(old, staging.folder)
+    finally:
+        progress.end()
+
+
+def _steps(run: Run, progress: Progress, staging: Staging) -> None:
+    assignment, options = run.assignment, run.options
+    watcher = Watcher(
+        on_case=lambda event: progress.step(5, f"case {event.number} of {event.of}: {event.case}"),
+        on_print=progress.recipe_prints,
+        on_tick=progress.tick,
+    )
+    progress.step(2)
+    placed = placements(assignment)
+    is_written = not assignment.recipe.is_file()
+    try:
+        note = ensure_recipe(assignment, placed, options, watcher)
+    finally:
+        if is_written and assignment.recipe.is_file():
+            run.untouched = run.untouched.with_written(assignment.recipe)
+    if note:
+        run.notes.append(note)
+        placed = placements(assignment)
+    sources = hash_sources(assignment, placed)
+    run.code = case_code(assignment.recipe.read_bytes())
+    run.checks = [check_interface(assignment, {"": placed} | variants_of(assignment))]
+    _refuse_failed(run)
+
+    staging.open()
+    progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
+    with contextlib.ExitStack() as stack:
+        workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
+        run.warm = stack.enter_context(warm_for(assignment, options))
+        calm = Calm.begin(assignment.course, workspaces[0])
+        progress.step(4, f"every random source from {options.seed}")
+        progress.step(5)
+        result, solution = _record(run, placed, sources, workspaces, watcher)
+        recordings = [solution]
+        recordings += record_variants(
+            stack, assignment, options, solution, watcher, lambda *ended: _finished(run, *ended)
+        )
+
+        progress.step(6)
+        evidence = gather(result.mode, recordings, options)
+        run.files = list(evidence.files.values())
+        run.checks += verify(evidence)
+        run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
+        _refuse_failed(run)
+        reads = calm.hash_reads(workspaces[0], result.reads, sources)
+        contents = _contents(run, result, recordings, sources, reads, watcher, progress)
+        run.checks.append(check_tolerances(contents.cases, run.unmeasured))
+        noise = contents.calibration.advice if contents.calibration else ()
+
+        progress.step(7)
+        for path in contents.paths:
+            staging.take(path)
+        advice = [*advise(result.cases), *noise]
+        if result.mode == "cases":
+            advice += _try_hollow_answers(run, contents, staging, advice)
+        run.advice = heed(advice, assignment.config.silence)
+        document(run, contents, staging)
+        if run.check_solution is not None and not staging.equals_target():
+            progress.step(7, "a copy of the solution is checked against it")
+            telling = Watcher(on_tick=progress.tick)
+            run.check_solution(assignment, options, staging.folder, placed, warm=run.warm, watcher=telling)
+
+    progress.step(8)
+    changes = run.untouched.changes()
+    if changes:
+        raise TreeChanged(changes)
+
+
+def _try_hollow_answers(run: Run, contents: Contents, staging: Staging, advice: Sequence[Advice]) -> list[Advice]:
+    """Advice on records that would pass without work; a case in which all would is refused."""
+    found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
+    problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
+    if problems:
+        raise GoldRefused(run.assignment.name, problems, hint='allow={"hollow": "why"} in the recipe')
+    return hollow_advice(found, advice)
+
+
+def _record(
+    run: Run, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
+) -> tuple[Result, Recording]:
+    """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
+    assignment, options = run.assignment, run.options
+    draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
+    jobs = [
+        msgspec.structs.replace(make_job(assignment, workspace, options), draws=draws, written=sources.written)
+        for workspace in workspaces
+    ]
+    known = _known_interface(run)
+    recipe = [item for item in placed if item.source == assignment.recipe]
+    with make_workspaces(assignment, recipe, 1) as (starter,):
+        beside = [] if known else [make_job(assignment, starter, options, task="build")]
+        endings = run_side_by_side(
+            jobs,
+            timeout=options.timeout,
+            watcher=watcher,
+            beside=beside,
+            warm=run.warm if beside else None,  # for one of two recordings alone it would not pay
+            fresh=jobs[1:],
+        )
+    result = _finished(run, workspaces, endings[:2])
+    built = [ending.result.built for ending in endings[2:] if ending.result is not None]
+    if beside and not built:
+        run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
+    run.checks = [known or check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
+    run.redrawn = redrawn_cases(redrawn, result.cases)
+    first, second = (workspace.scratch / "gold" for workspace in workspaces)
+    drawn = [{case.name: case.drawn for case in ending.result.cases} for ending in endings[:2] if ending.result]
+    unsteady = frozenset(name for name in drawn[0] if drawn[0][name] != drawn[1].get(name))
+    return result, Recording(placed, result.cases, first, second, unsteady)
+
+
+def _known_interface(run: Run) -> Check | None:
+    """The first check, where building models would not add to it: there are none, or nothing has changed since."""
+    assignment = run.assignment
+    if b".model" not in assignment.recipe.read_bytes():
+        return run.checks[0]
+    if freshness(assignment).outcome != FRESH:
+        return None
+    return known_from(run.checks[0], run.previous.manifest)
+
+
+def _contents(
+    run: Run,
+    result: Result,
+    recordings: Sequence[Recording],
+    sources: Sources,
+    reads: dict[str, str],
+    watcher: Watcher,
+    progress: Progress,
+) -> Contents:
+    """What is to be published: cases that the gold before confirms as they stand there, the others with tolerances."""
+    assignment, options, previous = run.assignment, run.options, run.previous
+    same_sources = previous.same_sources(sources, reads)
+    deciding = Watcher(on_case=lambda event: progress.step(6, "float64 tells noise from a change"))
+    movements = confirm(assignment, options, previous, recordings, same_sources=same_sources, watcher=deciding)
+    kept = keep_cases(previous, options, recordings, movements, mode=result.mode)
+    again = [
+        item.only(set(movements.keys() | {case.name for case in item.cases}) - kept.entries) for item in recordings
+    ]
+    measured = _calibrate(run, [item for item in again if item.cases], result.mode, watcher, progress)
+    run.notes += measured.notes
+    if measured.problems:
+        raise GoldRefused(assignment.name, measured.problems, hint='allow={"float64": …} in the recipe, with a reason')
+    run.environment = previous.environment_differences(result.environment)
+    run.noise = previous.noise({name: movements[name] for name in kept.values})
+    if run.noise:
+        where = f"recorded with {'; '.join(run.environment)}" if run.environment else "nothing known differs here"
+        run.notes.append(f"{run.noise.sentence()}: noise, so the gold stays as it is ({where})")
+    run.notes += written_again(movements, kept)
+    contents = assemble(previous, kept, result, recordings, measured, sources, reads, run.code)
+    run.files = [file_entry(path) for path in contents.paths]
+    return contents
+
+
+def _calibrate(run: Run, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress) -> Measured:
+    """Measured tolerances of these recordings, or the reason why there are none."""
+    if not recordings:
+        return Measured()
+    if run.options.calibrate == "off":
+        return Measured(why_not="not measured: that was switched off")
+    if mode == "script":
+        return Measured(why_not="not measured: the recipe is a script without cases")
+    if run.is_dry:
+        run.unmeasured = {case.name for item in recordings for case in item.cases}
+        return Measured(why_not="not measured in a dry run")
+    telling = Watcher(
+        on_case=lambda event: progress.step(6, f"measuring noise, trial {event.number} of {event.of}"),
+        on_tick=watcher.on_tick,
+    )
+    return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling, warm=run.warm)
+
+
+def _refuse_failed(run: Run) -> None:
+    problems = [problem for check in run.checks for problem in check.problems]
+    if problems:
+        raise GoldRefused(run.assignment.name, problems, hint=next(_hints(run)))
+
+
+def _hints(run: Run) -> Iterator[str]:
+    """How what was refused can be accepted, where that is meant."""
+    if any(check.name == INTERFACE and not check.ok for check in run.checks):
+        yield f"allow-drift in [assignment.{run.assignment.name}] of goldsmith.toml, with a reason"
+    yield "allow={…} in the recipe, with a reason"
+
+
+def _finished(run: Run, workspaces: list[Workspace], endings: list[Ending]) -> Result:
+    """The first run's result, once both have come to their own end.
+
+    A run that failed by itself explains more than its sibling, which was stopped because of it.
+    """
+    for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
+        error = error_of(run.assignment, workspace, ending, run.options)
+        if error is not None:
+            run.log = ending.log_tail
+            raise error
+    run.seconds = max(ending.seconds for ending in endings)
+    result = endings[0].result
+    assert result is not None
+    return result
+
+
+def _notes(result: Result) -> list[str]:
+    notes = [f"case {case.name}: {text}" for case in result.cases for text in case.notes]
+    if result.left_out:
+        notes.append(f"not published, only .pt and .npz files are: {', '.join(result.left_out)}")
+    return notes

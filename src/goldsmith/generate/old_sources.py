@@ -1,0 +1,76 @@
+"""The sources that gold was made from, recovered from git's history by their hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from goldsmith.course.git import git, git_bytes
+from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.points import without_points
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.gold.manifest import Manifest
+from goldsmith.workspace.copies import make_workspaces
+
+_MOST_COMMITS = 500
+
+
+class NotInHistory(Exception):
+    """A source that git does not have as it was; its path is the message."""
+
+
+@contextlib.contextmanager
+def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Assignment]:
+    """The assignment in a private copy of its course, with every source that made the gold as it was then.
+
+    Raises `NotInHistory` for one that neither stands there nor is found in git.
+    """
+    course, made = assignment.course, manifest.provenance
+    recorded = made.solution | made.starter | made.recipe | made.reads
+    contents = {path: _content(course, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
+    with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
+        root = workspace.root
+        copy = find_course(root).assignment(assignment.name)
+        try:
+            for folder in (copy.solution, copy.starter):
+                for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+                    if path.relative_to(root).as_posix() not in recorded:  # it was added later
+                        _own_path(root, path).unlink()
+            for name, content in contents.items():
+                target = _own_path(root, root / name)
+                target.unlink(missing_ok=True)  # a link is replaced, never written through
+                target.write_bytes(content)
+        except OSError as error:
+            raise CannotWrite(root, error.strerror or str(error)) from None
+        yield copy
+
+
+def _own_path(root: Path, path: Path) -> Path:
+    """A path that lies in the private copy itself: links that lead out of it lead to somebody's work."""
+    parent = Path(os.path.normpath(path.parent))
+    if not parent.is_relative_to(root) or not parent.resolve().is_relative_to(root.resolve()):
+        raise NotInHistory(f"{path.relative_to(root)}, which lies behind a link,")
+    parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _content(course: Course, path: str, digest: str, commit: str | None) -> bytes:
+    """The version of a file that has the recorded hash."""
+    for content in _versions(course, path, commit):
+        if digest in (hashlib.sha256(content).hexdigest(), hashlib.sha256(without_points(content)).hexdigest()):
+            return content
+    raise NotInHistory(path)
+
+
+def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
+    """What stands there now, what was committed when the gold was made, then every version that git knows of."""
+    with contextlib.suppress(OSError):
+        yield (course.root / path).read_bytes()
+    log = git(course, "log", "--all", f"--max-count={_MOST_COMMITS}", "--format=%H", "--", path) or ""
+    for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
+        content = git_bytes(course, "show", f"{revision}:./{path}")
+        if content is not None:
+            yield content

@@ -1,0 +1,67 @@
+"""The recipe run once more on gold's own inputs and weights, and what came out beside the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.error_mapping import error_of
+from goldsmith.generate.options import Options
+from goldsmith.gold.calibration import FLOAT64
+from goldsmith.gold.files import read_arrays, read_payload
+from goldsmith.gold.load import Gold
+from goldsmith.process.launcher import Watcher, run_side_by_side
+from goldsmith.process.messages import KeptCase, Trial
+from goldsmith.workspace.copies import make_workspaces
+
+
+def replay(
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    options: Options,
+    gold: Gold,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """What the implementation in `placed` records, by case; a case that its recipe no longer has is left out. Raises
+    what kept it from coming to its end."""
+    cases = {name: gold[name] for name in gold}  # each look-up checks a hash
+    kept = {name: KeptCase.of(case.entry, case.path.parent) for name, case in cases.items()}
+    with make_workspaces(assignment, placed, 1) as (workspace,):
+        job = msgspec.structs.replace(
+            make_job(assignment, workspace, options), kept=kept, environment=dict(environment or {})
+        )
+        (ending,) = run_side_by_side([job], timeout=options.timeout, watcher=Watcher())
+        error = error_of(assignment, workspace, ending, options)
+        if error is not None:
+            raise error
+        files = {name: workspace.scratch / "gold" / case.path.name for name, case in cases.items()}
+        return {name: read_payload(path) for name, path in files.items() if path.is_file()}
+
+
+def replay_in_float64(
+    assignment: Assignment,
+    placed: Sequence[Placement],
+    options: Options,
+    kept: Mapping[str, KeptCase],
+    watcher: Watcher,
+) -> dict[str, dict[str, Any]]:
+    """What cases record in float64 on `kept` inputs and weights, by case and path. A case that does not run so, or a
+    run that does not come to its end, leaves nothing."""
+    if not kept:
+        return {}
+    with make_workspaces(assignment, placed, 1) as (workspace,):
+        job = msgspec.structs.replace(
+            make_job(assignment, workspace, options, task="calibrate"),
+            kept=dict(kept),
+            trials=(Trial(name=FLOAT64, precision="float64"),),
+        )
+        run_side_by_side([job], timeout=options.timeout, watcher=watcher)
+        files = {name: Path(job.output, name, f"{FLOAT64}.safetensors") for name in kept}
+        return {name: read_arrays(path) for name, path in files.items() if path.is_file()}

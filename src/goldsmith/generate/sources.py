@@ -1,0 +1,182 @@
+"""What gold is made from, hashed before the run: solution, starter, recipe, and the commit they lie on."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course.git import git
+from goldsmith.course.layout import Assignment, Course, is_students_code
+from goldsmith.course.points import without_points
+from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.errors.gold import TreeChanged, UnknownRevision
+from goldsmith.gold.manifest import Stamp
+from goldsmith.workspace.copies import Workspace
+from goldsmith.workspace.snapshot import (
+    Snapshot,
+    changed_paths,
+    file_hash,
+    take_snapshot,
+)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Hashes by path in the course. A starter's prose is no source: rewording it makes no gold stale."""
+
+    solution: dict[str, str]
+    starter: dict[str, str]
+    recipe: dict[str, str]
+    written: tuple[str, ...]
+
+
+def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
+    course, recipe = assignment.course, assignment.recipe
+    starter = take_snapshot(assignment.starter, assignment.holds)
+    unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
+    return Sources(
+        solution={
+            _name(course, source): file_hash(source)
+            for source in sorted({item.source for item in (*placed, *_variants(assignment))})
+            if source != recipe
+        },
+        starter={
+            _name(course, assignment.starter / path): entry.digest
+            for path, entry in starter.items()
+            if entry.kind in ("file", "link") and path not in unused and _is_source(assignment, path)
+        },
+        recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
+        written=tuple(_written(assignment, placed)),
+    )
+
+
+def _is_source(assignment: Assignment, path: str) -> bool:
+    """No prose is. Of a course that is one assignment only code is that is no test: data counts where it was read."""
+    return is_students_code(path) if assignment.is_whole else not path.endswith(".md")
+
+
+def recipe_hash(recipe: Path) -> str:
+    """Of a recipe without the points that it gives: they change no gold, and no verdict."""
+    return hashlib.sha256(without_points(recipe.read_bytes())).hexdigest()
+
+
+def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
+    """The parts of replaced files that the starter leaves to students."""
+    for item in placed:
+        standing = assignment.starter / item.target
+        if item.target.suffix == ".py" and standing.is_file() and item.source != assignment.recipe:
+            for name in sorted(written_by_students(standing.read_bytes())):
+                yield f"{item.target.stem}.{name}"
+
+
+def _variants(assignment: Assignment) -> list[Placement]:
+    return [item for placed in variants_of(assignment).values() for item in placed]
+
+
+@dataclass(frozen=True)
+class Calm:
+    """What every file looked like to the file system before the run: a hash taken afterwards is one of before, too,
+    for those that still look so."""
+
+    course: Course
+    looks: dict[Path, tuple[int, int]]
+
+    @classmethod
+    def begin(cls, course: Course, workspace: Workspace) -> Calm:
+        return cls(course, {path: _look(path) for path in workspace.origins.values()})
+
+    def hash_reads(self, workspace: Workspace, reads: Sequence[str], known: Sources) -> dict[str, str]:
+        """The hashes of what the recipe read, apart from what is known already and what it made itself."""
+        named = known.solution | known.starter | known.recipe
+        origins = {workspace.origin(workspace.root / name) for name in reads}
+        paths = {_name(self.course, path): path for path in origins if path is not None}
+        changed = [path for path in paths.values() if not path.is_file() or _look(path) != self.looks[path]]
+        if changed:
+            raise TreeChanged([self.course.relative(path) for path in changed])
+        return {name: file_hash(path) for name, path in sorted(paths.items()) if name not in named}
+
+
+def _look(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """The proof that starter and solution are byte for byte what they were when it was begun."""
+
+    assignment: Assignment
+    before: dict[Path, Snapshot]
+
+    @classmethod
+    def begin(cls, assignment: Assignment) -> Untouched:
+        return cls(assignment, dict(cls._now(assignment)))
+
+    @staticmethod
+    def _now(assignment: Assignment) -> Iterator[tuple[Path, Snapshot]]:
+        starter = _snapshot(assignment.starter, assignment.holds)
+        if assignment.is_whole:  # folders of private things may come into being beside what is the starter's
+            starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
+        yield assignment.starter, starter
+        yield assignment.solution, _snapshot(assignment.solution)
+
+    def with_written(self, path: Path) -> Untouched:
+        """The same proof after goldsmith itself has written `path`: from here on it is to stay as it stands now."""
+        before = dict(self.before)
+        for folder, snapshot in self.before.items():
+            if path.is_relative_to(folder):
+                inside = path.relative_to(folder)
+                names = {item.as_posix() for item in (inside, *inside.parents)}
+                now = {name: entry for name, entry in _snapshot(folder).items() if name in names}
+                before[folder] = {**snapshot, **now}
+        return Untouched(self.assignment, before)
+
+    def changes(self) -> list[Path]:
+        course = self.assignment.course
+        return [
+            course.relative(folder / path)
+            for folder, snapshot in self._now(self.assignment)
+            for path in changed_paths(self.before.get(folder, {}), snapshot)
+        ]
+
+
+def stamp_now(course: Course) -> Stamp:
+    """Today, and the commit with whether anything but gold is uncommitted; no git, no commit."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    commit = git(course, "rev-parse", "HEAD")
+    if commit is None:
+        return Stamp(today)
+    changes = git(course, "status", "--porcelain", "--", ".", f":(exclude){course.config.fixtures}")
+    return Stamp(today, commit.strip(), bool(changes and changes.strip()))
+
+
+def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Path:
+    """The gold as it was committed in `revision`, laid out in `folder`."""
+    course = assignment.course
+    place = course.relative(assignment.gold)
+    archive = folder / "gold.tar"
+    run = subprocess.run(
+        ["git", "-C", str(course.root), "archive", f"--output={archive}", revision, "--", place.as_posix()],
+        capture_output=True,
+        text=True,
+    )
+    if run.returncode:
+        reason = (run.stderr.strip().splitlines() or ["git failed"])[0].removeprefix("fatal: ")
+        raise UnknownRevision(revision, place, reason)
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return folder / place
+
+
+def _snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -> Snapshot:
+    return take_snapshot(folder, holds) if folder.is_dir() else {}
+
+
+def _name(course: Course, path: Path) -> str:
+    return course.relative(path).as_posix()

@@ -1,0 +1,123 @@
+"""What is known so far in one run of the nine steps; becomes the `Outcome`, whether they end well or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from goldsmith.course.case_code import CaseCode
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CopyDisagrees, GoldRefused
+from goldsmith.errors.recipe import RecipeRaised
+from goldsmith.generate.options import Options
+from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
+from goldsmith.generate.previous_gold import MachineNoise, Previous
+from goldsmith.generate.sources import Untouched
+from goldsmith.gold.checks import Check
+from goldsmith.gold.diff import TensorChange
+from goldsmith.gold.hints import Advice
+from goldsmith.gold.manifest import README, FileEntry
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher
+
+
+class CheckSolution(Protocol):
+    """Replays a copy of the solution against gold that is not published yet; raises where it does not agree. What can
+    do that lies above this package."""
+
+    def __call__(
+        self,
+        assignment: Assignment,
+        options: Options,
+        folder: Path,
+        placed: Sequence[Placement],
+        *,
+        warm: Warm | None,
+        watcher: Watcher,
+    ) -> None: ...
+
+
+@dataclass
+class Run:
+    """What is known so far; becomes the `Outcome`, whether the steps end well or not."""
+
+    assignment: Assignment
+    options: Options
+    untouched: Untouched
+    previous: Previous
+    code: CaseCode = field(default_factory=lambda: CaseCode("", {}))
+    outcome: str = PUBLISHED
+    files: list[FileEntry] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    changes: list[TensorChange] = field(default_factory=list)
+    advice: list[Advice] = field(default_factory=list)
+    noise: MachineNoise | None = None
+    environment: tuple[str, ...] = ()
+    redrawn: dict[str, str] = field(default_factory=dict)
+    file_changes: dict[str, str] = field(default_factory=dict)
+    is_dry: bool = False
+    unmeasured: set[str] = field(default_factory=set)
+    """Cases whose tolerances a dry run does not measure."""
+    log: str = ""
+    seconds: float = 0.0
+    warm: Warm | None = None
+    check_solution: CheckSolution | None = None
+
+
+def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
+    assignment = run.assignment
+    folder = assignment.course.relative(assignment.gold).as_posix()
+    made = (
+        MadeFile(
+            f"{folder}/{item.name}",
+            error is None or error.outcome == "stale",
+            run.file_changes.get(item.name, "same"),
+            item.size,
+            item.sha256,
+        )
+        for item in run.files
+    )
+    return Outcome(
+        name=assignment.name,
+        label=assignment.label,
+        outcome=error.outcome if error else run.outcome,
+        seed=run.options.seed,
+        folder=folder,
+        files=tuple(made),
+        checks=tuple(run.checks),
+        reset=not run.untouched.changes(),
+        notes=tuple(run.notes),
+        changes=tuple(run.changes),
+        noise=run.noise,
+        environment=run.environment,
+        redrawn=run.redrawn,
+        advice=tuple(run.advice),
+        next=() if error else _next_steps(assignment, folder),
+        error=_trouble(run, error) if error else None,
+        exit_code=error.exit_code if error else 0,
+        seconds=round(seconds, 3),
+    )
+
+
+def _trouble(run: Run, error: GoldsmithError) -> Trouble:
+    return Trouble(
+        kind=error.kind,
+        message=str(error),
+        problems=tuple(error.problems) if isinstance(error, GoldRefused) else (),
+        trace=tuple(error.trace) if isinstance(error, RecipeRaised) else (),
+        report=error.report if isinstance(error, CopyDisagrees) else "",
+        prints=run.log,
+    )
+
+
+def _next_steps(assignment: Assignment, folder: str) -> tuple[str, ...]:
+    return (
+        f"cat {folder}/{README}",
+        f'goldsmith.load("{assignment.name}")',
+        f"goldsmith test {assignment.name}",
+    )

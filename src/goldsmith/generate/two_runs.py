@@ -1,0 +1,74 @@
+"""Step 6: what the two runs left behind, put side by side for verification."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from goldsmith.comparison.bitwise import bit_differences
+from goldsmith.generate.options import Options
+from goldsmith.generate.variants import Recording
+from goldsmith.gold.checks import Evidence
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import read_payload
+from goldsmith.gold.manifest import FileEntry
+
+
+def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evidence:
+    """Each recording with its files as they lie in its first folder, and where the second differs."""
+    files: dict[str, FileEntry] = {}
+    disagreements: dict[str, str] = {}
+    for item in recordings:
+        own = {name: file_entry(item.first / name) for case in item.cases for name in files_of(case)}
+        disagreements |= _disagreements(item, own)
+        files |= own
+    return Evidence(
+        mode=mode,
+        seed=options.seed,
+        cases=[case for item in recordings for case in item.cases],
+        files=files,
+        disagreements=disagreements,
+        allow_large=options.allow_large,
+    )
+
+
+def files_of(case: CaseFacts) -> list[str]:
+    return [name for name in (case.file.name, case.trace) if name]
+
+
+def file_entry(path: Path) -> FileEntry:
+    content = path.read_bytes() if path.is_file() else b""
+    return FileEntry(path.name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict[str, str]:
+    """Per case that did not come out the same twice, one sentence that names the first leaf."""
+    first, second = recording.first, recording.second
+    found: dict[str, str] = {}
+    for case in recording.cases:
+        for name in files_of(case):
+            if not (second / name).is_file():
+                found[case.name] = f"case {case.name}: the second run did not write {name}"
+            elif files[name] != file_entry(second / name):
+                found.setdefault(case.name, f"case {case.name}: {_first_difference(first / name, second / name)}")
+    for name in recording.unsteady:
+        found[name] = f"case {name}: it draws other inputs or weights in a second run; is a random source unseeded?"
+    extra = {path.name for path in second.iterdir()} - {path.name for path in first.iterdir()}
+    if extra:
+        found["*"] = f"the second run also wrote {', '.join(sorted(extra))}"
+    return found
+
+
+def _first_difference(first: Path, second: Path) -> str:
+    where = f"{first.name} differs between two runs with the same seed"
+    if first.name.endswith(".safetensors"):
+        return f"{where} (only inside its modules)"
+    try:
+        found = bit_differences(read_payload(first), read_payload(second))
+    except Exception:  # an unreadable file has a check of its own
+        return where
+    if not found:
+        return f"{where}, in bytes that hold no value"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{where}: {found[0]}{more}; is a random source unseeded?"

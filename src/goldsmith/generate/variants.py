@@ -1,0 +1,112 @@
+"""Several right answers: cases recorded once more, on the same inputs and weights, from variants of the solution."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.errors.course import NoSuchVariant
+from goldsmith.errors.gold import NotReplayable
+from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.options import Options
+from goldsmith.gold.arrays import JUDGED_SECTIONS
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.messages import Job, KeptCase, Result
+from goldsmith.workspace.copies import Workspace, make_workspaces
+
+Finish = Callable[[list[Workspace], list[Ending]], Result]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What one implementation recorded, in two runs whose files lie in two folders.
+
+    `unsteady` are cases that drew other inputs or weights in the second run."""
+
+    placed: Sequence[Placement]
+    cases: tuple[CaseFacts, ...]
+    first: Path
+    second: Path
+    unsteady: frozenset[str] = frozenset()
+
+    def only(self, names: Container[str]) -> Recording:
+        """The same with no other cases."""
+        return replace(self, cases=tuple(case for case in self.cases if case.name in names))
+
+
+def kept_cases(cases: Sequence[CaseFacts], folder: Path) -> dict[str, KeptCase]:
+    """Where a replay finds what it is to be given."""
+    return {
+        case.definition: KeptCase(
+            file=str(folder / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
+        )
+        for case in cases
+    }
+
+
+def record_variants(
+    stack: contextlib.ExitStack,
+    assignment: Assignment,
+    options: Options,
+    solution: Recording,
+    watcher: Watcher,
+    finish: Finish,
+) -> list[Recording]:
+    """One recording for each variant that a case of `solution` accepts; workspaces live as long as `stack`."""
+    found = variants_of(assignment)
+    wanted = dict.fromkeys(name for case in solution.cases for name in case.accepts)
+    recordings = []
+    if wanted:
+        _check_replay(assignment, options, solution, watcher, finish)
+    for name in wanted:
+        if name not in found:
+            case = next(case.name for case in solution.cases if name in case.accepts)
+            raise NoSuchVariant(name, case, assignment.course.relative(assignment.variants), sorted(found))
+        cases = [case for case in solution.cases if name in case.accepts]
+        workspaces = stack.enter_context(make_workspaces(assignment, found[name], 2))
+        jobs = [_job(make_job(assignment, workspace, options), name, cases, solution.first) for workspace in workspaces]
+        endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher)
+        result = finish(workspaces, endings)
+        first, second = (workspace.scratch / "gold" for workspace in workspaces)
+        recordings.append(Recording(found[name], result.cases, first, second))
+    return recordings
+
+
+def _check_replay(
+    assignment: Assignment, options: Options, solution: Recording, watcher: Watcher, finish: Finish
+) -> None:
+    """A variant is believed only where the solution itself, replayed on its own gold, gives that gold."""
+    cases = [case for case in solution.cases if case.accepts]
+    with make_workspaces(assignment, solution.placed, 1) as workspaces:
+        job = msgspec.structs.replace(
+            make_job(assignment, workspaces[0], options), kept=kept_cases(cases, solution.first)
+        )
+        result = finish(workspaces, run_side_by_side([job], timeout=options.timeout, watcher=watcher))
+    for case, again in zip(cases, result.cases, strict=True):
+        if _answers(case) != _answers(again):
+            raise NotReplayable(case.name)
+
+
+def _answers(case: CaseFacts) -> list[str]:
+    return [leaf.sha256 for leaf in case.file.leaves if leaf.section in JUDGED_SECTIONS]
+
+
+def idle_variants(cases: Sequence[CaseFacts]) -> list[str]:
+    """A sentence for each variant whose answer is the solution's own, to the last bit."""
+    answers = {case.name: _answers(case) for case in cases}
+    return [
+        f"case {case.definition}: the variant {case.variant} gives the same answer, so it need not be accepted"
+        for case in cases
+        if case.variant and answers[case.name] == answers[case.definition]
+    ]
+
+
+def _job(job: Job, variant: str, cases: Sequence[CaseFacts], gold: Path) -> Job:
+    return msgspec.structs.replace(job, variant=variant, kept=kept_cases(cases, gold))

@@ -1,0 +1,204 @@
+"""Hollow answers: what costs nothing to return, tried against every recorded tensor within its tolerance.
+
+A case that zeros, a constant, its own input or the weights that it starts from would pass says nothing about anybody's
+work. What passes as something else that was recorded need not be hollow (a cache must change nothing), but may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
+from goldsmith.gold.hints import Advice
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.manifest import TensorEntry
+from goldsmith.gold.tolerances import Tolerance, excess
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+_ALLOWED = ("hollow", "constant")
+_ALIKE = 0.1
+"""Two tensors whose smallest, largest or mean elements are farther apart, over their size, are not compared."""
+
+
+@dataclass(frozen=True)
+class Hollow:
+    """A record that `answer` would pass as; `whole` where that goes for all that its case has recorded. A `twin` is
+    something else that was recorded."""
+
+    case: str
+    record: str
+    answer: str
+    whole: bool = False
+    twin: bool = False
+
+
+def find_hollow(cases: Sequence[GoldCase]) -> list[Hollow]:
+    """Every record that a hollow answer passes as, unless its recipe allows that with a reason; after those, at most
+    one a case that has a twin."""
+    known = [_Known(case) for case in cases if not case.entry.variant]
+    found: list[Hollow] = []
+    twins: list[Hollow] = []
+    for number, item in enumerate(known):
+        answers = {record: item.hollow(paths) for record, paths in item.records.items() if item.tells(paths)}
+        hollow = {record: answer for record, answer in answers.items() if answer and not item.allows(record)}
+        whole = bool(hollow) and all(answers.values())
+        found += [Hollow(item.case.name, item.label(record), answer, whole) for record, answer in hollow.items()]
+        if not hollow:
+            twins += list(item.twins(known[:number]))[:1]
+    return [*found, *twins]
+
+
+def hollow_paths(case: GoldCase) -> list[str]:
+    """The recorded values of a case that take no work to get right: those that a hollow answer passes as, flags and
+    nought, None, and what has no elements."""
+    known = _Known(case)
+    telling = known.tells(list(known.leaves))
+    return [
+        path for path, leaf in known.leaves.items() if path not in telling or known.hollow([path]) or _is_free(leaf)
+    ]
+
+
+def _is_free(leaf: object) -> bool:
+    return isinstance(leaf, bool) or (isinstance(leaf, int | float) and leaf == 0)
+
+
+class _Known:
+    """One case, with its judged leaves by the record that they belong to."""
+
+    def __init__(self, case: GoldCase) -> None:
+        self.case = case
+        self.leaves = judged_part(case.data)
+        self.entries: dict[str, TensorEntry] = {item.path: item for item in case.entry.tensors}
+        depth = 1 if len(case.entry.outputs) == 1 else 2
+        self.records: dict[str, list[str]] = {}
+        for path in self.leaves:
+            parts = path.split(".")
+            self.records.setdefault(".".join(parts[: depth if parts[0] == "output" else 1]), []).append(path)
+
+    def label(self, record: str) -> str:
+        outputs = self.case.entry.outputs
+        return f"output.{outputs[0]}" if record == "output" and len(outputs) == 1 else record
+
+    def allows(self, record: str) -> bool:
+        parts = record.split(".")
+        names = ("*", *(".".join(parts[:count]) for count in range(1, len(parts) + 1)))
+        allowed = self.case.entry.allowed
+        return any(check in allowed.get(name, {}) for name in names for check in _ALLOWED)
+
+    def hollow(self, paths: Sequence[str]) -> str:
+        """What passes as every leaf of a record; empty where any leaf tells more."""
+        answers = [self._hollow_leaf(path) for path in self.tells(paths)]
+        return answers[0] if all(answers) else ""
+
+    def tells(self, paths: Sequence[str]) -> list[str]:
+        """All but None, and what has no elements: they speak neither for nor against a record."""
+        leaves = {path: self.leaves[path] for path in paths}
+        return [path for path, leaf in leaves.items() if leaf is not None and not (is_array(leaf) and 0 in leaf.shape)]
+
+    def _hollow_leaf(self, path: str) -> str:
+        gold, tolerance = self._numbers(path)
+        if gold is None or tolerance is None:
+            return ""
+        return next((name for name, answer in self._answers(path, gold) if self._passes(path, gold, answer)), "")
+
+    def _numbers(self, path: str) -> tuple[Array | None, Tolerance | None]:
+        """A leaf of several finite numbers, and how far an answer may be off. A single number, such as a count or a
+        flag, is a constant by nature."""
+        import numpy as np
+
+        leaf, entry = self.leaves[path], self.entries.get(path)
+        if not is_array(leaf) or entry is None:
+            return None, None
+        gold = numbers_of(leaf)
+        return (gold, entry.tolerance) if gold.size > 1 and bool(np.isfinite(gold).all()) else (None, None)
+
+    def _passes(self, path: str, gold: Array, answer: Array) -> bool:
+        import numpy as np
+
+        tolerance = self.entries[path].tolerance
+        if tolerance is None or answer.shape != gold.shape or not np.isfinite(answer).all():
+            return False
+        noisy = self.case.noisy.get(path)
+        marks = noisy if noisy is not None and noisy.shape == gold.shape else None
+        return excess(tolerance, answer - gold, gold, marks) <= 1
+
+    def _answers(self, path: str, gold: Array) -> Iterator[tuple[str, Array]]:
+        import numpy as np
+
+        yield "zeros", np.zeros_like(gold)
+        yield "a constant", np.full_like(gold, gold.mean())
+        for name, leaf in leaves_of({"input": self.case.data.get("input")}).items():
+            if is_array(leaf):
+                yield f"its {name.replace('.', ' ', 1)}", numbers_of(leaf)
+        for name, leaf in leaves_of({"state_dict": self.case.data.get("state_dict")}).items():
+            if is_array(leaf) and path.endswith(f".{name.partition('.')[2]}"):
+                yield "the weights that it starts from", numbers_of(leaf)
+
+    def twins(self, before: Sequence[_Known]) -> Iterator[Hollow]:
+        """Records that one before them in their case passes as; a case all of whose records have twins in others."""
+        telling = [record for record, paths in self.records.items() if self.tells(paths) and not self.allows(record)]
+        for number, record in enumerate(telling):
+            for other in telling[:number]:
+                if self._are_twins(record, self, other):
+                    yield Hollow(self.case.name, self.label(record), self.label(other), twin=True)
+        found = [self._twin_of(record, before) for record in telling]
+        if found and all(found):
+            yield Hollow(self.case.name, self.label(telling[0]), found[0], twin=True)
+
+    def _twin_of(self, record: str, before: Sequence[_Known]) -> str:
+        others = ((item, other) for item in before for other in item.records)
+        twins = (pair for pair in others if self._are_twins(record, *pair))
+        return next((f"{item.label(other)} of case {item.case.name}" for item, other in twins), "")
+
+    def _are_twins(self, record: str, item: _Known, other: str) -> bool:
+        mine, theirs = self.tells(self.records[record]), item.tells(item.records[other])
+        return len(mine) == len(theirs) and all(self._is_twin(*pair, item) for pair in zip(mine, theirs, strict=True))
+
+    def _is_twin(self, path: str, its: str, other: _Known) -> bool:
+        mine, theirs = self.entries.get(path), other.entries.get(its)
+        if mine is None or theirs is None or mine.shape != theirs.shape or not _are_alike(mine, theirs):
+            return False
+        gold, _ = self._numbers(path)
+        leaf = other.leaves[its]
+        return gold is not None and is_array(leaf) and self._passes(path, gold, numbers_of(leaf))
+
+
+def _are_alike(one: TensorEntry, two: TensorEntry) -> bool:
+    sizes = [abs(value) for item in (one, two) for value in (item.min, item.max) if value is not None]
+    pairs = ((one.min, two.min), (one.max, two.max), (one.mean, two.mean))
+    return all(a is not None and b is not None and abs(a - b) <= _ALIKE * max(sizes) for a, b in pairs)
+
+
+def hollow_problems(found: Sequence[Hollow]) -> list[str]:
+    """Cases that say nothing about anybody's work, by their first record."""
+    first = {item.case: item for item in reversed(found) if item.whole}
+    return [
+        f"case {item.case}: {item.answer} would pass as {item.record}, and nothing else in it asks for more; it can "
+        "tell no implementation from one that does nothing"
+        for item in reversed(first.values())
+    ]
+
+
+def hollow_advice(found: Sequence[Hollow], given: Sequence[Advice] = ()) -> list[Advice]:
+    """What to say of records that are hollow while others of their case are not, and of twins: once a case, not what
+    is `given` already."""
+    advice: dict[str, Advice] = {}
+    untouched = {item.name for item in given}
+    for item in found:
+        if item.answer.startswith("its input") and f"output-equals-input:{item.case}" in untouched:
+            continue
+        if item.twin:
+            name = f"twin-record:{item.case}"
+            text = f"{item.record} is the same as {item.answer}, so that one answer passes as both: make them differ"
+        else:
+            name = f"hollow-record:{item.case}"
+            text = f"{item.answer} would pass as {item.record}: choose inputs for which it does not"
+        advice.setdefault(name, Advice(name, f"case {item.case}: {text}"))
+    return list(advice.values())

@@ -1,0 +1,219 @@
+"""Archives that somebody handed in, unpacked with suspicion: nothing outside the folder, no links, no bombs."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from goldsmith.check.bounds import LONGEST_PATH, MOST_BYTES
+from goldsmith.check.size_limits import Count
+from goldsmith.errors.check import TooMuchHandedIn
+from goldsmith.errors.grade import BadArchive
+
+SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_CHUNK = 2**16
+_LARGEST_PIECE = 2**17
+"""Bytes of a tar that are read at once: a piece of a file; a long name or PAX header, which `tarfile` reads whole."""
+_LONGEST_HEAD = 2**18
+"""Bytes of all headers that belong to one file of a tar."""
+_LARGEST_INDEX = 4 * 2**20
+"""Bytes of a zip that are read at once: its list of files, some hundred each, in any case."""
+_LARGEST_TAR = MOST_BYTES + 64 * 2**20
+"""Bytes of a tar once it is no longer compressed: its files, and headers, of which even a long one is a few KiB."""
+_MEMORY_TO_UNPACK = 128 * 2**20
+"""Bytes that the xz format may take to unpack: twice what its highest level needs."""
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
+
+
+def is_archive(path: Path) -> bool:
+    return path.is_file() and path.name.lower().endswith(SUFFIXES)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Every plain file of `archive` into `folder`; raises `BadArchive` at the first thing that is not decent.
+
+    What an archive says about its sizes is not believed: bytes are counted as they come.
+    """
+    members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
+    seen: set[Path] = set()
+    count = Count(archive.name)
+    try:
+        for name, reader in members:
+            target = _place(archive, name, folder)
+            if reader is None:
+                count.add_folder(target.relative_to(folder).as_posix())
+                continue
+            if target in seen:
+                raise BadArchive(archive.name, f"it has {_shown(name)} twice")
+            seen.add(target)
+            count.add_file(target.relative_to(folder).as_posix())
+            _write(reader, target, count)
+    except TooMuchHandedIn as error:
+        raise BadArchive(archive.name, error.problem) from None
+    except _CannotBeRead as error:
+        raise BadArchive(archive.name, f"it cannot be read ({str(error) or type(error).__name__})") from None
+    except OSError as error:
+        raise BadArchive(archive.name, f"it cannot be unpacked ({error.strerror or error})") from None
+
+
+_CannotBeRead = (
+    zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, EOFError, ValueError, NotImplementedError, RuntimeError,
+    MemoryError,
+)  # fmt: skip
+
+
+def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """Files by name; of folders, only that they are there."""
+    with archive.open("rb") as file, zipfile.ZipFile(_Bounded(file, _LARGEST_INDEX)) as content:
+        for item in content.infolist():
+            if item.is_dir():
+                yield item.filename, None
+                continue
+            kind = stat.S_IFMT(item.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG):
+                raise BadArchive(archive.name, f"{_shown(item.filename)} is no plain file")
+            if item.compress_type not in _METHODS:
+                raise BadArchive(archive.name, f"{_shown(item.filename)} is compressed in an unusual way")
+            with content.open(item) as reader:
+                yield item.filename, reader
+
+
+def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
+    """The same. `tarfile` keeps all that it has read about each file: that is thrown away."""
+    with _decompressed(archive) as stream:
+        bounded = _Bounded(stream, _LARGEST_PIECE, _LARGEST_TAR)
+        bounded.begin(_LONGEST_HEAD)
+        with tarfile.open(fileobj=bounded, mode="r:") as content:
+            while (item := content.next()) is not None:
+                bounded.begin(None)
+                reader = content.extractfile(item) if item.isreg() and not item.issparse() else None
+                if reader is None and not item.isdir():
+                    raise BadArchive(archive.name, f"{_shown(item.name)} is no plain file")
+                yield item.name, reader
+                content.members.clear()  # type: ignore[attr-defined]
+                content.pax_headers.clear()  # type: ignore[attr-defined]
+                bounded.begin(_LONGEST_HEAD)
+
+
+@contextlib.contextmanager
+def _decompressed(archive: Path) -> Iterator[IO[bytes]]:
+    """What a tar holds, whatever its name says about how it was compressed."""
+    with archive.open("rb") as file:
+        begins = file.read(6)
+        file.seek(0)
+        if begins.startswith(b"\x1f\x8b"):
+            yield gzip.GzipFile(fileobj=file)  # type: ignore[misc]
+        elif begins.startswith(b"BZh"):
+            yield bz2.BZ2File(file)
+        elif begins.startswith((b"\xfd7zXZ\0", b"]\0\0")):
+            yield io.BufferedReader(_Xz(file), _CHUNK)
+        else:
+            yield file
+
+
+class _Bounded(io.RawIOBase):
+    """A file of which no more than so much is read at once, and in all; and, until the next `begin`, in headers."""
+
+    def __init__(self, file: IO[bytes], most: int, whole: float = float("inf")) -> None:
+        self._file, self._most, self._whole = file, most, whole
+        self._left: float = float("inf")
+
+    def begin(self, most: int | None) -> None:
+        self._left = float("inf") if most is None else most
+
+    def read(self, size: int = -1) -> bytes:
+        most = min(self._most, self._left)
+        content = self._file.read(self._most + 1) if size < 0 else self._file.read(size) if size <= most else b""
+        if size > most or len(content) > most:
+            raise ValueError("it has a header that is larger than any honest one")
+        self._left -= len(content)
+        return content
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_SET and place > self._whole:
+            raise ValueError(f"it holds more than {MOST_BYTES // 2**20} MiB")
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
+class _Xz(io.RawIOBase):
+    """What an xz file holds, read from its beginning to its end, with a bound on the memory that this takes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._place = file, 0
+        self._unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_TO_UNPACK)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        content = b""
+        while not content:
+            if self._unpacker.eof:
+                rest = self._unpacker.unused_data.lstrip(b"\0") or self._file.read(_CHUNK).lstrip(b"\0")
+                if not rest:
+                    return 0
+                self._unpacker = lzma.LZMADecompressor(memlimit=_MEMORY_TO_UNPACK)
+                content = self._unpacker.decompress(rest, len(buffer))
+                continue
+            more = self._file.read(_CHUNK) if self._unpacker.needs_input else b""
+            if self._unpacker.needs_input and not more:
+                raise EOFError("it is cut off")
+            content = self._unpacker.decompress(more, len(buffer))
+        buffer[: len(content)] = content
+        self._place += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        """Forwards, by reading what lies between."""
+        if whence != io.SEEK_SET or place < self._place:
+            raise ValueError("it can only be read from its beginning to its end")
+        skipped = bytearray(_CHUNK)
+        while self._place < place and self.readinto(memoryview(skipped)[: place - self._place]):
+            continue
+        return self._place
+
+
+def _place(archive: Path, name: str, folder: Path) -> Path:
+    if len(name) > LONGEST_PATH:
+        raise BadArchive(archive.name, f"{_shown(name)} is a very long name")
+    inside = PurePosixPath(name.replace("\\", "/"))
+    parts = [part for part in inside.parts if part != "."]
+    if inside.is_absolute() or ".." in parts or "\0" in name or (parts and ":" in parts[0]):
+        raise BadArchive(archive.name, f"{_shown(name)} would lie outside of it")
+    return folder.joinpath(*parts)
+
+
+def _write(reader: IO[bytes], target: Path, count: Count) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("xb") as writer:
+        while chunk := reader.read(_CHUNK):
+            count.add_bytes(len(chunk))
+            writer.write(chunk)
+
+
+def _shown(name: str) -> str:
+    return ascii(name[:80])

@@ -1,0 +1,108 @@
+"""Where submissions are judged: on this machine, or on many. An engine takes work and items, and gives back what came
+of each, in whatever order; nothing else is asked of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from goldsmith.errors.grade import DaskMissing, NoCluster, WorkersLost
+from goldsmith.foundation.parallel import as_they_end
+from goldsmith.grade.grader import Judged, benches, stop
+from goldsmith.grade.submissions import HandedIn
+
+Work = Callable[[HandedIn], Judged]
+
+
+class Engine(Protocol):
+    """`run` yields every item once with what became of it; closed early, it ends what is running."""
+
+    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]: ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """Threads that wait for children of one warm process. No dependency."""
+
+    jobs: int = 1
+
+    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
+        with benches():
+            yield from as_they_end(work, items, self.jobs, stop)
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files by which both sides of a connection know each other; a certificate may hold its key."""
+
+    ca_file: str
+    cert: str
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Workers of a Dask cluster: one that is running at `scheduler`, or one that is started here. They must see the
+    course and the submissions under the same paths. A worker that is lost costs the submission it was at, which another
+    takes over, as often as the scheduler allows. With `tls`, nothing is said to a scheduler without its certificate."""
+
+    scheduler: str = ""
+    jobs: int = 1
+    retries: int = 3
+    tls: Tls | None = None
+
+    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
+        if importlib.util.find_spec("distributed") is None:
+            raise DaskMissing
+        from distributed import KilledWorker, as_completed
+
+        lost = []
+        with self._client() as client:
+            futures = {
+                client.submit(work, item, pure=False, retries=self.retries, key=f"grade-{number}-{item.name}"): item
+                for number, item in enumerate(items)
+            }
+            try:
+                for future in as_completed(list(futures)):
+                    try:
+                        judged = future.result()
+                    except KilledWorker:
+                        lost.append(futures[future].name)
+                    else:
+                        yield futures[future], judged
+                if lost:
+                    raise WorkersLost(sorted(lost))
+            finally:
+                client.cancel(list(futures), force=True)
+
+    @contextlib.contextmanager
+    def _client(self) -> Iterator[Any]:
+        """With workers that are processes of one thread each, on the loopback interface only, if they are ours."""
+        import distributed
+
+        package: Any = distributed
+        with contextlib.ExitStack() as stack:
+            where: Any = self.scheduler
+            if not where:
+                cluster = package.LocalCluster(
+                    n_workers=max(1, self.jobs), threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+                )
+                where = stack.enter_context(cluster)
+            try:
+                client = stack.enter_context(package.Client(where, security=self._security()))
+            except (OSError, RuntimeError, TypeError, ValueError) as error:  # what it raises for all that can be wrong
+                raise NoCluster(self.scheduler or "this machine", str(error) or type(error).__name__) from None
+            yield client
+
+    def _security(self) -> Any:
+        """Without files of our own, what Dask's configuration says."""
+        if self.tls is None:
+            return None
+        from distributed import Security
+
+        own = {"tls_client_cert": self.tls.cert, "tls_client_key": self.tls.key or self.tls.cert}
+        return Security(require_encryption=True, tls_ca_file=self.tls.ca_file, **own)

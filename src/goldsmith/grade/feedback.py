@@ -1,0 +1,159 @@
+"""Feedback for the student, in Markdown: the score and what it is made of, the next step, then the details.
+
+No value of gold's, no path of the grader's, no line of the solution; and nothing that a submission has printed, named
+or raised can become markup.
+"""
+
+from __future__ import annotations
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    PROVIDED_CHANGED,
+    Verdict,
+)
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.redaction import Veil, code, escaped, veiled
+from goldsmith.grade.rubric import CASE
+from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.grade.verdict_markdown import everything, what_to_look_at
+
+OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
+_NEXT = {
+    "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
+    "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
+    "have been told. If it is a file of your own, submit it too.",
+    "device": "Let whoever runs it choose the device: what asks for `cuda` or `mps` cannot run where there is none.",
+    "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
+    "none": "Check that every function ends in a `return`.",
+    "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
+    "own-weights": "Nothing, for now: your model ran with weights of its own, which decide its results; staff look.",
+    "timeout": "Look for a loop that never ends, or for work that is done again and again.",
+    "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
+    "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",
+    "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
+    "unopened": "Submit the files that the assignment asks for, under the names it asks for.",
+}
+
+
+def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None, *, verbose: bool = False) -> str:
+    """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
+    shown = veiled(verdict, veil or Veil())
+    lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
+    details = what_to_look_at(shown)
+    lines += [f"**Next step.** {next_step(grade)}", *(["", *details] if details else [])]
+    for text in (*_points(grade), *_remarks(grade)):
+        lines += ["", text]
+    if verbose and verdict.cases:
+        lines += ["", *_table(grade), "", *everything(shown)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _points(grade: Grade) -> list[str]:
+    """What earned its points and what did not, in a line each."""
+    full = [item for item in grade.items if item.points and item.earned == item.points]
+    some = [item for item in grade.items if 0 < item.earned < item.points]
+    none = [item for item in grade.items if item.points and not item.earned]
+    lines = []
+    if full and none + some:
+        lines.append(f"**All points:** {_named(full)}.")
+    if some:
+        shares = [f"{code(item.name)} ({number(item.earned)} of {number(item.points)})" for item in some]
+        lines.append(f"**Some points:** {', '.join(shares)}.")
+    by_standing: dict[str, list[ItemResult]] = {}
+    for item in none:
+        by_standing.setdefault(_standing(item), []).append(item)
+    return lines + [f"**No points yet**, {standing}: {_named(items)}." for standing, items in by_standing.items()]
+
+
+def _named(items: list[ItemResult]) -> str:
+    return ", ".join(code(item.name) for item in items)
+
+
+def _standing(item: ItemResult) -> str:
+    if item.withheld:
+        return "right, but withheld"
+    if item.outcome == AGREES:
+        return "which somebody will look at"
+    return "not judged, which is not the same as wrong" if item.outcome == NOT_JUDGED else OUTCOMES[item.outcome]
+
+
+def _table(grade: Grade) -> list[str]:
+    rows = []
+    for item in grade.items:
+        outcome = f"{OUTCOMES[item.outcome]}{', withheld' if item.withheld else ''}"
+        told_below = item.kind == CASE and item.outcome in words.OUTCOMES and not item.earned and not item.withheld
+        why = "" if told_below or (item.outcome == AGREES and not item.withheld) else item.why
+        rows.append((item.name, f"{number(item.earned)} of {number(item.points)}", outcome, why))
+    columns = 4 if any(row[-1] for row in rows) else 3
+    lines = [f"| {' | '.join(map(escaped, row[:columns]))} |" for row in rows]
+    return [f"| | points | outcome |{' |' * (columns - 3)}", f"|{'---|' * columns}", *lines]
+
+
+def next_step(grade: Grade) -> str:
+    """One thing to do, the most useful one."""
+    first = grade.telling
+    if grade.outcome == AGREES:
+        return "None: everything is right."
+    if grade.outcome == PROVIDED_CHANGED:
+        parts = escaped(", ".join(grade.provided)) or "the provided code"
+        return f"What you wrote is right. Restore {parts} as it was given to you, and everything is right."
+    if grade.outcome == ERROR:
+        return "None: the grading program itself failed. Your points are withheld until staff have fixed that."
+    if grade.not_started:
+        start = grade.first_part or (first.name if first else "")
+        return f"Not started yet: start with {code(start) if start else 'any part'}."
+    if grade.outcome == COULD_NOT_RUN or first is None:
+        why = escaped(first.why) if first else "nothing was run"
+        where = f" (in {code(first.name)})" if first and first.cause != "unopened" else ""
+        if grade.cause == "stub":
+            return f"Continue with what is not written yet: {why}{where}."
+        advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
+        return f"It could not be run, so it was not judged. That is not the same as wrong: {why}{where}. {advice}"
+    if grade.first_divergence:
+        file, _, line = grade.first_place.rpartition(":")
+        where = f", in {code(file)}, line {line}" if file else ""
+        name, part = first_name(grade)
+        named = f"{code(name)} ({code(part)})" if part else code(name)
+        then = "it is the first to go wrong, and what comes after it may already be right"
+        return f"Look at {named} first{where}: {then}."
+    return f"Look at {code(first.name)} first: {escaped(first.why)}."
+
+
+def first_name(grade: Grade) -> tuple[str, str]:
+    """What goes wrong first, in the student's own names, and the part that it is unless its name says so."""
+    name, part = grade.first_name or grade.first_divergence, grade.first_part
+    return name, "" if part in (name, name.partition(".")[0]) else part
+
+
+def _remarks(grade: Grade) -> list[str]:
+    found = []
+    if any(item.withheld for item in grade.items):
+        found.append("What is withheld is right by itself, and counts as soon as what it needs is right, too.")
+    if grade.review:
+        found.append(f"Marked for review by staff: {', '.join(map(code, grade.review))}.")
+    if grade.forbidden:
+        cost = f" That costs {number(grade.forbidden_costs)} points." if grade.forbidden_costs else ""
+        where = escaped(", ".join(grade.forbidden))
+        found.append(f"It uses what this assignment asks you to do without: {where}.{cost}")
+    if grade.stand_ins:
+        names = escaped(", ".join(grade.stand_ins))
+        found.append(f"These packages are not installed here, so stand-ins that do nothing took their place: {names}.")
+    return found
+
+
+def item_text(grade: Grade, name: str, kind: str) -> str:
+    """What there is to say about one item, as plain text: its sentence, and its case's title."""
+    item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
+    case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
+    lines = [case.title] if case and case.title else []
+    says_so = item.outcome in (COULD_NOT_RUN, NOT_JUDGED, ERROR)
+    said = "" if says_so else f"{OUTCOMES[item.outcome]}: "
+    return "\n".join([*lines, f"{said}{item.why}"])
+
+
+def number(value: float) -> str:
+    """Points as people write them: 4, 2.5, 0.333."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,122 @@
+"""`grade_all`: every submission judged, scored and written down as it comes; then the class as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from goldsmith.check.verdicts import Verdict
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.foundation.signals import uninterrupted
+from goldsmith.gold.manifest import read_manifest
+from goldsmith.grade.engines import Engine, Local
+from goldsmith.grade.feedback import feedback_markdown
+from goldsmith.grade.grader import Grader, Judged
+from goldsmith.grade.grades import Grade, failed, grade
+from goldsmith.grade.output_folder import Folder
+from goldsmith.grade.overview import Overview, overview_of
+from goldsmith.grade.redaction import Veil, private_lines
+from goldsmith.grade.result_files import file_names, write_class, write_submission
+from goldsmith.grade.submissions import HandedIn
+from goldsmith.workspace.selection import needed_files
+
+
+@dataclass(frozen=True)
+class Class:
+    """Everybody's grades, in the order in which they were handed in. `earlier` is where this run has put aside what
+    stood in its way, `left` names files that a person has changed and that it had nothing new to say in."""
+
+    grades: tuple[Grade, ...]
+    overview: Overview
+    kept: int
+    files: tuple[Path, ...]
+    earlier: Path | None = None
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Who is to be graded, how, by which engine, and where it is written; with `verbose`, all that is known."""
+
+    grader: Grader
+    items: Sequence[HandedIn]
+    output: Path
+    engine: Engine = field(default_factory=Local)
+    on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
+    verbose: bool = False
+
+
+def grade_all(wanted: Wanted) -> Class:
+    """Grade everybody. What is finished is on disk at once; a run that is cut off loses what it was at, no more."""
+    grader = wanted.grader
+    stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
+    found: dict[HandedIn, Grade] = {}
+    kept = 0
+    folder = Folder(wanted.output)
+    hidden = _private(grader.assignment)
+    with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
+        for item, result in judged:
+            with uninterrupted():
+                found[item] = _graded(wanted, item, result, folder, stems[item], hidden)
+            kept += result.kept
+            wanted.on_grade(found[item], result.kept)
+    grades = tuple(found[item] for item in wanted.items)
+    overview = overview_of(grader.assignment.name, grades)
+    with uninterrupted():
+        files = write_class(folder, grades, grader.rubric, overview)
+    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
+
+
+def _private(assignment: Assignment) -> Veil:
+    """What of the course nobody's feedback shows: a recipe and an adapter beside the solution, and code that is given
+    to submissions, but not handed out with the assignment."""
+    starter = assignment.starter
+    given = needed_files(assignment, read_manifest(assignment.gold).provenance.reads, ())
+    own = [path for path in (assignment.recipe, assignment.adapter) if not path.is_relative_to(starter)]
+    others = {inside.as_posix(): path for inside, path in given.items() if not path.is_relative_to(starter)}
+    private = [*own, *others.values()]
+    public = [path for path in given.values() if path.is_relative_to(starter)]
+    lines = private_lines(map(_text_of, private), map(_text_of, public))
+    return Veil(files=(*(path.name for path in own), *others), lines=lines)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.suffix == ".py" else ""
+    except OSError:
+        return ""
+
+
+def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str, hidden: Veil) -> Grade:
+    grader = wanted.grader
+    try:
+        made, text = _told(wanted, item, judged, judged.verdict, hidden)
+    except GoldsmithError:
+        raise
+    except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+        verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
+        made, text = _told(wanted, item, judged, verdict, hidden)
+    write_submission(folder, stem, made, text)
+    return made
+
+
+def _told(wanted: Wanted, item: HandedIn, judged: Judged, verdict: Verdict, hidden: Veil) -> tuple[Grade, str]:
+    """The grade that a verdict comes to, and the feedback on it."""
+    grader = wanted.grader
+    veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), item.what))
+    made = grade(
+        verdict,
+        grader.rubric,
+        veil=veil,
+        stand_ins=verdict.stand_ins,
+        similarity=judged.similarity,
+        sandbox=judged.sandbox,
+        digest=judged.digest,
+        name=item.name,
+        forbidden_costs=grader.assignment.config.forbid_costs,
+    )
+    return made, feedback_markdown(made, verdict, veil, verbose=wanted.verbose)

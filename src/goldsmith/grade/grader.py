@@ -1,0 +1,356 @@
+"""One submission judged, locked in, and its verdict kept under the content that it follows from.
+
+A grader can be sent to another process: what it needs there (gold, a warm process) it opens there, once. The same work
+done twice gives the same file, so that nothing is lost when a worker is, or the whole run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import dataclasses
+import functools
+import gc
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.check import (
+    Opened,
+    Request,
+    check,
+    open_gold,
+)
+from goldsmith.check.provided_restored import read_code
+from goldsmith.check.replay_workspace import Confined, given_file
+from goldsmith.check.submissions import Submission
+from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import CannotWrite, Interrupted
+from goldsmith.errors.sandbox import NoSandbox
+from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.generate.cache_key import key_of, standing
+from goldsmith.generate.options import Options
+from goldsmith.generate.sources import recipe_hash
+from goldsmith.grade.grades import UNSANDBOXED, failed, unopened
+from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
+from goldsmith.grade.submissions import HandedIn, digest_of, opened
+from goldsmith.guard.similarity import parts_to_write, similarity
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher, settled_environment
+from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
+from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
+from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.limits import clean_environment
+from goldsmith.sandbox.readable_paths import Reach, reach
+from goldsmith.workspace.temporary import make_room
+
+_REMARKABLE = 0.9
+METHOD = 8
+"""Counted up whenever a submission may be judged otherwise than before."""
+_PASSING = (*CUT_OFF, "device", "package")
+"""Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
+_GIB = 2**30
+_DISK, _MOST_FILES = _GIB, 20_000
+_MANY_OBJECTS = 50_000
+_ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**18
+_DESERTED = 3600.0
+"""Seconds after which a bench that nobody has used is taken for one of a run that is over."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission's verdict; `kept` says that it was known from before, `sandbox` how it was locked in."""
+
+    verdict: Verdict
+    digest: str = ""
+    sandbox: str = ""
+    similarity: dict[str, float] = {}
+    kept: bool = False
+
+
+class Stopped(Exception):
+    """The run was interrupted: nothing is to be judged any more."""
+
+
+_PASSED_ON = (NoSandbox, Interrupted, OSError, Stopped)
+"""What ends the whole run: it would meet everybody."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """How submissions to one assignment are judged. Without a sandbox only where that was asked for. `without` is where
+    in the course other people's work lies, relative to its root; `hidden` are folders besides the course's own that
+    nobody's work may read, whatever Python is told to import from."""
+
+    assignment: Assignment
+    rubric: Rubric
+    options: Options
+    each: float
+    memory: float
+    keep: bool = True
+    sandboxed: bool = True
+    allow_stale: bool = False
+    without: tuple[Path, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    def __call__(self, item: HandedIn) -> Judged:
+        """Whatever is handed in gets a verdict, or an error of ours that is none; what is wrong with this machine is
+        raised."""
+        if self.sandboxed:
+            probe().require()
+        verdict = None
+        for _ in range(2):  # what fails by chance may not fail again
+            try:
+                return self._graded(item)
+            except _PASSED_ON:
+                raise
+            except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+                verdict = failed(item.name, self.assignment.name, self.rubric, error)
+        assert verdict is not None
+        return Judged(verdict=verdict)
+
+    def _graded(self, item: HandedIn) -> Judged:
+        with contextlib.ExitStack() as stack:
+            try:
+                submission = stack.enter_context(opened(self.assignment, item))
+                digest = digest_of(submission)
+            except (*_PASSED_ON, CannotWrite):
+                raise
+            except GoldsmithError as problem:
+                return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
+            found = self._known(digest)
+            if found is not None:
+                verdict = msgspec.structs.replace(found.verdict, name=item.name)
+                return self._told(verdict, submission, digest, found.sandbox, True)
+            judged = self._judged(submission)
+            if _follows_from_content(judged.verdict):
+                self._remember(digest, judged)
+            return self._told(judged.verdict, submission, digest, judged.sandbox, False)
+
+    def _told(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
+        """The verdict with what staff may want to know besides."""
+        alike: dict[str, float] = {}
+        with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
+            code = [item for item in submission.placed if item.target.suffix == ".py"]
+            files = read_code({item.target.as_posix(): item.source for item in code}, self.assignment)
+            alike = similarity(_parts_of(self), files, _REMARKABLE)
+        return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
+
+    def _judged(self, submission: Submission) -> Judged:
+        bench = _bench(self)
+        request = Request(
+            options=self.options,
+            each=self.each,
+            opened=bench.opened,
+            warm=bench.warm,
+            watcher=Watcher(on_tick=bench.go_on),
+            confined=None if bench.level is None else Confined(bench.level, self._left_with()),
+            room=bench.room,
+            without=self.without,
+        )
+        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
+
+    def _left_with(self) -> Confinement:
+        """What every submission is left with; what one of them is given comes on top. All results of a request are one
+        file, which may be a few times as large as all gold."""
+        gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
+        return Confinement(
+            home="",
+            readable=self.reach.readable,
+            listable=self.reach.listable,
+            memory=int(self.memory * _GIB),
+            file_size=max(_GIB // 4, 4 * gold),
+            disk=max(_DISK, 16 * gold),
+            files=_MOST_FILES,
+            processes=64,
+            open_files=512,
+            cpu_seconds=int(self.each * 60),
+        )
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """What every process may read: Python, and nothing of the course."""
+        course = self.assignment.course
+        return reach([str(course.root), *self.hidden], course.config.packages)
+
+    # --- what is known from before ------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def base(self) -> str:
+        """Of everything but the submission that a verdict follows from."""
+        assignment = self.assignment
+        gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
+        recipe = recipe_hash(assignment.recipe)
+        own = [self.options, self.each, self.memory, self.sandboxed]
+        return key_of([METHOD, assignment.name, gold.manifest, recipe, standing(assignment, gold.manifest), own])
+
+    def _path(self, digest: str) -> Path:
+        folder = self.assignment.course.state_folder / "grades" / self.assignment.name
+        return folder / f"{key_of([self.base, digest])[:40]}.msgpack"
+
+    def _known(self, digest: str) -> Judged | None:
+        if not self.keep:
+            return None
+        try:
+            return msgspec.msgpack.decode(self._path(digest).read_bytes(), type=Judged)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def _remember(self, digest: str, judged: Judged) -> None:
+        """A folder that cannot be written to costs the next run its time, and nothing else. Not as JSON, which knows no
+        infinity: what should be exact and is not, is off by that."""
+        path = self._path(digest)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            nameless = msgspec.structs.replace(judged.verdict, name="")
+            write_durably(path, msgspec.msgpack.encode(msgspec.structs.replace(judged, verdict=nameless)))
+
+
+def _follows_from_content(verdict: Verdict) -> bool:
+    """Whether it would come out the same on another day and another machine: no error of ours is in it, nothing that a
+    process was ended for, and no package or device that was not here."""
+    return verdict.outcome != ERROR and not any(case.kind in _PASSING for case in verdict.cases)
+
+
+def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
+    """The course's rubric, which must fit the gold that stands there."""
+    gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
+    rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
+    return with_hollow(rubric, gold)
+
+
+@dataclass
+class _Bench:
+    """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has seen no
+    more of gold than that, and nothing of this process's environment. `level` says which walls stand around what that
+    forks."""
+
+    opened: Opened
+    warm: Warm
+    room: Path
+    level: Level | None
+    closing: contextlib.ExitStack
+    used: float = 0.0
+
+    @classmethod
+    def of(cls, grader: Grader) -> _Bench:
+        with contextlib.ExitStack() as stack:
+            room = stack.enter_context(make_room())
+            given, home = room / "given", room / "home"
+            given.mkdir()
+            home.mkdir()
+            environment = clean_environment(str(home), environment=settled_environment(grader.options.threads))
+            request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
+            gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
+            level, before = _walls(grader, room)
+            uses_torch = gold.manifest.provenance.environment.torch is not None
+            reached = grader.reach if level is not None else None
+            warm = Warm(torch=uses_torch, environment=environment, before=before, reach=reached)
+            stack.callback(warm.close)
+            warm.begin(environment)
+            opened = Opened.of(grader.assignment, Submission(""), request)
+            warm.read([given_file(case, given) for case in opened.golds.values()])
+            return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
+
+    def go_on(self) -> None:
+        if _stopped.is_set():
+            raise Stopped
+
+    def close(self) -> None:
+        self.closing.close()
+
+
+def _keep_memory_together() -> None:
+    """One heap for all threads, and large arrays outside of it: else what is free would lie in pieces between what is
+    not, in more and more places, and a long run would grow."""
+    with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
+        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _LARGE)):
+            ctypes.CDLL(None).mallopt(option, value)
+
+
+def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
+    """The walls that can be had here, and what puts up those that stand around the warm process: bubblewrap, if behind
+    it gold and solutions are seen to be gone."""
+    if not grader.sandboxed:
+        return None, []
+    level = probe()
+    course = grader.assignment.course
+    before = bubblewrap_prefix(readable=grader.reach.readable, writable=[str(room)]) if level.bubblewrap else []
+    hidden = [str(path) for path in (grader.assignment.gold, course.solutions_folder, course.internal_tests_folder)]
+    if before and bubblewrap_hides(before, hidden=hidden, writable=[str(room)]):
+        return level, before
+    return msgspec.structs.replace(level, bubblewrap=False), []
+
+
+_parts: dict[str, list[Any]] = {}
+_benches: dict[str, _Bench] = {}
+"""Both by all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
+
+
+def _parts_of(grader: Grader) -> list[Any]:
+    """What similarity is measured with, found once in each process."""
+    if grader.base not in _parts:
+        _parts[grader.base] = parts_to_write(grader.assignment)
+    return _parts[grader.base]
+
+
+_opening = threading.Lock()
+_stopped = threading.Event()
+
+
+def _bench(grader: Grader) -> _Bench:
+    with _opening:
+        if grader.base not in _benches:
+            _close_deserted()
+            _benches[grader.base] = _Bench.of(grader)
+            atexit.register(close_benches)  # a worker of a cluster may end at any time
+        _benches[grader.base].used = time.monotonic()
+        return _benches[grader.base]
+
+
+def _close_deserted() -> None:
+    """Nobody tells a worker that a run is over."""
+    for base, bench in list(_benches.items()):
+        if time.monotonic() - bench.used > _DESERTED:
+            bench.close()
+            del _benches[base]
+            _parts.pop(base, None)
+
+
+@contextlib.contextmanager
+def benches() -> Iterator[None]:
+    """While this lasts, submissions can be judged in this process; then all that was opened for it is closed. What is
+    opened for it is a lot, and no garbage: it is not looked through all the time."""
+    _stopped.clear()
+    before = gc.get_threshold()
+    gc.set_threshold(_MANY_OBJECTS)
+    _keep_memory_together()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        close_benches()
+
+
+def stop() -> None:
+    """Judge no more in this process: what is running ends where it next looks."""
+    _stopped.set()
+
+
+def close_benches() -> None:
+    with _opening:
+        for bench in _benches.values():
+            bench.close()
+        _benches.clear()
+
+
+def _name(level: Level | None) -> str:
+    return UNSANDBOXED if level is None else level.name

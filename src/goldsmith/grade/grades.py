@@ -1,0 +1,249 @@
+"""Grades: one submission's score with its reasons, as plain data that everything people use is made from.
+
+All text in a grade has been cleaned, and nothing in it is gold's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    CaseVerdict,
+    Outcome,
+    Verdict,
+)
+from goldsmith.grade.redaction import Veil, clean, veiled
+from goldsmith.grade.rubric import PART, Rubric
+from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scene, total
+
+_LONGEST_NAME = 80
+UNSANDBOXED = "none"
+"""What is recorded as a submission's sandbox where nothing kept it in."""
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A case in one line; `cause` is the kind of what is wrong, such as values, stub, import, timeout."""
+
+    name: str
+    """The case."""
+    title: str
+    """The first line of the case's docstring."""
+    outcome: ItemOutcome
+    """The verdict on it."""
+    why: str = ""
+    """What is wrong, in words."""
+    cause: str = ""
+    """The kind of what is wrong, such as `values`, `stub`, `import` or `timeout`."""
+    judged_in: str = ""
+    """The dtype that decided."""
+    first_divergence: str = ""
+    """The module or function that goes wrong first."""
+
+
+class PartResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A class or function of the assignment in one line."""
+
+    name: str
+    """The class or function."""
+    outcome: ItemOutcome
+    """The verdict on it."""
+    why: str = ""
+    """What is wrong, in words."""
+
+
+class Grade(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission. `first_part` is the class of the module `first_divergence`, or the function that it is; `cause`
+    the kind of what is wrong there, `off_by` how far, over the size of gold's. `similarity` to the solution, by part,
+    `sandbox` and `seconds` are for staff; `digest` says what was graded."""
+
+    name: str
+    """The submission."""
+    assignment: str
+    """The assignment."""
+    outcome: Outcome
+    """The verdict of `goldsmith check`."""
+    score: float
+    """What it earned."""
+    points: float
+    """What could be earned."""
+    items: tuple[ItemResult, ...]
+    """What each line of the rubric came to."""
+    cases: tuple[CaseResult, ...] = ()
+    """Every case."""
+    parts: tuple[PartResult, ...] = ()
+    """Every class and function that students write."""
+    reason: str = ""
+    """The verdict in one sentence."""
+    first_divergence: str = ""
+    """The module or function that goes wrong first."""
+    first_part: str = ""
+    """Its class, or the function itself."""
+    first_name: str = ""
+    """What goes wrong first, in the submission's own names."""
+    first_place: str = ""
+    """Where that is defined, as file and line."""
+    not_started: bool = False
+    """Whether what is left to students still is as it was given to them."""
+    first_case: str = ""
+    """The case that the verdict is known by; of those that could not run, the one that needs the least."""
+    cause: str = ""
+    """The kind of what is wrong there."""
+    off_by: float | None = None
+    """How far off it is, over the size of gold's; null where that is not known."""
+    provided: tuple[str, ...] = ()
+    """Provided code that was changed."""
+    notes: tuple[str, ...] = ()
+    """Harmless differences."""
+    stand_ins: tuple[str, ...] = ()
+    """Packages that inert modules took the place of."""
+    packages: tuple[str, ...] = ()
+    """Packages that it imports and that are not installed here."""
+    forbidden: tuple[str, ...] = ()
+    """Where it uses what the assignment forbids, as file and line."""
+    forbidden_costs: float = 0.0
+    """The points that this has cost."""
+    not_given: tuple[str, ...] = ()
+    """Files of the course and installed packages that it asked for and that submissions do not get; for staff."""
+    similarity: dict[str, float] | None = None
+    """How alike parts are to the solution, for staff; null where it was not measured."""
+    sandbox: str = ""
+    """The walls that stood."""
+    seconds: float = 0.0
+    """How long it took."""
+    digest: str = ""
+    """Hash of what was graded."""
+
+    @property
+    def review(self) -> tuple[str, ...]:
+        """What a person should look at."""
+        used = dict.fromkeys(use.partition(" ")[0] for use in self.forbidden)
+        return (*(item.name for item in self.items if item.needs_review), *used)
+
+    @property
+    def telling(self) -> CaseResult | None:
+        """The case that the outcome is known by; none if all agree."""
+        return next((case for case in self.cases if case.name == self.first_case), None)
+
+    def plain(self) -> dict[str, Any]:
+        """Every field, as JSON can hold it, for staff."""
+        return {**msgspec.to_builtins(self), "review": list(self.review)}
+
+
+def grade(
+    verdict: Verdict,
+    rubric: Rubric,
+    *,
+    veil: Veil | None = None,
+    stand_ins: Iterable[str] = (),
+    similarity: Mapping[str, float] | None = None,
+    sandbox: str = "",
+    digest: str = "",
+    notes: Iterable[str] = (),
+    name: str = "",
+    forbidden_costs: float = 0.0,
+) -> Grade:
+    """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own. What is
+    forbidden costs points only where it stands in the code: what a process says of itself proves nothing."""
+    shown = veiled(verdict, veil or Veil())
+    scene = Scene(shown, rubric)
+    items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
+    first = _first_wrong(shown, scene)
+    earned = total([item.earned for item in items])
+    cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
+    return Grade(
+        name=clean(name) or shown.name,
+        assignment=shown.assignment,
+        outcome=shown.outcome,
+        score=round(earned - cost, 9) if cost else earned,
+        points=total([item.points for item in items]),
+        items=items,
+        cases=tuple(_case_result(case) for case in shown.cases),
+        parts=tuple(_part_result(part, scene) for part in rubric.parts),
+        reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
+        first_divergence=shown.first_divergence,
+        first_part=shown.first_part,
+        first_name=shown.first_name,
+        first_place=shown.first_place,
+        not_started=shown.not_started,
+        first_case=first.name if first else "",
+        cause=first.kind if first else "",
+        off_by=_off_by(first, shown.first_divergence) if first else None,
+        provided=shown.provided,
+        notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
+        stand_ins=tuple(clean(item) for item in stand_ins),
+        packages=_missing_packages(shown),
+        forbidden=tuple(clean(use.words) for use in verdict.forbidden),
+        forbidden_costs=cost,
+        not_given=tuple(clean(item) for item in verdict.not_given),
+        similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
+        sandbox=clean(sandbox),
+        seconds=round(verdict.seconds, 3),
+        digest=digest,
+    )
+
+
+def unopened(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
+    """The verdict on what could not even be opened as a submission: no case could run, and this is why."""
+    cases = tuple(
+        CaseVerdict(name=case, title="", outcome=COULD_NOT_RUN, reason=why, kind="unopened") for case in rubric.cases
+    )
+    return Verdict(name=name, assignment=assignment, outcome=COULD_NOT_RUN, cases=cases)
+
+
+def failed(name: str, assignment: str, rubric: Rubric, error: Exception) -> Verdict:
+    """No verdict on what goldsmith itself could not judge: an error of ours, in every case."""
+    why = f"goldsmith could not judge this: {str(error) or repr(error)}"
+    cases = tuple(CaseVerdict(name=case, title="", outcome=ERROR, reason=why, kind="error") for case in rubric.cases)
+    return Verdict(name=name, assignment=assignment, outcome=ERROR, cases=cases)
+
+
+def _cleaned(item: ItemResult) -> ItemResult:
+    return msgspec.structs.replace(item, why=clean(item.why))
+
+
+def _case_result(case: CaseVerdict) -> CaseResult:
+    return CaseResult(
+        name=case.name,
+        title=case.title,
+        outcome=case.outcome,
+        why=clean(words.case_sentence(case)),
+        cause=case.kind,
+        judged_in=case.judged_in,
+        first_divergence=case.first_divergence,
+    )
+
+
+def _part_result(name: str, scene: Scene) -> PartResult:
+    seen = scene.seen(PART, name)
+    return PartResult(name=name, outcome=seen.outcome, why=clean(seen.why))
+
+
+def _missing_packages(verdict: Verdict) -> tuple[str, ...]:
+    found = [case.failure.package for case in verdict.cases if case.failure is not None and case.kind == "package"]
+    return tuple(dict.fromkeys(clean(name[:_LONGEST_NAME]) for name in found if name))
+
+
+def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
+    """The case that the overall outcome is known by: of those that could not run, the one that needs the least."""
+    if verdict.outcome == AGREES:
+        return None
+    found = [case for case in verdict.cases if case.outcome == verdict.outcome]
+    first = next((case for case in found if case.name == verdict.first_case), None)
+    return first or min(found, key=scene.width, default=None)
+
+
+def _off_by(case: CaseVerdict, module: str) -> float | None:
+    """How far off the first wrong module is, or else the first wrong record: the same mistake is off by the same
+    amount."""
+    found = [item.relative for item in case.modules if item.source and item.label == module and not item.alone]
+    if case.first_wrong is not None:
+        found.append(case.first_wrong.relative)
+    return next((relative for relative in found if relative is not None and math.isfinite(relative)), None)

@@ -1,0 +1,143 @@
+"""Text that comes from a submission, made fit to be shown: in one line, visible, of bearable length, without the
+grader's paths; and whole verdicts of which the same is true, without gold's values."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.verdicts import Verdict
+from goldsmith.foundation.log_injection import without_commands
+
+LONGEST = 400
+_MOST_NOTES = 20
+_MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
+_NAME = re.compile(
+    r"""(
+        `[\w.]+`                                    # what its author has marked as code
+        | (?<![\w.`/])(?=[^\W\d])(?:
+            (?:\w+/)*\w{2,}(?:\.\w+)+               # blocks.0.norm, parts/policy.py
+            | \w*_\w*                               # gold_output
+            | [A-Z]+[a-z]+[A-Z]\w+                  # FeedForward
+            | [A-Z]{2,}[a-z]\w+                     # RMSNorm
+        )(?![\w`])
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+"""What is a name rather than a word, wherever it stands."""
+_QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
+_SHORTEST_LINE = 16
+"""A shorter line of a private file says nothing that is private."""
+_BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
+
+
+@dataclass(frozen=True)
+class Veil:
+    """What students are not to see: where the grader has its files, as `paths`, and the lines of `files` that are
+    private, such as a recipe beside the solution: in tracebacks by the file's name, anywhere else as `lines`."""
+
+    paths: Sequence[str] = ()
+    files: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+
+def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, ...]:
+    """Lines of `private` texts that say something and that no `public` text has, the longest first."""
+    known = {_joined(line) for text in public for line in text.splitlines()}
+    found = {_joined(line) for text in private for line in text.splitlines()}
+    telling = sorted(line for line in found - known if len(line) >= _SHORTEST_LINE)
+    return tuple(sorted(telling, key=len, reverse=True))
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """In one line, with escapes for what cannot be seen (control characters, marks of direction, broken bytes), and cut
+    where it gets absurd."""
+    line = without_commands(_joined(text[: 8 * longest]))
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escaped(text: str) -> str:
+    """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup. Names
+    from code become code, which is read as easily before it is rendered."""
+    pieces = _NAME.split(clean(text))  # every second one is a name
+    return "".join(f"`{piece.strip('`')}`" if index % 2 else _inert(piece) for index, piece in enumerate(pieces))
+
+
+def code(text: str) -> str:
+    """A name for Markdown, as code."""
+    line = clean(text)
+    return f"`{line}`" if line and not set(line) & {"`", "|"} else escaped(line)
+
+
+def _inert(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text).replace("://", ":\\//").replace("www.", "www\\.")
+
+
+def without_paths(text: str, paths: Sequence[str] = ()) -> str:
+    """Absolute paths shortened to what their author knows them by; `paths` are known to be the grader's."""
+    for path in sorted(filter(None, (path.rstrip("/") for path in paths)), key=len, reverse=True):
+        text = text.replace(f"{path}/", "…/").replace(path, "…")
+    text = _QUOTED.sub(r"\1…/\2\1", text)
+    return _BARE.sub(lambda found: f"…/{found[0].rpartition('/')[2]}", text)
+
+
+def veiled(verdict: Verdict, veil: Veil) -> Verdict:
+    """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
+    plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
+    plain["notes"] = plain["notes"][:_MOST_NOTES]
+    for case in plain["cases"]:
+        case["notes"] = case["notes"][:_MOST_NOTES]
+        for name in ("leaves", "natural"):
+            case[name] = [_without_gold(leaf) for leaf in case[name]]
+        for module in case["modules"]:
+            module["said"] = ""  # it knew what gold's own modules are given by then, and may have told
+            module["relative"] = None if module["alone"] else module["relative"]
+        if case["failure"]:
+            for frame in case["failure"]["frames"]:
+                is_private = frame["file"] in veil.files or frame["file"].rpartition("/")[2] in veil.files
+                frame["text"] = "" if is_private else frame["text"]
+    return msgspec.convert(plain, Verdict)
+
+
+def _shown(value: Any, paths: tuple[str, ...], lines: tuple[str, ...]) -> Any:
+    kind = type(value)
+    if kind is str:
+        return _text(value[: 8 * LONGEST], paths, lines)
+    if kind is dict:
+        return {key: _shown(item, paths, lines) for key, item in value.items()}
+    return [_shown(item, paths, lines) for item in value] if kind in (list, tuple) else value
+
+
+@functools.lru_cache(maxsize=2**12)
+def _text(value: str, paths: tuple[str, ...], lines: tuple[str, ...]) -> str:
+    """Most texts in a verdict are in every verdict."""
+    if lines:
+        value = _any_of(lines).sub("…", _joined(value))
+    return clean(without_paths(value, paths))
+
+
+@functools.lru_cache(maxsize=4)
+def _any_of(lines: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, lines)))
+
+
+_GOLDS = {"gold": None, "gold_rms": None, "atol_alone": None, "rtol_alone": None, "ulps": None, "cosine": None}
+
+
+def _without_gold(leaf: dict[str, Any]) -> dict[str, Any]:
+    return {**leaf, **_GOLDS, "largest_gap": 0.0, "rms_gap": 0.0}

@@ -1,0 +1,201 @@
+"""The files people use: `grades.csv`, JSON and Markdown for each submission, Gradescope's `results.json`, JUnit XML and
+the overview; and names for them that no submission's name can play tricks with."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from goldsmith.grade.feedback import item_text, number
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.junit import junit_xml
+from goldsmith.grade.output_folder import Folder
+from goldsmith.grade.overview import Overview, overview_markdown
+from goldsmith.grade.redaction import clean
+from goldsmith.grade.rubric import Rubric
+from goldsmith.grade.scoring import NOT_JUDGED, RIGHT
+
+SCHEMA = 1
+FEEDBACK, GRADESCOPE = "feedback", "gradescope"
+GRADES, OVERVIEW, JUNIT = "grades.csv", "overview.md", "junit.xml"
+COLUMNS = (
+    "name",
+    "outcome",
+    "score",
+    "points",
+    "first_divergence",
+    "first_case",
+    "review",
+    "not_judged",
+    "withheld",
+    "provided_changed",
+    "stand_ins",
+    "similarity",
+    "reason",
+    "seconds",
+    "digest",
+)
+"""Columns that are always there; those of the rubric's items follow, `case:…` and `part:…`."""
+Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
+_FOR_STAFF = ("not_given", "similarity", "sandbox", "seconds")
+_LONGEST_STEM = 80
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
+
+
+# --- a table for everybody ------------------------------------------------------------------------------------------
+
+
+def grades_csv(grades: Sequence[Grade], rubric: Rubric) -> str:
+    """A row for each submission, points as numbers; no cell is ever taken for a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    keys = [item.key for item in rubric.items]
+    writer.writerow([cell(name) for name in (*COLUMNS, *keys)])
+    for grade in grades:
+        earned = {f"{item.kind}:{item.name}": number(item.earned) for item in grade.items}
+        writer.writerow([*(cell(_column(grade, name)) for name in COLUMNS), *(earned.get(key, "") for key in keys)])
+    return text.getvalue()
+
+
+def _column(grade: Grade, name: str) -> str:
+    match name:
+        case "score" | "points":
+            return number(getattr(grade, name))
+        case "seconds":
+            return f"{grade.seconds:.1f}"
+        case "review":
+            return _listed(grade.review)
+        case "not_judged":
+            return _listed(item.name for item in grade.items if item.outcome in _UNJUDGED)
+        case "withheld":
+            return _listed(item.name for item in grade.items if item.withheld)
+        case "provided_changed":
+            return _listed(grade.provided)
+        case "similarity":
+            found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1], item[0]))
+            return _listed(f"{part} {share:.2f}" for part, share in found)
+        case "stand_ins":
+            return _listed(grade.stand_ins)
+    return str(getattr(grade, name))
+
+
+def _listed(names: Any) -> str:
+    return "; ".join(names)
+
+
+def cell(text: str) -> str:
+    """What a spreadsheet shows as it is: a leading apostrophe keeps it from being computed."""
+    line = clean(text, 2000)
+    return f"'{line}" if unicodedata.normalize("NFKC", line)[:1] in ("=", "+", "-", "@", "|", "%") else line
+
+
+# --- one submission -------------------------------------------------------------------------------------------------
+
+
+def submission_json(grade: Grade) -> bytes:
+    """All that its author may know, for programs."""
+    plain = {name: value for name, value in grade.plain().items() if name not in _FOR_STAFF}
+    return _json({"schema": SCHEMA, **plain})
+
+
+def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visible") -> bytes:
+    """What Gradescope reads from `/autograder/results/results.json`. It knows passed and failed only; what could not be
+    judged says so in its name and its text."""
+    tests = [
+        {
+            "name": f"{item.kind} {item.name}" + (" (not judged)" if item.outcome in _UNJUDGED else ""),
+            "name_format": "text",
+            "score": item.earned,
+            "max_score": item.points,
+            "status": "passed" if item.outcome in RIGHT and item.earned >= item.points else "failed",
+            "output": item_text(grade, item.name, item.kind),
+            "output_format": "text",
+            "visibility": visibility,
+        }
+        for item in grade.items
+    ]
+    return _json(
+        {
+            "score": grade.score,
+            "output": feedback,
+            "output_format": "md",
+            "visibility": visibility,
+            "stdout_visibility": "hidden",
+            "tests": tests,
+            "extra_data": {"outcome": grade.outcome, "first_divergence": grade.first_divergence},
+        }
+    )
+
+
+_UNJUDGED = (NOT_JUDGED, "could-not-run", "error")
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n"
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def write_submission(
+    folder: Folder, stem: str, grade: Grade, feedback: str, visibility: Visibility = "visible"
+) -> list[Path]:
+    """The files of one submission, under a `stem` from `file_names`."""
+    return [
+        folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
+        folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
+        folder.write(f"{GRADESCOPE}/{stem}/results.json", gradescope_json(grade, feedback, visibility)),
+    ]
+
+
+def write_class(folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview) -> list[Path]:
+    """The files about all of them, and nobody else: whoever is not among them any more is put aside."""
+    folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW))
+    written = [
+        folder.write(GRADES, grades_csv(grades, rubric).encode()),
+        folder.write(JUNIT, junit_xml(overview.assignment, grades).encode()),
+        folder.write(OVERVIEW, overview_markdown(overview).encode()),
+    ]
+    folder.finish()
+    return written
+
+
+def file_names(names: Sequence[str]) -> list[str]:
+    """A name for the files of each submission: readable, nobody else's even where case does not count, and no path.
+
+    Names that would come out the same get some of their digest, equal ones a number.
+    """
+    stems = [_stem(name) for name in names]
+    shared = Counter(_folded(stem) for stem in stems)
+    taken: set[str] = set()
+    found = []
+    for name, stem in zip(names, stems, strict=True):
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        wanted = stem if shared[_folded(stem)] == 1 else f"{stem}-{digest}"
+        chosen, count = wanted, 1
+        while _folded(chosen) in taken or (chosen != stem and shared[_folded(chosen)]):
+            count += 1
+            chosen = f"{wanted}-{count}"
+        taken.add(_folded(chosen))
+        found.append(chosen)
+    return found
+
+
+def _stem(name: str) -> str:
+    plain = "".join(char if char.isalnum() or char in "._-" else "-" for char in unicodedata.normalize("NFC", name))
+    short = re.sub(r"-{2,}", "-", plain).strip("-.").encode("utf-8", "replace")[:_LONGEST_STEM]
+    stem = short.decode("utf-8", "ignore").rstrip("-.")
+    return f"submission-{stem}".rstrip("-") if not stem or _RESERVED.fullmatch(stem) else stem
+
+
+def _folded(stem: str) -> str:
+    return unicodedata.normalize("NFC", stem.casefold())

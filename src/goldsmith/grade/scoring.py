@@ -1,0 +1,246 @@
+"""Scores: a verdict beside a rubric, item by item. What could not be judged earns nothing and is never called wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.attribution import part_of
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+    CaseVerdict,
+    PartVerdict,
+    Verdict,
+)
+from goldsmith.grade.rubric import CASE, PART, Kind, Rubric, RubricItem
+
+ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
+NOT_JUDGED: ItemOutcome = "not-judged"
+"""Of a part, or of a case that was not asked for: nothing is known about it, for or against."""
+RIGHT = (AGREES, PROVIDED_CHANGED)
+_CLEAR = ("stub", "none")
+"""Why something could not run that leaves nothing to look into: it is not written, or a `return` is missing."""
+_SAYS_SO = ("stub", "import")
+"""Why something could not run that says so itself."""
+_DIGITS = 6
+_COARSE = "for a person to decide: only its own dtype could be judged, in which small mistakes do not show; "
+
+
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one line of the rubric came to. `withheld`: something that it needs is not right. `needs_review`: a person
+    should look, because points may be missing that were earned, or the other way round."""
+
+    name: str
+    """The case or part."""
+    kind: Kind
+    """`case` or `part`."""
+    points: float
+    """What it is worth."""
+    earned: float
+    """What it earned."""
+    outcome: ItemOutcome
+    """The verdict on it."""
+    why: str
+    """The reason, in words."""
+    withheld: bool = False
+    """Whether something that it needs is not right."""
+    needs_review: bool = False
+    """Whether a person should look."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known about a case or a part, whatever it is worth."""
+
+    outcome: ItemOutcome
+    why: str = ""
+    share: float = 0.0
+    doubtful: bool = False
+    coarse: bool = False
+    """Whether it was judged in its own dtype alone, where gold was in float64, too."""
+    nothing: str = ""
+    """Why it earns nothing although it agrees: nobody has done anything for it."""
+
+
+def score(verdict: Verdict, rubric: Rubric) -> tuple[ItemResult, ...]:
+    """Every item of the rubric, in its order."""
+    scene = Scene(verdict, rubric)
+    return tuple(scene.result(item) for item in rubric.items)
+
+
+def total(amounts: list[float]) -> float:
+    """A sum that does not depend on its order, rounded as single amounts are."""
+    return round(math.fsum(amounts), _DIGITS)
+
+
+@dataclass
+class Scene:
+    """One verdict, asked about cases and parts by name."""
+
+    verdict: Verdict
+    rubric: Rubric
+    _known: dict[tuple[Kind, str], Seen] = field(default_factory=dict)
+
+    def result(self, item: RubricItem) -> ItemResult:
+        seen = self.seen(item.kind, item.name)
+        missing = self._missing(item)
+        share, why = self._share(item, seen)
+        if missing and share:
+            share, why = 0.0, f"withheld: it needs {missing}, which is not right yet"
+        elif seen.coarse and seen.outcome in RIGHT:
+            share, why = share * self.rubric.own_dtype, f"{_COARSE}{why}"
+        if seen.nothing:
+            share, why = 0.0, seen.nothing
+        return ItemResult(
+            name=item.name,
+            kind=item.kind,
+            points=item.points,
+            earned=min(item.points, round(item.points * share, _DIGITS)),
+            outcome=seen.outcome,
+            why=why,
+            withheld=bool(missing) and seen.outcome in RIGHT,
+            needs_review=(seen.doubtful or seen.coarse or bool(seen.nothing)) and item.points > 0,
+        )
+
+    def seen(self, kind: Kind, name: str) -> Seen:
+        key = kind, name
+        if key not in self._known:
+            self._known[key] = self._case(name) if kind == CASE else self._part(name)
+        return self._known[key]
+
+    def _missing(self, item: RubricItem) -> str:
+        """The first of what an item needs that is not right, or needs something itself that is not."""
+        for name in item.needs:
+            for kind, other in self.rubric.named(name, but=item.key):
+                needed = self.rubric.item(kind, other)
+                if self.seen(kind, other).outcome not in RIGHT or (needed is not None and self._missing(needed)):
+                    return name
+        return ""
+
+    def _share(self, item: RubricItem, seen: Seen) -> tuple[float, str]:
+        """How much of its points an item earns by itself. A part that is right once provided code is put back is right;
+        a case, which is the whole, earns what the course has decided."""
+        partly = seen.share if item.partial else 0.0
+        if seen.outcome == AGREES:
+            return 1.0, seen.why
+        if seen.outcome == PROVIDED_CHANGED:
+            return (max(self.rubric.provided_changed, partly) if item.kind == CASE else 1.0), seen.why
+        if seen.outcome == DIFFERS and partly:
+            return partly, f"in part: {partly:.0%} of its recorded values agree; {seen.why}"
+        return 0.0, seen.why
+
+    # --- cases ------------------------------------------------------------------------------------------------------
+
+    def _case(self, name: str) -> Seen:
+        case = next((item for item in self.verdict.cases if item.name == name), None)
+        if case is None:
+            return Seen(NOT_JUDGED, "not judged: it was not run", doubtful=True)
+        if case.outcome == AGREES:
+            why = words.case_sentence(case) or "agrees with the gold"
+            return Seen(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
+        if case.outcome == PROVIDED_CHANGED:
+            return Seen(
+                PROVIDED_CHANGED,
+                self._put_back(),
+                self._agreeing(case),
+                doubtful=True,
+                coarse=case.own_dtype_only,
+                nothing=self._for_nothing(case),
+            )
+        if case.outcome == COULD_NOT_RUN:
+            ran = "" if case.kind in _SAYS_SO else "could not run: "
+            why = f"not judged: {ran}{words.case_sentence(case)}"
+            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        if case.outcome == ERROR:
+            return _withheld(case)
+        return Seen(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
+
+    def _for_nothing(self, case: CaseVerdict) -> str:
+        """Why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and none
+        of what it shows is right."""
+        shown = self.rubric.shown.get(case.name, ())
+        if shown and all(part in self.verdict.unwritten for part in shown):
+            return f"nothing is written of what it shows: {', '.join(shown)}"
+        if case.name in self.rubric.empty and shown and not any(self._is_right(part) for part in shown):
+            return "its values take no work to get right, and none of the parts that it shows is right"
+        return ""
+
+    def _is_right(self, part: str) -> bool:
+        seen = self.seen(PART, part)
+        return seen.outcome in RIGHT and not seen.nothing
+
+    def _agreeing(self, case: CaseVerdict) -> float:
+        """The share of a case's recorded values that agree, where values are what is wrong with it. Those that take no
+        work to get right do not count."""
+        hollow = self.rubric.hollow.get(case.name, ())
+        leaves = [leaf for leaf in case.leaves if leaf.path not in hollow]
+        if case.kind not in ("values", "precision") or not leaves:
+            return 0.0
+        return sum(leaf.agrees for leaf in leaves) / len(leaves)
+
+    def _put_back(self) -> str:
+        changed = ", ".join(self.verdict.provided)
+        return f"right once the provided code is put back{f' ({changed} was changed)' if changed else ''}"
+
+    # --- parts ------------------------------------------------------------------------------------------------------
+
+    def _part(self, name: str) -> Seen:
+        part = next((item for item in self.verdict.parts if item.name == name), None)
+        if part is not None:
+            return self._judged(part)
+        showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
+        return self._unseen(name, showing)
+
+    def _judged(self, part: PartVerdict) -> Seen:
+        where = words.part_sentence(part)
+        nothing = "nothing of it is written" if part.name in self.verdict.unwritten else ""
+        if part.outcome == AGREES:
+            why = f"right{f' {where}' if where else ''}"
+            return Seen(AGREES, why, coarse=part.own_dtype_only, nothing=nothing)
+        if part.outcome == PROVIDED_CHANGED:
+            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True, coarse=part.own_dtype_only, nothing=nothing)
+        if part.outcome == ERROR:
+            return Seen(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
+        if part.outcome == DIFFERS:
+            return Seen(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
+        case = next((item for item in self.verdict.cases if item.name == part.case), None)
+        reason = f": {words.case_sentence(case)}" if case else ""
+        clear = case is not None and case.kind in _CLEAR
+        return Seen(
+            COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
+        )
+
+    def _unseen(self, name: str, showing: list[CaseVerdict]) -> Seen:
+        """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
+        cases = showing or list(self.verdict.cases)
+        failed = next((case for case in cases if case.outcome == ERROR), None)
+        if failed is not None:
+            return _withheld(failed)
+        if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
+            case = min(cases, key=self.width)
+            why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
+            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+        hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
+        if hidden is not None:
+            return Seen(NOT_JUDGED, f"not judged: in {hidden.name} it could not be seen to be right", doubtful=True)
+        first = self.verdict.first_divergence
+        if first and any(case.outcome == DIFFERS for case in cases):
+            why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
+            return Seen(NOT_JUDGED, why, doubtful=True)
+        return Seen(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
+
+    def width(self, case: CaseVerdict) -> int:
+        """How many parts it goes through."""
+        return len(self.rubric.shown.get(case.name, ()))
+
+
+def _withheld(case: CaseVerdict) -> Seen:
+    return Seen(ERROR, f"points withheld: {words.case_sentence(case)}", doubtful=True)

@@ -1,0 +1,45 @@
+"""Gold that nobody has seen: the course copied, and its gold made anew from a secret seed, for one run."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.errors.grade import NoFreshGold
+from goldsmith.generate.nine_steps import generate
+from goldsmith.generate.options import Options
+from goldsmith.generate.progress import Progress
+from goldsmith.generate.state import CheckSolution
+from goldsmith.workspace.copies import make_workspaces
+
+
+@contextlib.contextmanager
+def fresh_assignment(
+    assignment: Assignment, tell: Callable[[str], None], check_solution: CheckSolution
+) -> Iterator[Assignment]:
+    """The assignment in a private copy of its course, with gold from inputs and weights that were drawn just now.
+
+    The seed is known to this process alone and goes when the copy does.
+    """
+    tell(f"{assignment.name}: gold from a secret seed is made for this run.")
+    with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
+        copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
+        config = assignment.course.config
+        options = Options(
+            seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True, redraw=True
+        )
+        outcome = generate(copy, options, _Silent(), check_solution)
+        if outcome.error is not None:
+            raise NoFreshGold(assignment.name, outcome.error.message)
+        yield copy
+
+
+class _Silent(Progress):
+    def begin(self, assignment: str) -> None: ...
+    def step(self, number: int, detail: str = "") -> None: ...
+    def tick(self) -> None: ...
+    def recipe_prints(self, text: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def end(self) -> None: ...

@@ -1,0 +1,285 @@
+"""What was handed in: the submissions that a command line means, each opened as plain files, and its digest.
+
+No link that was handed in is followed. What staff have written themselves is resolved once: a lone argument, or the
+folder in which all that was handed in lies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import hashlib
+import os
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from goldsmith.check.bounds import MOST_BYTES
+from goldsmith.check.submissions import (
+    Submission,
+    open_revision,
+    open_submission,
+    places_of,
+    private_place,
+)
+from goldsmith.course.git import git
+from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.check import (
+    NoSuchSubmission,
+    SubmissionIsLink,
+    SubmissionIsPrivate,
+    SubmissionLeaves,
+)
+from goldsmith.errors.course import Unreadable
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.grade import BadArchive, NothingHandedIn
+from goldsmith.foundation.beneath import open_beneath, open_folder
+from goldsmith.grade.archives import is_archive, unpack
+from goldsmith.workspace.temporary import make_room
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
+    in which it was handed in, no link is followed; that is the folder around it unless told, or `what` itself where
+    staff have named that alone. `course` is the root of the course that it was handed in to, which may be graded
+    against a copy of itself."""
+
+    name: str
+    what: str
+    revision: bool = False
+    place: str = ""
+    course: str = ""
+
+
+def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[HandedIn]:
+    """Every submission that is meant, in order: folders, files, archives, revisions, or a folder of such."""
+    found: list[HandedIn] = []
+    course = str(assignment.course.root)
+    place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
+    alone = len(arguments) == 1
+    for argument in arguments:
+        path = Path(argument)
+        by_link = not alone and _goes_by_link(path, place)
+        if path.is_dir() and not by_link and not _is_one(assignment, path, alone=alone):
+            inside = _handed_in_at(path)
+            if not inside:
+                raise NothingHandedIn(argument)
+            found += [HandedIn(_stem(item), str(item), place=str(path), course=course) for item in inside]
+        elif os.path.lexists(path):
+            name = _stem(Path(os.path.realpath(path) if alone else os.path.abspath(path)))
+            found.append(HandedIn(name, str(path), place=str(path) if alone else place, course=course))
+        elif _is_revision(assignment, argument):
+            found.append(HandedIn(argument, argument, revision=True, course=course))
+        else:
+            raise NoSuchSubmission(argument)
+    for pattern in refs:
+        matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(_short(name), pattern)]
+        if not matching:
+            raise NothingHandedIn(f"--refs {pattern}")
+        found += [HandedIn(_short(name), name, revision=True, course=course) for name in matching]
+    if not found:
+        raise NothingHandedIn("the command line")
+    return _told_apart(list(dict.fromkeys(found)))
+
+
+def _place_of_all(arguments: Sequence[str]) -> str:
+    """The folder that several paths lie in; empty where that is only the root of all files."""
+    absolute = [os.path.abspath(argument) for argument in arguments]
+    if len(absolute) < 2:
+        return ""
+    common = os.path.commonpath(absolute)
+    return "" if common == os.path.dirname(common) else common
+
+
+def kept_apart(assignment: Assignment, items: Sequence[HandedIn]) -> tuple[Path, ...]:
+    """What of the course nobody's work gets to see: everybody's; relative to its root. Grades no workspace has."""
+    return places_of(assignment, [Path(item.what) for item in items if not item.revision])
+
+
+@contextlib.contextmanager
+def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
+    """The submission's files, an archive's unpacked. All are copies, which nobody changes while they are judged."""
+    course = Course(Path(item.course), assignment.course.config) if item.course else assignment.course
+    with contextlib.ExitStack() as stack:
+        if item.revision:
+            yield stack.enter_context(open_revision(assignment, course, item.what, item.name))
+            return
+        path = Path(os.path.abspath(item.what))
+        place = Path(os.path.abspath(item.place)) if item.place else path.parent
+        if _goes_by_link(path, item.place):
+            raise SubmissionIsLink(item.name)
+        private = private_place(course, path)
+        if private is not None:
+            raise SubmissionIsPrivate(item.name, private)
+        room = stack.enter_context(make_room())
+        if is_archive(path):
+            folder, archive = room / "handed-in", room / "archive" / path.name
+            folder.mkdir()
+            real = path.resolve()
+            around, inside = (real.parent, real.name) if path == place else (place, path.relative_to(place))
+            try:
+                source = stack.enter_context(_open_plain(around, inside))
+            except OSError as error:
+                raise BadArchive(path.name, f"it cannot be read ({error.strerror or error})") from None
+            if os.fstat(source.fileno()).st_size > MOST_BYTES:
+                raise BadArchive(path.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+            _copy(source, archive)
+            unpack(archive, folder)
+            yield stack.enter_context(open_submission(assignment, str(folder), item.name))
+            return
+        with open_submission(assignment, str(path), item.name) as submission:
+            placed = _copied(submission, item, course, path.resolve(), room)
+        yield replace(submission, placed=placed)
+
+
+def _goes_by_link(path: Path, place: str) -> bool:
+    """Whether a link stands on the way from `place`, or the folder around it, to a path."""
+    whole = Path(os.path.abspath(path))
+    around = Path(os.path.abspath(place)) if place else whole.parent
+    return any(part.is_symlink() for part in (whole, *whole.parents) if part != around and part.is_relative_to(around))
+
+
+def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, room: Path) -> tuple[Placement, ...]:
+    """The submission's files, read once beneath the folder or beside the file that was handed in."""
+    around = path if path.is_dir() else path.parent
+    found = []
+    for number, placed in enumerate(submission.placed):
+        copy = room / str(number) / placed.source.name
+        real = Path(os.path.realpath(placed.source))
+        if not real.is_relative_to(around):
+            raise SubmissionLeaves(item.name, placed.target)
+        try:
+            _refuse_second_names(item, course, real)
+            source = _open_plain(around, real.relative_to(around))
+        except OSError as error:
+            raise Unreadable(placed.target, error.strerror or str(error)) from None
+        with source:
+            _copy(source, copy)
+        found.append(Placement(copy, placed.target))
+    return tuple(found)
+
+
+def _refuse_second_names(item: HandedIn, course: Course, file: Path) -> None:
+    """A file of the course's own under another name is a link as well."""
+    status = file.lstat()
+    if status.st_nlink > 1:
+        for private in (course.solutions_folder, course.fixtures_folder):
+            for own in private.rglob("*"):
+                if own.is_file() and os.path.samestat(own.stat(), status):
+                    raise SubmissionIsPrivate(item.name, course.relative(private))
+
+
+def _open_plain(around: Path, inside: str | Path) -> IO[bytes]:
+    """Open a plain file that lies in a folder, following no link, and waiting for nobody."""
+    folder = open_folder(around)
+    try:
+        number = open_beneath(folder, inside, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError("it is no plain file")
+    return os.fdopen(number, "rb")
+
+
+def _copy(source: IO[bytes], target: Path) -> None:
+    try:
+        target.parent.mkdir()
+        with target.open("xb") as goal:
+            shutil.copyfileobj(source, goal)
+        target.chmod(stat.S_IMODE(os.fstat(source.fileno()).st_mode) | stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        raise CannotWrite(target.parent, error.strerror or str(error)) from None
+
+
+def digest_of(submission: Submission) -> str:
+    """The same for the same files under the same names, however they were handed in."""
+    total = hashlib.sha256()
+    for item in sorted(submission.placed, key=lambda placed: placed.target.as_posix()):
+        try:
+            with item.source.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise Unreadable(item.target, error.strerror or str(error)) from None
+        total.update(f"{item.target.as_posix()!r} {content}\n".encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
+
+
+def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
+    """Whether a folder is a submission itself. One that stands `alone` and holds a submission, and nothing else, is a
+    class of one: its name is the submission's, unless that is only the assignment's."""
+    inside = _handed_in_at(folder)
+    if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
+        return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
+    return _can_be_opened(assignment, folder)
+
+
+def _can_be_opened(assignment: Assignment, folder: Path) -> bool:
+    try:
+        with open_submission(assignment, str(folder)):
+            return True
+    except GoldsmithError:
+        return False
+
+
+def _handed_in_at(folder: Path) -> list[Path]:
+    """What may be a submission there, and not what an earlier run has written beside them."""
+    ours = GRADES if (folder / GRADES_MARK).exists() else ()
+    return [item for item in sorted(folder.iterdir()) if item.name not in ours and _may_be_one(item)]
+
+
+def _may_be_one(path: Path) -> bool:
+    if path.name in LITTER or path.name.startswith("."):
+        return False
+    return path.is_dir() or is_archive(path) or path.suffix == ".py"
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", ".py"):
+        if path.is_file() and name.lower().endswith(suffix) and len(name) > len(suffix):
+            name = name[: -len(suffix)]
+    return name
+
+
+def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
+    """Of several with one name, each goes by as much of its path, from its end, as tells it from the others."""
+    counts = Counter(item.name for item in found)
+    ends_of = {item.what: _ends(Path(item.what)) for item in found if counts[item.name] > 1}
+    shared = Counter(end for ends in ends_of.values() for end in ends)
+
+    def name(what: str) -> str:
+        ends = ends_of[what]
+        return next((end for end in ends if shared[end] == 1), ends[-1])
+
+    return [item if counts[item.name] == 1 else replace(item, name=name(item.what)) for item in found]
+
+
+def _ends(path: Path) -> list[str]:
+    """More and more of a path, from its end."""
+    parts = [part for part in path.parts if part != path.anchor]
+    return ["/".join(parts[begin:]) for begin in reversed(range(len(parts)))] or [str(path)]
+
+
+def _is_revision(assignment: Assignment, name: str) -> bool:
+    command = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return not name.startswith("-") and git(assignment.course, *command) is not None
+
+
+def _branches(assignment: Assignment) -> list[str]:
+    listed = git(assignment.course, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes", "refs/tags")
+    return sorted(line for line in (listed or "").splitlines() if line and not line.endswith("/HEAD"))
+
+
+def _short(reference: str) -> str:
+    """A branch or tag as people call it. Git is asked for the whole name: the short one may be a path's, another
+    reference's, or look like a commit."""
+    return reference.split("/", 2)[2]

@@ -1,0 +1,92 @@
+"""A verdict as a comment to a student, in Markdown: short, with what to look at first; everything when it is asked for.
+Gold's values are in it only when they are asked for, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
+from goldsmith.comparison.results import LeafComparison
+from goldsmith.grade.redaction import clean, code, escaped
+
+_FRAMES = 3
+
+
+def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = False) -> str:
+    """The whole comment. A `verbose` one tells of every case and every part."""
+    lines = [f"### {escaped(verdict.assignment)}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict)]
+    lines += [""] + (everything(verdict, reveal=reveal) if verbose else what_to_look_at(verdict, reveal=reveal))
+    notes = words.notes_of(verdict)
+    if notes:
+        lines += ["", *(f"- Note: {escaped(note)}." for note in notes)]
+    return "\n".join(lines).rstrip()
+
+
+def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
+    """The case that shows best what is wrong, and what is known about it, as a list."""
+    case = words.telling_case(verdict)
+    if case is None or verdict.not_started:
+        return []
+    lines = [f"- shown by {code(case.name)}{f': {escaped(case.title)}' if case.title else ''}"]
+    lines += [f"- {escaped(line)}" for line in words.module_lines(case, verdict.first_place)]
+    if case.failure is not None:
+        return [*lines, *_traceback(case)]
+    leaf = case.first_wrong
+    return lines if leaf is None else [*lines, *_leaf(case, leaf, reveal)]
+
+
+def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
+    """Every case and every part in tables, then every case that is not right."""
+    lines = ["| case | outcome | what is wrong |", "|---|---|---|"]
+    lines += [_row(case.name, words.OUTCOMES[case.outcome], why) for case, why in words.rows(verdict.cases)]
+    if verdict.parts and verdict.outcome != AGREES:
+        lines += ["", "| part | outcome | |", "|---|---|---|"]
+        lines += [_row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
+    for same in words.alike(case for case in verdict.cases if case.outcome != AGREES):
+        lines += _explained(same, reveal)
+    return lines
+
+
+def _sentence(verdict: Verdict) -> str:
+    text = words.headline(verdict)
+    return escaped(words.ended(text[:1].upper() + text[1:]))
+
+
+def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
+    """What is to be said about cases that are alike."""
+    case = same[0]
+    heading = ["", f"**{escaped(case.name)}**" + (f": {escaped(case.title)}" if case.title else ""), ""]
+    if len(same) > 1:
+        heading = ["", f"**{escaped(', '.join(item.name for item in same))}**", ""]
+    lines = [f"- {escaped(line)}" for line in words.module_lines(case)]
+    if case.failure is not None:
+        lines += _traceback(case)
+    leaf = case.first_wrong
+    if leaf is not None:
+        lines += _leaf(case, leaf, reveal)
+    return [*heading, *lines] if lines else []
+
+
+def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
+    """The record that is wrong, how far it is off, and where."""
+    name = words.leaf_name(case, leaf)
+    shown = name if name.startswith("the ") else code(name)  # "the output", where there is but one
+    lines = [f"- {shown} {escaped(words.how_far(leaf))}"]
+    return lines + [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
+
+
+def _traceback(case: CaseVerdict) -> list[str]:
+    """Where it failed; nothing where that is not known, for the reason has been told."""
+    if case.failure is None or not case.failure.frames:
+        return []
+    frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
+    return ["", "```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(map(escaped, cells))} |"
+
+
+def _fenced(text: str) -> str:
+    return clean(text).replace("```", "'''")

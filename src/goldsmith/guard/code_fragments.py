@@ -1,0 +1,130 @@
+"""Code in whatever students get, cut into pieces that can be compared however they were renamed or reformatted.
+
+A piece is a function, or what stands outside of any. It is known by its grams: short runs of its syntax tree, in which
+variables, attributes of `self`, comments, docstrings and annotations leave no trace, and library names are spelt out.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from goldsmith.guard.extract_code import trees_in
+
+_GRAM = 5
+_SILENT = frozenset({"annotation", "returns", "ctx", "decorator_list", "type_comment"})
+_BUILTINS = frozenset(dir(builtins))
+_USUAL = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Lines `first` to `last` of `file`; `name` is dotted for what is nested, "" for what is in no function."""
+
+    file: str
+    name: str
+    first: int
+    last: int
+    grams: frozenset[str]
+    size: int
+
+
+def pieces_in(file: str, content: bytes) -> list[Piece]:
+    """All code in a file of any kind."""
+    found: dict[tuple[str, frozenset[str]], Piece] = {}
+    for tree, first in trees_in(file, content):
+        names = dict(_USUAL)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names |= _imported(node)
+        for piece in _of_body(file, tree.body, "", first, names):
+            found.setdefault((piece.name, piece.grams), piece)
+    return list(found.values())
+
+
+def _imported(node: ast.AST) -> dict[str, str]:
+    if isinstance(node, ast.Import):
+        aliased = {item.asname: item.name for item in node.names if item.asname}
+        return aliased | {(top := item.name.partition(".")[0]): top for item in node.names if not item.asname}
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return {item.asname or item.name: f"{node.module}.{item.name}" for item in node.names}
+    return {}
+
+
+def _of_body(file: str, body: list[ast.stmt], prefix: str, first: int, names: Mapping[str, str]) -> Iterator[Piece]:
+    loose: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, _Function):
+            name = f"{prefix}{node.name}"
+            yield _piece(file, name, node.body, first, names)
+            inner = [item for item in node.body if isinstance(item, _Function | ast.ClassDef)]
+            yield from _of_body(file, list(inner), f"{name}.", first, names)
+        elif isinstance(node, ast.ClassDef):
+            yield from _of_body(file, node.body, f"{prefix}{node.name}.", first, names)
+        elif not isinstance(node, ast.Import | ast.ImportFrom):
+            loose.append(node)
+            yield from _lambdas(file, node, first, names)
+    if loose and not prefix:
+        yield _piece(file, "", loose, first, names)
+
+
+def _lambdas(file: str, node: ast.stmt, first: int, names: Mapping[str, str]) -> Iterator[Piece]:
+    """`norm = lambda x: …` is a function, too."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+        body = ast.copy_location(ast.Return(node.value.body), node)
+        yield _piece(file, node.targets[0].id, [body], first, names)
+
+
+def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mapping[str, str]) -> Piece:
+    if len(body) > 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    words: list[str] = []
+    for node in body:
+        _read(node, names, words)
+    grams = frozenset(" ".join(words[at : at + _GRAM]) for at in range(max(1, len(words) - _GRAM + 1)))
+    lines = (body[0].lineno + first - 1, (body[-1].end_lineno or body[-1].lineno) + first - 1)
+    return Piece(file, name, *lines, grams, len(words))
+
+
+def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
+    """The tree in reading order, a word a node; names only where a library or the language gave them."""
+    dotted = _dotted(node, names)
+    if dotted is not None:
+        words += dotted.split(".")
+        return
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return
+    words.append(_word(node))
+    for name, value in ast.iter_fields(node):
+        if name in _SILENT:
+            continue
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
+                _read(child, names, words)
+
+
+def _dotted(node: ast.AST, names: Mapping[str, str]) -> str | None:
+    """`F.silu` as torch.nn.functional.silu."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name) and node.id in names:
+        return ".".join([names[node.id], *reversed(parts)])
+    return None
+
+
+def _word(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id if node.id in _BUILTINS else "name"
+    if isinstance(node, ast.Attribute):
+        own = isinstance(node.value, ast.Name) and node.value.id == "self"
+        return "own" if own else f".{node.attr}"
+    if isinstance(node, ast.Constant):
+        return "text" if isinstance(node.value, str | bytes) else repr(node.value)
+    if isinstance(node, ast.keyword):
+        return f"{node.arg}="
+    return type(node).__name__

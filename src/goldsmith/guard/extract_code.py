@@ -1,0 +1,182 @@
+"""Python in files of any kind: modules, notebooks, prose with code in it, patches, what was commented out or quoted.
+
+A file need not parse as a whole. What does, stretch by stretch, is handed on; prose that happens to parse does no harm.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import json
+import re
+import textwrap
+import warnings
+from collections.abc import Iterator
+from html import unescape
+from pathlib import PurePosixPath
+
+from goldsmith.foundation.syntax import syntax_tree
+
+LARGEST = 2 * 2**20
+_DATA = (".csv", ".tsv", ".json", ".lock", ".svg", ".log", ".jsonl", ".parquet")
+_MARKUP = (".html", ".htm", ".xml")
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MOST_CUTS, _LONGEST = 400, 400
+_LOOKS = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
+
+
+def decoded(content: bytes) -> str | None:
+    """Text in any of the usual encodings; None for what is none."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, "replace")
+    if content[:4000].count(b"\0") > 8:
+        return None
+    return content.replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int]]:
+    """Every stretch of code with the line it begins at."""
+    suffix = PurePosixPath(file).suffix.lower()
+    text = decoded(content)
+    if text is None or len(content) > LARGEST or suffix in _DATA:
+        return
+    if suffix == ".ipynb":
+        for source, line in notebook_texts(text):
+            yield from _in_text(source, line)
+    else:
+        yield from _in_text(unescape(re.sub(r"<[^<>]*>", "", text)) if suffix in _MARKUP else text, 1)
+
+
+def notebook_texts(text: str) -> Iterator[tuple[str, int]]:
+    """Sources and printed outputs of a notebook's cells, whatever kind they are, with a line of the file."""
+    try:
+        book = json.loads(text)
+    except ValueError:
+        return
+    rows = text.splitlines()
+    at = 0
+    for found in _strings(book):
+        start = found.strip().splitlines()[:1]
+        needle = json.dumps(start[0][:40])[1:-1] if start else ""
+        at = next((number for number in range(at, len(rows)) if needle and needle in rows[number]), at)
+        yield re.sub(r"^\s*[%!].*$|\?+$", "", found, flags=re.M), at + 1
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Texts of more than one line, and lists of lines, however nested."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in ("image/png", "metadata"):
+                yield from _strings(item)
+    elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        yield "".join(value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+    elif isinstance(value, str) and "\n" in value:
+        yield value
+
+
+def _in_text(text: str, first: int) -> Iterator[tuple[ast.Module, int]]:
+    """The text itself, then what hides in it: comments, strings, and code marked off from prose."""
+    whole = _parsed(text)
+    if whole is not None:
+        yield whole, first
+    for source, line in (*_hidden(text), *(() if whole is not None else _marked_off(text))):
+        for tree, at in _salvaged(source):
+            yield tree, first + line + at - 2
+
+
+def _hidden(text: str) -> Iterator[tuple[str, int]]:
+    rows: list[str] = []
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        match = re.match(r"\s*(?:#+(?!!)|//) ?(.*)$", line)
+        if match:
+            rows.append(match[1])
+            continue
+        if rows:
+            yield "\n".join(rows), number - len(rows)
+        rows = []
+    for block in re.finditer(r"(\"\"\"|''')(.*?)\1", text, flags=re.S):
+        yield _unprompted(block[2]), text.count("\n", 0, block.start(2)) + 1
+
+
+def _marked_off(text: str) -> Iterator[tuple[str, int]]:
+    """Fenced blocks, to the end of the file where nobody closed them; and the text without what marks quotations."""
+    for block in re.finditer(r"^[ \t>]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", text, flags=re.M | re.S):
+        body = re.sub(r"^[ \t]*>+ ?", "", block[2], flags=re.M)
+        yield _unprompted(body), text.count("\n", 0, block.start(2)) + 1
+    yield _unprompted(text), 1
+
+
+def _unprompted(text: str) -> str:
+    """Without the signs of patches, consoles and conflicts."""
+    text = re.sub(r"^(<{7}|={7}|>{7}).*$", "", text, flags=re.M)
+    if re.search(r"^\s*>>> ", text, flags=re.M):
+        return re.sub(r"^\s*(>>>|\.\.\.) ?", "", text, flags=re.M)
+    if re.search(r"^@@ ", text, flags=re.M) or len(re.findall(r"^\+", text, flags=re.M)) > 2:
+        return re.sub(r"^[+ ]", "", re.sub(r"^(-|@@|diff|index|\+\+\+).*$", "", text, flags=re.M), flags=re.M)
+    return text
+
+
+def _salvaged(text: str) -> Iterator[tuple[ast.Module, int]]:
+    """The stretches of `text` that parse, each as long as can be, those that look like code."""
+    lines = text.splitlines()
+    start, cuts = 0, 0
+    while start < len(lines) and cuts < _MOST_CUTS:
+        if not lines[start].strip():
+            start += 1
+            continue
+        end = _end_of_stretch(lines, start)
+        tree, length = _longest(lines[start:end])
+        if tree is not None and _LOOKS.search("\n".join(lines[start : start + length])):
+            yield tree, start + 1
+        start += max(1, length)
+        cuts += 1
+
+
+def _end_of_stretch(lines: list[str], start: int) -> int:
+    """To where something stands less indented than the first line, and no farther than a function ever is."""
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    last = min(len(lines), start + _LONGEST)
+    for number in range(start + 1, last):
+        line = lines[number]
+        if line.strip() and len(line) - len(line.lstrip()) < indent:
+            return number
+    return last
+
+
+def _longest(lines: list[str]) -> tuple[ast.Module | None, int]:
+    """The longest beginning of `lines` that parses: cut at the line that does not, and try again."""
+    length = len(lines)
+    for _ in range(12):
+        if length <= 0:
+            break
+        source = textwrap.dedent("\n".join(lines[:length]))
+        tree, wrong = _tried(source)
+        if tree is not None:
+            return tree, length
+        length = min(length - 1, max(wrong - 1, 0))
+    return None, 0
+
+
+def _parsed(source: str) -> ast.Module | None:
+    """As a module, or as the body of a function, which is how people paste."""
+    for text in (source, textwrap.dedent(source), "def _():\n" + textwrap.indent(textwrap.dedent(source), " ")):
+        tree, _ = _tried(text)
+        if tree is not None:
+            return tree
+    return None
+
+
+def _tried(source: str) -> tuple[ast.Module | None, int]:
+    """The tree, or the line that is wrong; what `return` outside of a function breaks is no matter here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return syntax_tree(source), 0
+        except SyntaxError as error:
+            return None, error.lineno or 1
+        except (ValueError, RecursionError, MemoryError):
+            return None, 0

@@ -1,0 +1,150 @@
+"""What students get: public files of the working tree, of a folder, of a git revision with its history, or staged."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goldsmith.course.git import git
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Course
+from goldsmith.errors.course import GitCannotSay, NoSuchRevision, Unreadable
+from goldsmith.guard.leaks import private_folder
+
+LARGEST = 50 * 2**20
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """`past` names the blob when the file is not in the revision itself, only reachable through its history."""
+
+    path: str
+    content: bytes
+    past: str = ""
+
+
+def public_files(course: Course) -> Iterator[PublicFile]:
+    """The working tree without its private folders and without what git ignores."""
+    listed = git(course, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    names = [name for name in (listed or "").split("\0") if name] or list(_walk(course.root))
+    for name in sorted(set(names)):
+        if private_folder(name, course.private_folders) is None:
+            yield from _read(course.root / name, name)
+
+
+def public_in(folder: Path) -> Iterator[PublicFile]:
+    """Everything in a folder, an archive or one file that somebody means to hand out; nothing is skipped there."""
+    if folder.is_file():
+        yield from _read(folder, folder.name)
+        return
+    for name in sorted(_walk(folder, everything=True)):
+        yield from _read(folder / name, name)
+
+
+def staged_files(course: Course) -> Iterator[PublicFile]:
+    """What the next commit would add or change, outside private folders."""
+    listed = _must(git(course, "diff", "--cached", "--name-only", "--relative", "--diff-filter=ACMRT", "-z"), course)
+    for name in filter(None, listed.split("\0")):
+        if private_folder(name, course.private_folders) is None:
+            blob = _must(git(course, "rev-parse", f":./{name}"), course).strip()
+            for _, content in _blobs(course, [blob]):
+                yield from _unpacked(name, content)
+
+
+def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
+    """Every file of a revision, of the whole repository, private folders included, and all that its history holds."""
+    tree = git(course, "ls-tree", "-r", "-z", "--full-tree", revision)
+    if tree is None:
+        raise NoSuchRevision(revision, course.root)
+    prefix = _must(git(course, "rev-parse", "--show-prefix"), course).strip()
+    present: dict[str, list[str]] = {}
+    for row in filter(None, tree.split("\0")):
+        facts, _, name = row.partition("\t")
+        if facts.split()[1] == "blob":
+            present.setdefault(facts.split()[2], []).append(name.removeprefix(prefix))
+    past: dict[str, str] = {}
+    for row in _must(git(course, "rev-list", "--objects", revision), course).splitlines():
+        blob, _, name = row.partition(" ")
+        if name and blob not in present:
+            past.setdefault(blob, name.removeprefix(prefix))
+    for blob, content in _blobs(course, [*present, *past]):
+        for name in present.get(blob, []):
+            yield from _unpacked(name, content)
+        if blob in past:
+            yield from (replace(file, past=blob) for file in _unpacked(past[blob], content))
+
+
+def _must(answer: str | None, course: Course) -> str:
+    """Git's answer; that it has none is never taken for "nothing found"."""
+    if answer is None:
+        raise GitCannotSay(course.root)
+    return answer
+
+
+def _blobs(course: Course, names: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Blobs by name with their content, one after the other, those too large to be code or gold left out."""
+    command = ["git", "-C", str(course.root), "cat-file", "--batch"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for name in names:
+            process.stdin.write(name.encode() + b"\n")
+            process.stdin.flush()
+            facts = process.stdout.readline().split()
+            if len(facts) != 3 or not facts[2].isdigit():
+                continue
+            size = int(facts[2])
+            content = process.stdout.read(size + 1)[:size]
+            if facts[1] == b"blob" and size <= LARGEST:
+                yield name, content
+        process.stdin.close()
+
+
+def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
+    """The file itself and, of an archive, the files in it."""
+    yield PublicFile(name, content)
+    buffer = io.BytesIO(content)
+    try:
+        if zipfile.is_zipfile(buffer) and not name.endswith((".pt", ".npz", ".whl", ".docx", ".xlsx", ".pptx")):
+            with zipfile.ZipFile(buffer) as archive:
+                for item in archive.infolist():
+                    if not item.is_dir() and item.file_size <= LARGEST:
+                        yield PublicFile(f"{name}/{item.filename}", archive.read(item))
+        elif name.endswith((".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")):
+            buffer.seek(0)
+            with tarfile.open(fileobj=buffer) as tar:
+                for member in tar:
+                    file = tar.extractfile(member) if member.isfile() and member.size <= LARGEST else None
+                    if file is not None:
+                        yield PublicFile(f"{name}/{member.name}", file.read())
+    except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, OSError, EOFError):
+        return  # no archive after all
+
+
+def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:
+    for current, folders, files in os.walk(folder, followlinks=everything):
+        here = Path(current)
+        if not everything:
+            folders[:] = [
+                name
+                for name in folders
+                if name not in LITTER | {".git", ".goldsmith"} and not (here / name / "pyvenv.cfg").is_file()
+            ]
+        for name in files:
+            yield (here / name).relative_to(folder).as_posix()
+
+
+def _read(path: Path, name: str) -> Iterator[PublicFile]:
+    if not path.is_file() or path.stat().st_size > LARGEST:
+        return
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(path, error.strerror or str(error)) from None
+    yield from _unpacked(name, content)

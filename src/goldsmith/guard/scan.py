@@ -1,0 +1,215 @@
+"""The guard's round: what must not be seen, gathered from solutions, gold and journals, then looked for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from goldsmith.course.git import git
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import SUFFIX
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.errors.course import BlindGuard
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import read_manifest
+from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
+from goldsmith.guard.public_files import LARGEST, PublicFile
+from goldsmith.injection.inject import before_injection
+from goldsmith.injection.journal import journals
+from goldsmith.workspace.snapshot import file_hash
+
+
+def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
+    """What this course keeps from students. `everything_public` says that private folders must not be there at all.
+
+    Raises `BlindGuard` where it cannot know: doubt is never an all-clear.
+    """
+    sources = dict(_solution_files(course))
+    secrets = [secret for name, content in sources.items() for secret in _secrets(course, name, content)]
+    blind = [
+        f"{assignment.name} has no solution with parts that students write in {course.config.solutions}"
+        for assignment in course.assignments()
+        if not any(belongs(secret.piece.file, assignment) for secret in secrets)
+    ]
+    if blind and not secrets:
+        raise BlindGuard(blind)
+    config = course.config.guard
+    stems = frozenset(PurePosixPath(name).stem.removesuffix("_solution") for name in sources)
+    return Guarded(
+        secrets=secrets,
+        copies=_private_copies(course, stems),
+        private=course.private_folders if everything_public else [],
+        stems=stems,
+        blind=blind,
+        threshold=config.threshold,
+        allowed=config.allow,
+    )
+
+
+def belongs(file: str, assignment: Assignment) -> bool:
+    """In the assignment's folder, or in the old flat layout, where any of them may be its."""
+    own = assignment.course.relative(assignment.solution).as_posix()
+    flat = PurePosixPath(file).parent.as_posix() == assignment.course.config.solutions
+    return flat or PurePosixPath(file).is_relative_to(own)
+
+
+def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
+    """Every file below the solutions' folder that can hold code, as it stands, or as committed where it is gone."""
+    present = dict(_files_below(course, course.config.solutions))
+    for name, path in present.items():
+        if _holds_code(course, name):
+            yield name, path.read_bytes()
+    listed = git(course, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", course.config.solutions) or ""
+    for name in filter(None, listed.split("\0")):
+        content = git(course, "show", f"HEAD:./{name}") if name not in present and _holds_code(course, name) else None
+        if content is not None:
+            yield name, content.encode("utf-8", "surrogateescape")
+
+
+def _files_below(course: Course, folder: str) -> Iterator[tuple[str, Path]]:
+    """Files by their name in the course, without what tools leave behind."""
+    for path in sorted((course.root / folder).rglob("*")):
+        name = course.relative(path)
+        if path.is_file() and not LITTER.intersection(name.parts):
+            yield name.as_posix(), path
+
+
+def _holds_code(course: Course, name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix in _CODE and path.name != course.config.recipe
+
+
+def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Private files, as kind and name, by the hash of their bytes; not what is next to empty, nor what a starter has as
+    well, unless there is a solution for it: equal to that, it is a leak and nothing shared."""
+    found = {}
+    for folder in course.private_folders:
+        for name, path in _files_below(course, folder):
+            if _SMALLEST < path.stat().st_size <= LARGEST:
+                kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
+                found[file_hash(path)] = kind, name
+    for assignment in course.assignments():
+        for path in assignment.files():
+            if path.is_file() and (path.stem not in stems or _is_provided(assignment, path)):
+                found.pop(file_hash(path), None)
+    return found
+
+
+def _is_provided(assignment: Assignment, path: Path) -> bool:
+    """Whether a file that starter and solution have alike was given to students: the solution has it under the same
+    name, as a copy of all files has, and nothing in it has ever been theirs to write."""
+    course, inside = assignment.course, path.relative_to(assignment.starter)
+    if not (assignment.solution / inside).is_file() or any(_written_in(assignment, inside)):
+        return False
+    place = course.relative(path).as_posix()
+    commits = (git(course, "log", f"-{_MOST_VERSIONS}", "--format=%h", "--", place) or "").split()
+    versions = [git(course, "show", f"{commit}:./{place}") or "" for commit in commits]
+    sources = [path.read_bytes(), *(text.encode("utf-8", "surrogateescape") for text in versions)]
+    return path.suffix != ".py" or not any(written_by_students(source) for source in sources)
+
+
+_CODE = (".py", ".ipynb", ".md")
+_SMALLEST = 40
+_MOST_VERSIONS = 20
+
+
+def sweep(
+    course: Course, files: Iterable[PublicFile], guarded: Guarded, *, nothing_is_fine: bool = False
+) -> list[Finding]:
+    """Every finding in `files`, a private folder named once, past ones with the commit they came in with."""
+    found: list[Finding] = []
+    folders: dict[tuple[str, bool], list[str]] = {}
+    count = 0
+    for file in files:
+        count += 1
+        for finding in leaks_in(file.path, file.content, guarded):
+            folder = _private_folder(finding, guarded)
+            if folder:
+                folders.setdefault((folder, bool(file.past)), []).append(file.path)
+            elif file.past:
+                found.append(msgspec.structs.replace(finding, commit=_commit(course, file.past)))
+            else:
+                found.append(finding)
+    if not count and not nothing_is_fine:
+        raise BlindGuard(["there is not a single file to look at"])
+    for (folder, past), names in folders.items():
+        many = f"{len(names)} file{'' if len(names) == 1 else 's'}"
+        when = "was there once, and its history still has it" if past else "is there"
+        found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({many})"))
+    return found
+
+
+def injected_findings(course: Course) -> list[Finding]:
+    return [
+        Finding(
+            kind="injected",
+            file=journal.changes[0].path if journal.changes else journal.assignment,
+            part=journal.assignment,
+            why=f"the solution stands in the starter's place; run `goldsmith reset {journal.assignment}`",
+        )
+        for journal in journals(course)
+    ]
+
+
+def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
+    """The secret parts of one solution file, whichever assignments it may belong to."""
+    starters: list[bytes] = []
+    written: list[str] = []
+    for assignment in course.assignments():
+        if belongs(name, assignment):
+            target = _target(assignment, name)
+            starters += _starters(assignment, target)
+            written += _written_in(assignment, target)
+    yield from secrets_of(name, content, starters, written)
+
+
+def _target(assignment: Assignment, name: str) -> Path:
+    """The file of the starter, in its folder, that the solution's file `name` takes the place of."""
+    path, folder = PurePosixPath(name), assignment.course.relative(assignment.solution).as_posix()
+    inside = path.relative_to(folder) if path.is_relative_to(folder) else PurePosixPath(path.name)
+    return Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
+
+
+def _written_in(assignment: Assignment, target: Path) -> list[str]:
+    """The parts of one file that were the students' to write when gold was made."""
+    stem = f"{target.stem}."
+    return [part.removeprefix(stem) for part in _written(assignment) if part.startswith(stem)]
+
+
+def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
+    """The starter's file from before an injection, as committed, and as it stands: one of them may be leaked."""
+    course = assignment.course
+    path = course.relative(assignment.starter / target)
+    kept = before_injection(course, assignment.name, path.as_posix())
+    if kept is not None:
+        yield kept
+        return
+    committed = git(course, "show", f"HEAD:./{path.as_posix()}")
+    if committed is not None:
+        yield committed.encode("utf-8", "surrogateescape")
+    with contextlib.suppress(OSError):
+        yield (course.root / path).read_bytes()
+
+
+def _written(assignment: Assignment) -> tuple[str, ...]:
+    """What was the students' to write when gold was made: known even where the starter has been overwritten since."""
+    try:
+        return read_manifest(assignment.gold).provenance.written
+    except GoldUnreadable:
+        return ()
+
+
+def _private_folder(finding: Finding, guarded: Guarded) -> str | None:
+    if finding.kind != "private":
+        return None
+    return private_folder(finding.file, guarded.private)
+
+
+def _commit(course: Course, blob: str) -> str:
+    """The oldest commit in which a file's content appears."""
+    rows = (git(course, "log", "--all", "--format=%h", f"--find-object={blob}") or "").split()
+    return rows[-1] if rows else ""

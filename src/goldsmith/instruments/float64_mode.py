@@ -1,0 +1,193 @@
+"""A run in float64, all the way through: what asks for float32 by name gets float64, too. And a run in its own dtype
+that notes which dtypes it rounds to.
+
+Many norms and rotary tables are written with `.float()`. Left alone they would round in the middle of a float64 run,
+and right and wrong would no longer be nine orders of magnitude apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.instruments.rounding_noise import EXACT, is_compiling
+
+
+class Purity:
+    """Whether everything that was computed stayed in float64; by name, the dtypes that results were seen rounded to."""
+
+    pure = True
+    rounded_to: tuple[str, ...] = ()
+
+
+class RoundedInside(Exception):
+    """The run in float64 computed in a smaller dtype somewhere."""
+
+
+@contextlib.contextmanager
+def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Purity]:
+    """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time.
+    Done `lightly` it takes less: only what usually is told a dtype is changed, and something may be rounded still."""
+    purity = Purity()
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        widening = _widening_the_usual(torch) if lightly else _widening(torch)
+        with widening, _watching(torch, purity) if watch else contextlib.nullcontext():
+            yield purity
+    finally:
+        torch.set_default_dtype(before)
+
+
+def widened(value: Any, torch: Any) -> Any:
+    """A floating tensor in float64, a complex one in its counterpart; anything else as it is."""
+    if value.dtype == torch.float32:
+        return value.double()
+    return value.to(torch.complex128) if value.dtype == torch.complex64 else value
+
+
+_MADE = (
+    "tensor", "as_tensor", "from_numpy", "arange", "linspace", "logspace", "eye", "zeros", "ones", "full", "empty",
+    "rand", "randn", "zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "softmax",
+    "log_softmax",
+)  # fmt: skip
+_DONE = ("to", "type", "sum", "mean", "prod", "cumsum", "softmax", "log_softmax", "new_tensor", "new_zeros", "new_ones")
+
+
+def _wide(torch: Any) -> dict[Any, Any]:
+    return {torch.float32: torch.float64, torch.complex64: torch.complex128, "torch.FloatTensor": "torch.DoubleTensor"}
+
+
+@contextlib.contextmanager
+def _widening_the_usual(torch: Any) -> Iterator[None]:
+    """Functions and methods that may be told a dtype, exchanged for ones that hear another; no others."""
+    wide, narrow = _wide(torch), ("tensor", "as_tensor", "from_numpy")
+
+    def changed(function: Any, name: str) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args = tuple(wide.get(item, item) if type(item) in (torch.dtype, str) else item for item in args)
+            if "dtype" in kwargs:
+                kwargs["dtype"] = wide.get(kwargs["dtype"], kwargs["dtype"])
+            found = function(*args, **kwargs)
+            return widened(found, torch) if name in narrow else found
+
+        return call
+
+    places = [(torch, name) for name in _MADE] + [(torch.Tensor, name) for name in (*_DONE, "float", "cfloat")]
+    places += [(torch.nn.functional, name) for name in ("softmax", "log_softmax")]
+    own = [(place, name, vars(place)[name]) for place, name in places if name in vars(place)]
+    instead = {"float": torch.Tensor.double, "cfloat": torch.Tensor.cdouble}
+    try:
+        for place, name in places:
+            setattr(place, name, instead.get(name) or changed(getattr(place, name), name))
+        yield
+    finally:
+        for place, name in places:
+            with contextlib.suppress(AttributeError):
+                delattr(place, name)
+        for place, name, function in own:
+            setattr(place, name, function)
+
+
+def _widening(torch: Any) -> Any:
+    from torch.overrides import TorchFunctionMode
+
+    wide = _wide(torch)
+    methods = {torch.Tensor.float: torch.Tensor.double, torch.Tensor.cfloat: torch.Tensor.cdouble}
+    narrow = {torch.from_numpy, torch.as_tensor, torch.tensor}
+    names, kinds = {torch.dtype, str}, frozenset([*methods, *narrow])
+
+    def change(value: Any) -> Any:
+        return wide.get(value, value) if type(value) in names else value
+
+    class Widening(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if kwargs:
+                kwargs = {key: change(value) for key, value in kwargs.items()}
+            for value in args:
+                if type(value) in names:
+                    args = tuple(map(change, args))
+                    break
+            if func not in kinds:  # as nearly every call is
+                return func(*args, **kwargs) if kwargs else func(*args)
+            found = methods.get(func, func)(*args, **(kwargs or {}))
+            return widened(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
+
+    return Widening()
+
+
+def _watching(torch: Any, purity: Purity) -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
+    wide, tensor = {torch.float64, torch.complex128}, torch.Tensor
+
+    def has(values: Any, kinds: set[Any]) -> bool:
+        return any(isinstance(item, torch.Tensor) and item.dtype in kinds and item.numel() for item in values)
+
+    class Watching(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return is_compiling()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **kwargs) if kwargs else func(*args)
+            if type(found) is tensor and found.dtype not in narrow:  # as nearly every result is
+                return found
+            if has(found if isinstance(found, tuple | list) else (found,), narrow):
+                rounds = func.overloadpacket.__name__ not in EXACT  # what only moves numbers rounds when it narrows
+                purity.pure = purity.pure and not (rounds or has(args, wide))
+            return found
+
+    return Watching()  # type: ignore[no-untyped-call]
+
+
+@contextlib.contextmanager
+def noting_dtypes(torch: Any) -> Iterator[Purity]:
+    """While this lasts, every floating dtype is noted that a result is rounded to: by autocast, by `.half()`, or
+    because it is computed so."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    purity = Purity()
+    seen: set[Any] = set()
+
+    def eps(tensor: Any) -> float:
+        return float(torch.finfo(tensor.dtype).eps)
+
+    def inexact(values: Any) -> list[Any]:
+        tensors = (item for item in values if isinstance(item, torch.Tensor))
+        return [item for item in tensors if (item.is_floating_point() or item.is_complex()) and item.numel()]
+
+    class Noting(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return is_compiling()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **kwargs) if kwargs else func(*args)
+            for item in inexact(found if isinstance(found, tuple | list) else (found,)):
+                if item.dtype in seen:
+                    continue
+                moves = func.overloadpacket.__name__ in EXACT  # what only moves numbers rounds when it narrows
+                if not moves or any(eps(other) < eps(item) for other in inexact(args)):
+                    seen.add(item.dtype)
+            return found
+
+    try:
+        with Noting():  # type: ignore[no-untyped-call]
+            yield purity
+    finally:
+        names = {str(dtype).removeprefix("torch.") for dtype in seen}
+        purity.rounded_to = tuple(sorted(names | _in_products(torch)))
+
+
+def _in_products(torch: Any) -> set[str]:
+    """What matrix products of float32 are rounded to, if somebody has allowed that since torch was seeded."""
+    try:
+        allowed = torch.get_float32_matmul_precision()
+    except RuntimeError:  # two ways of saying so were mixed
+        allowed = "medium"
+    return {"highest": set(), "high": {"tf32"}}.get(allowed, {"bfloat16"})

@@ -1,0 +1,392 @@
+"""Traces: inputs and outputs of every named submodule, and of every function that students write, while a case runs.
+
+A *call* is one entry into a model from outside. Calls are kept whole, the first always, later ones while they fit the
+budget; how many of how many were kept is part of what is recorded. Of functions and methods the first few calls are
+kept. What one returns is often what the next is given: equal tensors are stored once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
+from goldsmith.gold.gradient_projections import projections
+from goldsmith.instruments.call_gradients import passed_back
+from goldsmith.instruments.own_calls import OwnCode
+
+MAX_CALLS = 3
+MAX_SAME = 6
+"""So many calls of one function are kept."""
+MAX_BYTES = 2 * 2**20
+LARGE = 64 * 2**10
+"""Functions that are given or return more than this are known by hashes: they are often given whole data sets."""
+Weights = Callable[[], Mapping[str, Any]]
+
+
+class Tracer:
+    """Listens to the models of one case through forward hooks, and to the functions that students write.
+
+    `drew` says whether chance played in a model, `runs` which functions and methods ran, in the order of their first
+    call; `origins`, by record, which calls of the recipe's own it comes from.
+    """
+
+    def __init__(self, own_code: OwnCode | None = None) -> None:
+        self.tensors: dict[str, Any] = {}
+        self.index: list[dict[str, Any]] = []
+        self.calls = 0
+        self.kept = 0
+        self.drew = False
+        self.returned_none: str | None = None
+        self.runs: dict[str, None] = {}
+        self.origins: dict[str, tuple[str, ...]] = {}
+        self._own_code = own_code
+        self._stack: list[_Open] = []
+        self._stored: dict[str, str] = {}
+        self._bytes = 0
+        self._keeping = False
+        self._outer: list[Any] = []
+        self._inner: list[Any] = []
+        self._owners: dict[int, tuple[str, str]] = {}
+        self._weights: dict[str, Weights] = {}
+        self._initial: dict[str, dict[str, str]] = {}
+        self._same: Counter[str] = Counter()
+        self._targets: dict[int, Any] = {}
+        self._roots: list[tuple[str, set[str]]] = []
+
+    def attach(self, label: str, model: Any, weights: Weights) -> None:
+        """Listen to `model`; `weights` are its own by gold's names, whenever it is asked."""
+        self._weights[label], self._initial[label] = weights, _hashes(weights)
+        self._owners[id(model)] = label, ""
+        if not hasattr(model, "named_modules"):
+            return
+        for name, module in model.named_modules():
+            self._owners[id(module)] = label, name
+            enter, leave = _Hook(self, label, name, entering=True), _Hook(self, label, name, entering=False)
+            handles = self._inner if name else self._outer
+            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
+
+    def watched(self) -> contextlib.AbstractContextManager[None]:
+        """As long as this lasts, functions that students write are listened to."""
+        return self._own_code.watched(self) if self._own_code else contextlib.nullcontext()
+
+    def detach(self) -> None:
+        _remove(self._outer)
+        _remove(self._inner)
+
+    # --- modules ----------------------------------------------------------------------------------------------------
+
+    def enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
+        outermost = not any(item.is_module for item in self._stack)
+        if outermost:
+            self.calls += 1
+            self._keeping = self._has_room
+            self.kept += self._keeping
+        facts = {"own": not type(module).__module__.startswith("torch."), "training": module.training}
+        entry = self._begin(label, name, type(module).__name__, "", [args, kwargs], facts) if self._keeping else None
+        if entry is not None:
+            self._targets[len(self.index) - 1] = module
+        if entry is not None and outermost:
+            entry["state"] = self._state(label, name)
+        self._push(module, entry, is_module=True, values=[args, kwargs])
+
+    def leave(self, name: str, module: Any, output: Any) -> None:
+        raised = output is None and sys.exc_info()[0] is not None
+        if output is None and not raised:
+            self.returned_none = f"{name or 'the model'} ({type(module).__name__})"
+        self._end(module, output, raised=raised)
+        if not any(item.is_module for item in self._stack) and not name and not self._has_room:
+            _remove(self._inner)  # the model is called as a whole: from here on its calls are only counted
+
+    # --- functions and methods --------------------------------------------------------------------------------------
+
+    def enter_function(self, frame: Any, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        self.runs[name] = None
+        last = name.rpartition(".")[2]
+        if last == "forward" and self._stack and self._stack[-1].owner is owner:
+            return  # its hook has told of it
+        label, module = self._owners.get(id(owner), ("", ""))
+        inside = any(item.is_module for item in self._stack)
+        entry = None
+        if (self._keeping if inside else self._bytes < MAX_BYTES) and self._same[name] < MAX_SAME:
+            self._same[name] += 1
+            kind, _, function = name.rpartition(".")
+            is_method = owner is not None
+            facts = {"own": True, "training": bool(getattr(owner, "training", False))}
+            kind = kind if is_method else function
+            function = "" if is_method and function == "forward" else function
+            entry = self._begin(label, module, kind, function, [args, kwargs], facts)
+            self._targets[len(self.index) - 1] = getattr(owner, last) if is_method else frame.f_globals.get(name)
+            if label:
+                entry["state"] = self._state(label, module)
+            elif entry["form"] is None:
+                entry["state"] = self._state_of_all()
+            elif is_method:
+                entry["form"] = None  # an object that nobody could build again
+        before = _hashes(self._weights[label]) if entry and label else {}
+        self._push(frame, entry, name=name, before=before, values=[args, kwargs])
+
+    def leave_function(self, frame: Any, value: Any, *, raised: bool) -> None:
+        if any(item.owner is frame for item in self._stack):
+            self._end(frame, value, raised=raised)
+
+    def keep_gradients(self, models: Mapping[str, Any], built: Mapping[str, Mapping[str, Any]]) -> None:
+        """Once the case is over, note what each kind of call passes back, with its model's weights as they were then;
+        `built` are those that it had at first."""
+        known: set[tuple[str, str]] = set()
+        for number, entry in enumerate(self.index):
+            kind, target = (entry["class"], entry["function"]), self._targets.get(number)
+            possible = entry["own"] and entry["form"] is not None and not entry.get("drew") and not entry.get("no_grad")
+            if kind in known or target is None or not possible or entry.get("state", {}) is None or entry.get("after"):
+                continue
+            try:
+                passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
+                found = {name: projections(_copied(item)) for name, item in passed.items()}
+            except Exception:
+                continue  # what cannot be differentiated is not
+            known.add(kind)
+            if found:
+                entry["gradients"] = found
+
+    def _passed_back(self, target: Any, entry: dict[str, Any], model: Any, built: Mapping[str, Any]) -> dict[str, Any]:
+        prefix = f"{entry['module']}." if entry["module"] else ""
+        inputs = [self.tensors[name] for name in entry["inputs"]]
+        if model is None:
+            return passed_back(target, entry["form"], inputs, dict)
+        state = {name: self.tensors[item] for name, item in entry.get("state", {}).items()}
+        model.load_state_dict({**built, **state}, strict=False)
+        model.zero_grad()
+        getattr(target, "__self__", target).train(entry["training"])
+
+        def own() -> dict[str, Any]:
+            return {name: item.grad for name, item in model.named_parameters() if name.startswith(prefix)}
+
+        frozen = {name for name, item in model.named_parameters() if not item.requires_grad}
+        return passed_back(target, entry["form"], inputs, own, frozen)
+
+    def origin(self, record: str, value: Any) -> None:
+        """Note which call a record comes from: one that returned it, else any that has been made."""
+        content = _contents([value])
+        made = dict.fromkeys(name for name, returned in self._roots if content & returned)
+        self.origins[record] = tuple(made or dict.fromkeys(name for name, _ in self._roots))
+
+    # --- both -------------------------------------------------------------------------------------------------------
+
+    def _begin(
+        self, label: str, module: str, kind: str, function: str, values: list[Any], facts: dict[str, Any]
+    ) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "key": f"{len(self.index):04d}",
+            "call": self.calls - 1,
+            "model": label,
+            "module": module,
+            "class": kind,
+            "function": function,
+            "depth": len(self._stack),
+            **facts,
+        }
+        self.index.append(entry)
+        entry["inputs"] = self._keep(f"{entry['key']}.input", values, whole=not function)
+        if not _learning():
+            entry["no_grad"] = True
+        if any(is_tensor(item) and item.is_inference() for item in tensors_in(values)):
+            entry["inference"] = True
+        known = all(name in self.tensors for name in entry["inputs"])
+        form = form_of(values, itertools.count()) if known else NO_FORM
+        entry["form"] = None if form is NO_FORM else form
+        return entry
+
+    def _push(self, owner: Any, entry: dict[str, Any] | None, **options: Any) -> None:
+        for item in self._stack:
+            if entry is None and item.entry is not None:
+                item.entry["partial"] = True
+        watch = entry is not None or (options.get("is_module") and not self.drew)
+        self._stack.append(_Open(owner, entry, chance=_state_of_chance() if watch else None, **options))
+
+    def _end(self, owner: Any, value: Any, *, raised: bool) -> None:
+        while self._stack:
+            item = self._stack.pop()
+            if item.owner is not owner:
+                continue
+            drew = _differ(item.chance, _state_of_chance())
+            self.drew = self.drew or (drew and item.is_module)
+            if item.entry is not None:
+                self._finish(item, value, drew=drew, raised=raised)
+            if not self._stack and (item.name or item.entry):
+                self._roots.append((item.name or _label_of(item.entry), _contents([value])))
+            break
+
+    def _finish(self, item: _Open, value: Any, *, drew: bool, raised: bool) -> None:
+        entry = item.entry
+        assert entry is not None
+        if drew:
+            entry["drew"] = True
+        if raised:
+            entry["raised"] = True
+            return
+        entry["outputs"] = self._keep(f"{entry['key']}.output", [value], whole=not entry["function"])
+        returned = form_of([value], itertools.count())
+        entry["returned"] = None if returned is NO_FORM else returned
+        entry["learns"] = [bool(getattr(item, "requires_grad", False)) for item in tensors_in([value])]
+        if self._keep(f"{entry['key']}.now", item.values, whole=not entry["function"]) != entry["inputs"]:
+            entry["overwrote"] = True
+        if item.before:
+            entry["after"] = self._changed(entry["model"], entry["module"], item.before, f"{entry['key']}.after")
+
+    @property
+    def _has_room(self) -> bool:
+        return self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
+
+    def _state(self, label: str, module: str) -> dict[str, str] | None:
+        """What has changed in a model since it was built: a module's answer depends on it as on its inputs."""
+        return self._changed(label, module, self._initial[label], f"{len(self.index):04d}.state")
+
+    def _state_of_all(self) -> dict[str, str] | None:
+        """Of every model: a function that was given more than arrays may have been given any."""
+        found: dict[str, str] = {}
+        for label in self._weights:
+            state = self._state(label, "")
+            if state is None:
+                return None
+            found |= {f"{label}:{name}": item for name, item in state.items()}
+        return found
+
+    def _changed(self, label: str, module: str, before: dict[str, str], prefix: str) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        for name, tensor in _weights_now(self._weights[label]).items():
+            if name.startswith(f"{module}." if module else "") and array_hash(tensor) != before.get(name):
+                if self._bytes > MAX_BYTES:
+                    return None
+                found[name] = self._store(f"{prefix}.{len(found)}", tensor)
+        return found
+
+    def _keep(self, prefix: str, values: list[Any], *, whole: bool) -> list[str]:
+        """Store copies of all tensors in `values`, however nested; the names they were stored under."""
+        names: list[str] = []
+        found = tensors_in(values)
+        whole = whole or sum(item.nbytes for item in found) <= LARGE
+        for tensor in found:
+            try:
+                names.append(self._store(f"{prefix}.{len(names)}", tensor, whole=whole))
+            except RuntimeError:  # a tensor without storage, inside torch.func's transformations
+                continue
+        return names
+
+    def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
+        """Under a name that it has already, where an equal one is there; unless it is wanted `whole`, by its hash."""
+        copy = _copied(tensor)
+        content = array_hash(copy)
+        if not whole:
+            return f"#{content}"
+        stored = self._stored.setdefault(content, name)
+        if stored not in self.tensors:
+            self.tensors[stored] = copy
+            self._bytes += copy.nbytes
+        return stored
+
+
+@dataclass
+class _Open:
+    """A call that has not ended."""
+
+    owner: Any
+    entry: dict[str, Any] | None
+    chance: Any
+    is_module: bool = False
+    name: str = ""
+    before: dict[str, str] = field(default_factory=dict)
+    values: list[Any] = field(default_factory=list)
+
+
+def _label_of(entry: Mapping[str, Any] | None) -> str:
+    return f"{entry['class']}.forward" if entry else ""
+
+
+def _hashes(weights: Weights) -> dict[str, str]:
+    return {name: array_hash(value) for name, value in _weights_now(weights).items()}
+
+
+def _weights_now(weights: Weights) -> dict[str, Any]:
+    """None where they cannot be told: a model may not be whole yet."""
+    try:
+        return {name: _copied(value) for name, value in weights().items() if is_array(value)}
+    except Exception:
+        return {}
+
+
+def _contents(values: Any) -> set[str]:
+    """What values consist of, to be recognised."""
+    found = {array_hash(item) for item in map(_copied, tensors_in(values))}
+    return found | {repr(item) for item in _plain_in(values)}
+
+
+def _plain_in(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _plain_in(item)
+    elif type(value) in (int, float, str, bytes):
+        yield value
+
+
+def _remove(handles: list[Any]) -> None:
+    for handle in handles:
+        handle.remove()
+    handles.clear()
+
+
+class _Hook:
+    """One hook on one module. Copies and pickles of a module take along one that no longer listens."""
+
+    def __init__(self, tracer: Tracer | None, label: str, name: str, *, entering: bool) -> None:
+        self._tracer = tracer
+        self._label, self._name, self._entering = label, name, entering
+
+    def __call__(self, module: Any, args: Any, kwargs: Any, output: Any = None) -> None:
+        import torch
+
+        if torch.compiler.is_compiling() or self._tracer is None:
+            return
+        if self._entering:
+            self._tracer.enter(self._label, self._name, module, list(args), kwargs)
+        else:
+            self._tracer.leave(self._name, module, output)
+
+    def __reduce__(self) -> Any:
+        return _deaf, (self._entering,)
+
+
+def _deaf(entering: bool) -> _Hook:
+    return _Hook(None, "", "", entering=entering)
+
+
+def _learning() -> bool:
+    """Whether gradients are recorded."""
+    torch = sys.modules.get("torch")
+    return torch is None or bool(torch.is_grad_enabled())
+
+
+def _state_of_chance() -> Any:
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.get_rng_state()
+
+
+def _differ(one: Any, two: Any) -> bool:
+    return one is not None and two is not None and not bool((one == two).all())
+
+
+def _copied(array: Any) -> Any:
+    """Its numbers as they are now."""
+    if not is_tensor(array):
+        return array.copy(order="C")
+    import torch
+
+    return array.detach().cpu().clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,350 @@
+"""A pytest plugin that writes what became of every test into one JSON file; loaded with `-p` and its dotted name.
+
+pytest's exit code says too little (a run in which all tests are skipped is a success to it), and its own report knows
+no markers. The file is written at the very end; where there is none, pytest did not come to its end.
+
+A test that the course's settings, a conftest.py or a plugin took out is in it as well: pytest itself is content to say
+how many those are, if that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_CATEGORY = "category"
+_BUILT_IN = ("parametrize", "skip", "skipif", "xfail", "usefixtures", "filterwarnings", "tryfirst", "trylast")
+_PLUGINS = ("timeout", "xdist_group", "flaky", "asyncio", "anyio", "trio", "order", "dependency", "repeat", "forked")
+_NO_CATEGORY = {"rigor", "gold", *_BUILT_IN, *_PLUGINS}
+_RANKS = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
+_LONGEST = 160
+_OUTPUT = "goldsmith_collected"
+_NARROWING = {"python_functions": ["test"], "python_classes": ["Test"]}
+_TEST_FILES = ("test_*.py", "*_test.py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("goldsmith")
+    group.addoption("--gold-counts", metavar="FILE", help="Where to write what became of every test.")
+    group.addoption("--gold-started", metavar="FILE", help="Where to write each test's name as it begins.")
+    group.addoption("--gold-marked", metavar="A", help="Only tests whose `gold` marker names this assignment.")
+    group.addoption("--gold-select", metavar="EXPR", default="", help="The -k that was asked for, whatever -k is now.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.gold_counts:
+        config.pluginmanager.register(_Watch(config), "goldsmith-watch")
+    if config.option.gold_counts and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Counter(config), "goldsmith-counter")
+        if os.getpid() == os.getsid(0):
+            _end_with_the_parent()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In every process that runs tests: categories travel with each test's properties, and into JUnit's XML."""
+    wanted = config.option.gold_marked
+    if wanted:
+        items[:] = [item for item in items if _names_assignment(item.iter_markers(), wanted)]
+    for item in items:
+        item.user_properties.extend((_CATEGORY, name) for name in _categories(item.iter_markers()))
+
+
+def _names_assignment(marks: Iterable[pytest.Mark], wanted: str) -> bool:
+    return any(mark.name == "gold" and wanted in mark.args for mark in marks)
+
+
+def _categories(marks: Iterable[pytest.Mark]) -> list[str]:
+    return [name for name in dict.fromkeys(mark.name for mark in marks) if name not in _NO_CATEGORY]
+
+
+class _Watch:
+    """In every process that collects: what there was before anybody took something out, and what is left at the end.
+
+    The difference is compared, not what `pytest_deselected` is told: who takes tests out need not tell it.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._items: dict[str, tuple[pytest.Item, list[pytest.Mark]]] = {}
+        self._modules: list[pytest.Module] = []
+        self._broken: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pycollect_makemodule(self) -> Generator[None, Any, Any]:
+        module = yield
+        if isinstance(module, pytest.Module):
+            self._modules.append(module)
+        return module
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self._items[item.nodeid] = (item, list(item.iter_markers()))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if not report.passed:
+            self._broken.add(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._config.pluginmanager.has_plugin("dsession"):
+            return  # xdist's workers collect, each of them everything
+        found = {
+            "deselected": [*self._deselected(session), *self._not_collected()],
+            "unread": sorted(self._unread()),
+            "unmarked": sum(self._is_unmarked(item) for item, _ in self._items.values()),
+        }
+        output = getattr(self._config, "workeroutput", None)
+        counter = self._config.pluginmanager.get_plugin("goldsmith-counter")
+        if output is not None:
+            output[_OUTPUT] = json.dumps(found)
+        elif counter is not None:
+            counter.take(found)
+
+    def _is_unmarked(self, item: pytest.Item) -> bool:
+        return self._is_ours(item.iter_markers()) and item.get_closest_marker("rigor") is None
+
+    def _is_ours(self, marks: Iterable[pytest.Mark]) -> bool:
+        wanted = self._config.option.gold_marked
+        return not wanted or _names_assignment(marks, wanted)
+
+    def _deselected(self, session: pytest.Session) -> Iterator[dict[str, Any]]:
+        """Collected, marked rigor then or now, chosen by our own -k, and yet not among what was to run."""
+        left = {name for item in session.items for name in (id(item), item.nodeid)}
+        by_option = tuple(self._config.option.deselect or ())
+        for name, (item, before) in self._items.items():
+            marks = [*before, *item.iter_markers()]
+            if id(item) in left or name in left or not self._is_wanted(marks):
+                continue
+            if not _fits(item, self._config.option.gold_select):
+                continue
+            by = "--deselect" if by_option and name.startswith(by_option) else "a conftest.py or a plugin"
+            file, line, _ = item.location
+            yield _left_out(name, marks, f"deselected by {by}", file if line is None else f"{file}:{line + 1}")
+
+    def _is_wanted(self, marks: Iterable[pytest.Mark]) -> bool:
+        found = list(marks)
+        return any(mark.name == "rigor" for mark in found) and self._is_ours(found)
+
+    def _not_collected(self) -> Iterator[dict[str, Any]]:
+        """Functions that are called like tests and marked rigor, and that pytest never made a test of.
+
+        Not those of a file or class that is known to be broken or skipped: that hides them, and is told already.
+        What -k says about them is not known: with one, none.
+        """
+        if self._config.option.gold_select:
+            return
+        known = {name.partition("[")[0] for name in self._items}
+        set_to = [
+            f"{key} = {' '.join(self._config.getini(key))}"
+            for key, usual in _NARROWING.items()
+            if self._config.getini(key) != usual
+        ]
+        reason = f"not collected: pytest is set to {', '.join(set_to)}" if set_to else "pytest did not collect it"
+        for module in self._modules:
+            for name, marks, function in _functions(module):
+                full = f"{module.nodeid}::{name}"
+                if full in known or self._broken & {module.nodeid, full.rpartition("::")[0]}:
+                    continue
+                if self._is_wanted(marks):
+                    code = getattr(inspect.unwrap(function), "__code__", function.__code__)
+                    yield _left_out(full, marks, reason, f"{module.nodeid}:{code.co_firstlineno}")
+
+    def _unread(self) -> Iterator[str]:
+        """Test files in the folders that were named, that pytest did not look into."""
+        read, root = {module.path.resolve() for module in self._modules}, self._config.rootpath
+        for folder in (Path(root, name) for name in self._config.args):
+            for file in {file for pattern in _TEST_FILES for file in folder.rglob(pattern)}:
+                inside = file.relative_to(root) if file.is_relative_to(root) else file
+                hidden = any(part[:1] == "." or part == "__pycache__" for part in inside.parts)
+                if not hidden and file.resolve() not in read:
+                    yield inside.as_posix()
+
+
+def _left_out(name: str, marks: Iterable[pytest.Mark], reason: str, where: str) -> dict[str, Any]:
+    told = {"reason": reason, "where": where}
+    return {"test": name, "outcome": "deselected", "categories": _categories(marks), "file": False, **told}
+
+
+def _fits(item: pytest.Item, select: str) -> bool:
+    """Whether pytest's -k would choose the test. Only pytest knows, and has no public way to ask."""
+    if not select:
+        return True
+    try:
+        from _pytest.mark import KeywordMatcher
+        from _pytest.mark.expression import Expression
+
+        return bool(Expression.compile(select).evaluate(KeywordMatcher.from_item(item)))
+    except (ImportError, AttributeError):
+        return False
+
+
+def _functions(module: pytest.Module) -> Iterator[tuple[str, list[pytest.Mark], Any]]:
+    """By name, with their marks; none where the file could not be imported. `__test__ = False` is respected."""
+    loaded = getattr(module, "_obj", None)  # what is public would import it once more
+    marks = list(module.iter_markers())
+    for name, found in list(vars(loaded).items()) if loaded is not None else ():
+        if inspect.isclass(found) and name.startswith("Test") and getattr(found, "__test__", True):
+            ours = [*marks, *_marks(found)]
+            for inner, function in vars(found).items():
+                if _is_test(inner, function):
+                    yield f"{name}::{inner}", [*ours, *_marks(function)], function
+        elif _is_test(name, found):
+            yield name, [*marks, *_marks(found)], found
+
+
+def _is_test(name: str, found: Any) -> bool:
+    """A fixture is none, also where pytest (before 8.4) leaves it a function."""
+    if not name.startswith("test_") or not inspect.isfunction(found) or hasattr(found, "_pytestfixturefunction"):
+        return False
+    return bool(getattr(found, "__test__", True))
+
+
+def _marks(found: Any) -> list[pytest.Mark]:
+    marks: Any = getattr(found, "pytestmark", [])
+    listed = marks if isinstance(marks, list) else [marks]
+    return [mark.mark if isinstance(mark, pytest.MarkDecorator) else mark for mark in listed]
+
+
+class _Counter:
+    def __init__(self, config: pytest.Config) -> None:
+        self._root = config.rootpath
+        self._stops = bool(config.option.maxfail)
+        self._file = Path(config.option.gold_counts)
+        self._started = config.option.gold_started
+        self._tests: dict[str, dict[str, Any]] = {}
+        self._finished: set[str] = set()
+        self._unread: list[str] = []
+        self._unmarked = 0
+
+    def take(self, found: dict[str, Any]) -> None:
+        """What was left out, where it was collected: here, or in each of xdist's workers."""
+        for test in found["deselected"]:
+            self._tests.setdefault(test["test"], test)
+        self._unread, self._unmarked = found["unread"], found["unmarked"]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        told = getattr(node, "workeroutput", {}).get(_OUTPUT)
+        if told:
+            self.take(json.loads(told))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that cannot be imported, or is skipped as a whole, hides all of its tests."""
+        if report.passed:
+            return
+        self._tests[report.nodeid] = {
+            "test": report.nodeid,
+            "outcome": "error" if report.failed else "skipped",
+            "categories": [],
+            "file": True,
+            **self._told(report.longrepr, report.nodeid),
+        }
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """The last one is where a crash happened."""
+        if self._started:
+            with Path(self._started).open("a", encoding="utf-8") as file:
+                file.write(nodeid + "\n")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self._finished.add(report.nodeid)
+        outcome = _outcome(report)
+        known = self._tests.get(report.nodeid)
+        if outcome is None or (known and _RANKS.index(known["outcome"]) >= _RANKS.index(outcome)):
+            return
+        told = {"reason": "", "where": ""} if outcome == "passed" else self._told(report.longrepr, _place(report))
+        if outcome in ("xfailed", "xpassed"):
+            told["reason"] = f"expected to fail (xfail): {report.wasxfail}".removesuffix(": ")
+        found = [str(value) for name, value in report.user_properties if name == _CATEGORY]
+        categories = list(dict.fromkeys(found))
+        self._tests[report.nodeid] = {
+            "test": report.nodeid,
+            "outcome": outcome,
+            "categories": categories,
+            "file": False,
+            **told,
+        }
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        body = {
+            "process": os.getpid(),
+            "status": int(exitstatus),
+            "collected": session.testscollected,
+            "finished": len(self._finished),
+            "stops": self._stops,
+            "unmarked": self._unmarked,
+            "unread": self._unread,
+            "select": session.config.option.gold_select,
+            "tests": list(self._tests.values()),
+        }
+        partial = self._file.with_suffix(".partial")
+        partial.write_text(json.dumps(body), encoding="utf-8")
+        os.replace(partial, self._file)
+
+    def _told(self, told: Any, place: str) -> dict[str, str]:
+        """Why, in one line, and where: in the course's code if it is there, else in the test, its `place`."""
+        crash, where = getattr(told, "reprcrash", None), None
+        if crash is not None:
+            reason, where = crash.message, self._shown(crash.path, crash.lineno)
+        elif isinstance(told, tuple):
+            reason, where = str(told[2]).removeprefix("Skipped: "), self._shown(told[0], told[1])
+        else:
+            lines = str(told or "").splitlines()
+            raised = [line[1:].strip() for line in lines if line.startswith("E ")]
+            reason = (raised or lines or [""])[-1]
+        return {"reason": _in_one_line(reason.replace(f"{self._root}{os.sep}", "")), "where": where or place}
+
+    def _shown(self, path: str, line: int) -> str | None:
+        """As people in the course write it; None when it is not theirs."""
+        full = Path(self._root, path)
+        return f"{full.relative_to(self._root).as_posix()}:{line}" if full.is_relative_to(self._root) else None
+
+
+def _in_one_line(text: str) -> str:
+    """Without what pytest adds on where values come from: it has addresses in it, different ones every time."""
+    lines = itertools.takewhile(lambda line: not line.startswith("+ "), map(str.strip, text.strip().splitlines()))
+    joined = " ".join(" ".join(lines).split())
+    return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"
+
+
+def _place(report: pytest.TestReport) -> str:
+    file, line, _ = report.location
+    return file if line is None else f"{file}:{line + 1}"
+
+
+def _outcome(report: pytest.TestReport) -> str | None:
+    """Of one phase of a test; None for what is not its last word, as when it is run again."""
+    if report.outcome not in ("passed", "failed", "skipped"):
+        return None
+    if hasattr(report, "wasxfail") and report.outcome != "failed":
+        return "xpassed" if report.passed else "xfailed"
+    if report.failed:
+        return "failed" if report.when == "call" and not getattr(report, "gold_error", False) else "error"
+    return report.outcome
+
+
+def _end_with_the_parent() -> None:
+    """Tests must not run on after `kill -9` of the command that started them."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        with contextlib.suppress(OSError):
+            os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,111 @@
+"""The same mutants in other hands: the course's internal tests, and one output of one case at the customary tolerance.
+
+Neither decides anything. They are there to be put beside the gold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from goldsmith.check.replay_results import Replayed
+from goldsmith.comparison.api import compare
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.internal_tests import NoInternalTests
+from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.options import Options
+from goldsmith.gold.arrays import judged_part
+from goldsmith.gold.load import GoldCase
+from goldsmith.internal_tests.suite_result import (
+    COUNTS,
+    Chosen,
+    Ending,
+    SuiteReport,
+    pytest_arguments,
+    read_suite,
+    tests_of,
+)
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher, run_side_by_side
+from goldsmith.process.messages import Limits
+from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.workspace.copies import make_workspaces
+
+CUSTOMARY = "gold_output"
+RTOL, ATOL = 1e-4, 1e-5
+
+
+def customary_case(cases: Collection[str]) -> str:
+    """The one that everybody has: outputs of the whole model."""
+    return CUSTOMARY if CUSTOMARY in cases else next(iter(cases))
+
+
+def plainly_differs(gold: GoldCase, replay: Replayed) -> bool:
+    """Whether a case's outputs, apart from weights and gradients, are off by more than everybody's tolerance."""
+    if replay.once.failure is not None:
+        return True
+    weights = {name for facts in _weights(gold) for name in facts}
+    expected = {
+        path: leaf
+        for path, leaf in judged_part(gold.data).items()
+        if path.startswith("output") and not any(path.endswith(f".{name}") for name in weights)
+    }
+    actual = {path: leaf for path, leaf in replay.leaves("once").items() if path in expected}
+    return bool(expected) and not compare(actual, expected, rtol=RTOL, atol=ATOL, check_dtype=False, equal_nan=True)
+
+
+def _weights(gold: GoldCase) -> list[dict[str, object]]:
+    state = gold.data.get("state_dict", {})
+    return [state] if len(gold.entry.models) == 1 else [dict(item) for item in state.values()]
+
+
+@dataclass(frozen=True)
+class InternalTests:
+    """The course's own tests, run in processes forked from a warm one."""
+
+    assignment: Assignment
+    placed: Sequence[Placement]
+    options: Options
+    chosen: Chosen
+    warm: Warm
+
+    def pass_on_the_solution(self) -> bool:
+        report = self._run(self.placed, Watcher(), Limits())
+        return bool(report.counts.passed) and not report.counts.failed and not report.problem
+
+    def fail_with(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> bool:
+        """Whether any of them fails, or pytest cannot even come to its end, with these files in place."""
+        report = self._run(placed, watcher, limits)
+        return bool(report.counts.failed or report.problem)
+
+    def _run(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> SuiteReport:
+        timeout = self.options.timeout
+        with make_workspaces(self.assignment, placed, 1, whole=True) as (workspace,):
+            left = UntrustedFolder(workspace.scratch)
+            arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
+            job = make_job(self.assignment, workspace, self.options, task="tests")
+            job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
+            (ended,) = run_side_by_side([job], timeout=timeout, watcher=watcher, warm=self.warm)
+            ending = Ending(
+                process=ended.process,
+                code=ended.code,
+                late=ended.late,
+                seconds=ended.seconds,
+                log=ended.log_tail,
+            )
+            return read_suite(left, ending)
+
+
+def internal_tests(
+    assignment: Assignment, placed: Sequence[Placement], options: Options, warm: Warm
+) -> InternalTests | None:
+    """The tests that the course has for this assignment, if there are any and the solution passes them."""
+    with contextlib.suppress(NoInternalTests):
+        found = InternalTests(assignment, placed, options, tests_of(assignment), warm)
+        if found.pass_on_the_solution():
+            return found
+    return None

@@ -1,0 +1,164 @@
+"""Findings kept from one run to the next, by the content of everything they follow from.
+
+A mutant that a case has killed stays killed as long as that case, its gold and the solution are what they were: a case
+that is added to the recipe costs nothing but the survivors' second trial.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.points import without_points
+from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.signals import uninterrupted
+from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.generate.cache_key import key_of, standing
+from goldsmith.gold.load import Gold
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.mutants.mutants import Mutant
+from goldsmith.mutants.results import COULD_NOT_RUN, Beside, Finding
+from goldsmith.workspace.snapshot import file_hash
+
+METHOD = 3
+"""Counted up whenever a mutant may be judged otherwise than before."""
+_OLD = 30 * 24 * 3600.0
+_FOLDER = "rigor"
+_NAME = re.compile(r"[0-9a-f]{40}\.json")
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """`case` is the key of the case that caught it, `cases` that of all of them, `tests` of the internal tests."""
+
+    finding: Finding
+    case: str
+    cases: str
+    tests: str = ""
+
+
+@dataclass
+class Keeper:
+    """The findings about one assignment. `base` covers what every finding follows from, `cases` each case."""
+
+    folder: Path
+    base: str
+    cases: Mapping[str, str]
+    tests: str = ""
+    _used: set[str] = field(default_factory=set)
+
+    @property
+    def _all(self) -> str:
+        return key_of(sorted(self.cases.items()))
+
+    def find(self, mutant: Mutant) -> Finding | None:
+        """What was found before, where it still holds; what the internal tests made of it only while they hold."""
+        path = self._path(mutant)
+        try:
+            kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        found = kept.finding
+        holds = self.cases.get(found.case) == kept.case if found.caught else self._all == kept.cases
+        if not holds or found.name != mutant.name:
+            return None
+        beside = Beside(
+            tests=found.beside.tests if kept.tests == self.tests else None,
+            plain=found.beside.plain if kept.cases == self._all else None,
+        )
+        return msgspec.structs.replace(found, beside=beside)
+
+    def keep(self, mutant: Mutant, found: Finding) -> None:
+        """Write it down; a folder that cannot be written to costs the next run its time, and nothing else."""
+        if found.outcome == COULD_NOT_RUN:
+            return
+        kept = _Kept(found, self.cases.get(found.case, ""), self._all, self.tests)
+        with contextlib.suppress(OSError), uninterrupted():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_durably(self._path(mutant), msgspec.json.encode(kept))
+
+    def tidy(self) -> None:
+        """Forget findings that no run has asked for in a month; whatever else lies there stays."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for path in self.folder.iterdir():
+                with contextlib.suppress(OSError):
+                    old = time.time() - path.lstat().st_mtime > _OLD
+                    if old and path.name not in self._used and _is_finding(path):
+                        path.unlink()
+
+    def _path(self, mutant: Mutant) -> Path:
+        name = f"{key_of([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
+        self._used.add(name)
+        return self.folder / name
+
+
+class _AnyFinding(msgspec.Struct):
+    """What a finding of any version has."""
+
+    finding: msgspec.Raw
+    cases: str
+
+
+def _is_finding(path: Path) -> bool:
+    """Say whether it is a plain file with a name and a content that only `Keeper.keep` gives."""
+    if path.is_symlink() or not _NAME.fullmatch(path.name):
+        return False
+    try:
+        msgspec.json.decode(path.read_bytes(), type=_AnyFinding)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
+    """With keys for everything that a finding follows from."""
+    manifest = gold.manifest
+    files = {item.name: item.sha256 for item in manifest.files}
+    recipe = without_points(assignment.recipe.read_bytes())
+    base = key_of([METHOD, standing(assignment, manifest)])
+    cases = {
+        name: key_of(
+            [
+                recipe_of(recipe, name, gold),
+                [(entry, files.get(entry.file), files.get(entry.reference or "")) for entry in _entries(gold, name)],
+            ]
+        )
+        for name in gold
+    }
+    return Keeper(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
+
+
+def _tests_key(assignment: Assignment) -> str:
+    """For the code of all internal tests, and of what pytest reads beside them."""
+    course = assignment.course
+    folder = course.internal_tests_folder
+    files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(course.root).parents)}
+    paths = sorted(course.root / file for file in files)
+    return key_of([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
+
+
+def _entries(gold: Gold, name: str) -> list[CaseEntry]:
+    case = gold[name]
+    return [case.entry, *(item.entry for item in case.variants.values())]
+
+
+def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
+    """A recipe without the functions of its other cases: what one case follows from."""
+    lines = source.decode("utf-8", "replace").splitlines()
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError):
+        return "\n".join(lines)
+    unwanted = set(others) - {case}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in unwanted and node.decorator_list:
+            first = min(node.lineno, *(item.lineno for item in node.decorator_list))
+            lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
+    return "\n".join(line for line in lines if line.strip())

@@ -1,0 +1,30 @@
+"""The operators that a course's mutants are made by: its own first, then those that everybody has."""
+
+from __future__ import annotations
+
+import runpy
+
+from goldsmith.course.layout import Course
+from goldsmith.errors.mutants import BadOperators
+from goldsmith.mutants.registry import REGISTERED, Operator
+
+
+def operators_of(course: Course) -> list[Operator]:
+    import goldsmith.mutants.operators  # noqa: F401  (where they are registered)
+
+    file = course.config.rigor.operators
+    if not file:
+        return list(REGISTERED.values())
+    common = dict(REGISTERED)
+    try:
+        runpy.run_path(str(course.root / file))
+        own = [item for name, item in REGISTERED.items() if name not in common]
+    except (Exception, SystemExit) as error:
+        text = str(error).strip() or type(error).__name__
+        raise BadOperators(file, f"{type(error).__name__}: {text.splitlines()[0]}") from None
+    finally:
+        REGISTERED.clear()
+        REGISTERED.update(common)
+    if not own:
+        raise BadOperators(file, "it registers none; mark functions with @operator(…) from goldsmith.mutation")
+    return [*own, *common.values()]

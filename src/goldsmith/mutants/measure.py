@@ -1,0 +1,209 @@
+"""`measure`: every mutant tried, several at once, with what was found before taken over."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from goldsmith.check.check import (
+    Checking,
+    Opened,
+    Request,
+    open_adapter,
+    open_gold,
+)
+from goldsmith.check.submissions import Submission
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import placements
+from goldsmith.errors.injection import IsInjected
+from goldsmith.errors.mutants import NoSuchMutant, NothingToMutate
+from goldsmith.foundation.parallel import as_they_end
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import Gold
+from goldsmith.injection.journal import read_journal
+from goldsmith.mutants.baselines import customary_case, internal_tests
+from goldsmith.mutants.cache import keeper_for
+from goldsmith.mutants.load_operators import operators_of
+from goldsmith.mutants.mutant_run import Trial
+from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
+from goldsmith.mutants.results import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
+from goldsmith.mutants.solution_baseline import rehearse
+from goldsmith.mutants.workspace_pool import Desks
+from goldsmith.process.fork_client import warm_process
+from goldsmith.process.launcher import Watcher, settled_environment
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to measure. `names` are mutants, parts or operators, all where there are none; `most` is how many mutants at
+    most, spread evenly; `jobs` how many at once. Without `keep`, nothing that was found before is used."""
+
+    options: Options
+    each: float
+    names: Sequence[str] = ()
+    most: int | None = None
+    jobs: int = 1
+    keep: bool = True
+    baselines: bool = False
+    allow_stale: bool = False
+    on_start: Callable[[int, int], None] = lambda count, kept: None
+    on_finding: Callable[[Finding], None] = lambda found: None
+    watcher: Watcher = field(default_factory=Watcher)
+
+
+def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutant]:
+    """The mutants of an assignment, or those of them that are asked for."""
+    journal = read_journal(assignment.course, assignment.name)
+    if journal is not None:
+        raise IsInjected(assignment.name, journal.since)
+    found = make_mutants(assignment, placements(assignment), operators_of(assignment.course))
+    if not found:
+        raise NothingToMutate(assignment.name)
+    return _meant(found, names)
+
+
+def having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
+    """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
+    if not names or len(assignments) == 1:
+        return assignments
+    found = []
+    for assignment in assignments:
+        with contextlib.suppress(NoSuchMutant):
+            mutants_for(assignment, names)
+            found.append(assignment)
+    return found or assignments[:1]
+
+
+def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
+    """How sharp the gold of `assignment` is."""
+    started = time.monotonic()
+    mutants = mutants_for(assignment)
+    gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
+    chosen = _spread(_meant(mutants, wanted.names), wanted.most)
+    placed = placements(assignment)
+    keeper = keeper_for(assignment, gold)
+    found = {item.name: keeper.find(item) for item in chosen} if wanted.keep else {}
+    findings = {name: item for name, item in found.items() if item is not None}
+    pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
+    kept = len(chosen) - len(pending)
+    wanted.on_start(len(pending), kept)
+    if pending:
+        with contextlib.closing(_tried(assignment, gold, wanted, pending, findings)) as tried:
+            for mutant, item in tried:
+                keeper.keep(mutant, item)
+                findings[mutant.name] = item
+                wanted.on_finding(item)
+    keeper.tidy()
+    return Rigor(
+        assignment=assignment.name,
+        findings=tuple(_explained(findings[item.name], assignment.config.survivors) for item in chosen),
+        made=len(mutants),
+        kept=kept,
+        customary=customary_case(list(gold)),
+        seconds=time.monotonic() - started,
+        notes=(
+            *(
+                f"{file} cannot be read as Python in UTF-8, and was left alone"
+                for file in left_alone(assignment, placed)
+            ),
+            *_obsolete(assignment, mutants, findings),
+            *_without_tests(wanted, list(findings.values())),
+        ),
+    )
+
+
+def _without_tests(wanted: Wanted, findings: Sequence[Finding]) -> list[str]:
+    if not wanted.baselines or any(item.beside.tests is not None for item in findings):
+        return []
+    return ["the internal tests are not beside it: there are none, or the solution itself does not pass them"]
+
+
+def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
+    """The course's own word on a survivor, or on what was not told apart; never on anything else."""
+    if found.outcome not in (SURVIVED, NOT_TOLD_APART) or found.name not in survivors:
+        return found
+    return msgspec.structs.replace(found, explained=survivors[found.name])
+
+
+def _obsolete(assignment: Assignment, mutants: Sequence[Mutant], findings: Mapping[str, Finding]) -> Iterator[str]:
+    """Explanations that explain nothing any more."""
+    made = {item.name for item in mutants}
+    for name in assignment.config.survivors:
+        found = findings.get(name)
+        if found is not None and found.outcome not in (SURVIVED, NOT_TOLD_APART):
+            yield f"{name} is explained in the configuration as a survivor, but it is {found.outcome}; remove that"
+        elif name not in made:
+            yield f"{name} is explained in the configuration as a survivor, but there is no such mutant; remove that"
+
+
+def _is_known(found: Finding | None, baselines: bool) -> bool:
+    return found is not None and not (baselines and None in (found.beside.plain, found.beside.tests))
+
+
+def _meant(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
+    for name in names:
+        if not any(_is_meant(item, name) for item in mutants):
+            known = {text for item in mutants for text in (item.name, item.part, item.operator)}
+            raise NoSuchMutant(name, difflib.get_close_matches(name, sorted(known), n=2))
+    return [item for item in mutants if not names or any(_is_meant(item, name) for name in names)]
+
+
+def _is_meant(mutant: Mutant, name: str) -> bool:
+    return name in (mutant.name, mutant.operator, mutant.part, mutant.part.partition(".")[0])
+
+
+def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
+    if most is None or len(mutants) <= most:
+        return mutants
+    return [mutants[index * len(mutants) // most] for index in range(most)]
+
+
+def _tried(
+    assignment: Assignment, gold: Gold, wanted: Wanted, mutants: Sequence[Mutant], known: Mapping[str, Finding]
+) -> Generator[tuple[Mutant, Finding]]:
+    """Every mutant's finding, as they come, once the solution itself has shown that it agrees with its gold."""
+    placed = placements(assignment)
+    with warm_process(torch=gold.manifest.provenance.environment.torch is not None) as warm:
+        warm.begin(settled_environment(wanted.options.threads))
+        adapter, file = open_adapter(assignment)
+        request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
+        opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
+        checking = Checking(assignment, opened, request, warm)
+        with rehearse(checking, placed) as rehearsal:
+            if wanted.baselines:
+                warm.import_also(["pytest"])
+            tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
+            with Desks(checking, placed, rehearsal.given) as desks:
+                trial = Trial(checking, rehearsal, desks, placed, tests, wanted.baselines)
+                yield from _side_by_side(trial, mutants, known, wanted.jobs)
+
+
+def _side_by_side(
+    trial: Trial, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
+) -> Generator[tuple[Mutant, Finding]]:
+    """What was cut off is tried again, alone: a busy machine, or a mutant beside it, is no reason to say it crashed."""
+    alone: list[Mutant] = []
+    stop = trial.stopped.set
+    first = as_they_end(lambda item: _try(trial, item, known.get(item.name)), mutants, jobs, stop)
+    with contextlib.closing(first):
+        for mutant, found in first:
+            if found.cut_off:
+                alone.append(mutant)
+            else:
+                yield mutant, found
+    yield from as_they_end(lambda item: _try(trial, item, None), alone, 1, stop)
+
+
+def _try(trial: Trial, mutant: Mutant, known: Finding | None) -> Finding:
+    """One mutant's trouble is its own, and trouble of ours is no verdict on it."""
+    try:
+        if known is not None:
+            return msgspec.structs.replace(known, beside=trial.beside(mutant))
+        return trial.of(mutant)
+    except Exception as error:
+        return finding(mutant, COULD_NOT_RUN, reason=str(error) or type(error).__name__)

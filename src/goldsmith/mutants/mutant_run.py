@@ -1,0 +1,257 @@
+"""One mutant tried: replayed case by case until one sees it, and asked what would have, where none does."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.case_verdict import is_settled, shown_path
+from goldsmith.check.check import Checking
+from goldsmith.check.coarser_dtypes import is_excused
+from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    ERROR,
+    CaseVerdict,
+)
+from goldsmith.course.solutions import Placement
+from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
+from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
+from goldsmith.mutants.mutants import Mutant
+from goldsmith.mutants.normal_form import are_same_program
+from goldsmith.mutants.results import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Beside, Finding, finding
+from goldsmith.mutants.solution_baseline import Rehearsal, shown_under
+from goldsmith.mutants.workspace_pool import Desk, Desks
+from goldsmith.process.launcher import Watcher
+from goldsmith.process.messages import CONDITIONS, Condition, RunName
+
+_RUNS: tuple[RunName, ...] = ("once", "float64")
+_CUT_OFF = ("timeout", "killed", "exit")
+_MORE = "record something on which it has more effect"
+_OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
+
+
+class Stopped(Exception):
+    """The run was interrupted: nothing is to be found out any more."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Everything that the trials of all mutants share."""
+
+    checking: Checking
+    rehearsal: Rehearsal
+    desks: Desks
+    placed: Sequence[Placement]
+    tests: InternalTests | None = None
+    plain: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def of(self, mutant: Mutant) -> Finding:
+        """What became of one mutant."""
+        started = time.monotonic()
+        cases = self.rehearsal.cases_of(mutant)
+        if are_same_program(self._original(mutant), mutant.content):
+            found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
+        elif not cases:
+            advice = f"add a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
+            found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
+        else:
+            with self._desk(mutant) as desk:
+                screened = self._screened(desk.stage, cases)
+                if screened.against is not None:
+                    found = _caught(mutant, screened.against)
+                elif screened.accepted:
+                    found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
+                else:
+                    found = self._probed(desk.stage, mutant, cases, screened.replays)
+                desk.spoilt = found.outcome == CRASHED  # something of it may still be running
+        seconds = time.monotonic() - started
+        return msgspec.structs.replace(found, beside=self.beside(mutant), seconds=seconds)
+
+    def beside(self, mutant: Mutant) -> Beside:
+        """What others make of a mutant."""
+        return Beside(
+            tests=self._tests_catch(mutant) if self.tests else None,
+            plain=self._plainly_differs(mutant) if self.plain else None,
+        )
+
+    def _tests_catch(self, mutant: Mutant) -> bool:
+        assert self.tests is not None
+        watcher = Watcher(on_tick=self._go_on)
+        return self.tests.fail_with(self._placed(mutant), watcher, self.rehearsal.limits)
+
+    def _plainly_differs(self, mutant: Mutant) -> bool:
+        case = customary_case(self.checking.golds)
+        if case not in self.rehearsal.cases_of(mutant):
+            return False
+        with self._desk(mutant) as desk:
+            replay = desk.stage.replay([case], ("once",))[case]
+            desk.spoilt = replay.once.failure is not None
+            return plainly_differs(self.checking.golds[case], replay)
+
+    @contextlib.contextmanager
+    def _desk(self, mutant: Mutant) -> Iterator[Desk]:
+        """A workspace with the mutant in it, limited in what it can do."""
+        with self.desks.lent(self.rehearsal.placed(mutant)) as desk:
+            desk.stage.each = self.rehearsal.time_limit
+            desk.stage.limits = self.rehearsal.limits
+            desk.stage.watcher = Watcher(on_tick=self._go_on)
+            yield desk
+
+    def _placed(self, mutant: Mutant) -> list[Placement]:
+        others = [item for item in self.placed if item.target != mutant.file]
+        return [*others, self.rehearsal.placed(mutant)]
+
+    def _original(self, mutant: Mutant) -> bytes:
+        return next(item.source for item in self.placed if item.target == mutant.file).read_bytes()
+
+    def _go_on(self) -> None:
+        if self.stopped.is_set():
+            raise Stopped
+
+    # --- does any case see it? ----------------------------------------------------------------------------------------
+
+    def _screened(self, stage: Stage, cases: Sequence[str]) -> _Screened:
+        """Quick cases come first, and those after the first that sees it are not run."""
+        seen: dict[str, CaseVerdict] = {}
+
+        def sees(name: str, replay: Replayed) -> bool:
+            seen[name] = self.checking.verdict(name, replay, guessing=False)
+            return seen[name].outcome != AGREES or is_excused(seen[name])
+
+        replays = stage.replay(cases, _RUNS, until=sees)
+        name = next((name for name, item in seen.items() if item.outcome != AGREES or is_excused(item)), None)
+        if name is None:
+            again = stage.replay(self.rehearsal.quick(cases), ("once", "again"))
+            met = {item.met for item in seen.values() if item.met and _is_exact(item)}
+            variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
+            return _Screened(_against(self.checking.verdicts(stage, again)), replays, variant)
+        verdict = self.checking.verdicts(stage, {name: replays[name]})[name]
+        if verdict.outcome == AGREES or self._may_agree_in_another_layout(stage, name):
+            opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
+            every = dataclasses.replace(self.checking, opened=opened)
+            heard = every.judge(stage)
+            layout = next(iter(heard.layouts.values()), "")
+            right = f"right, its weights lying as layout {layout!r} says" if layout else ""
+            return _Screened(_against(heard.verdicts), heard.replays, right)
+        return _Screened(verdict, replays)
+
+    def _golds(self, cases: Sequence[str]) -> dict[str, Any]:
+        return {name: self.checking.golds[name] for name in cases}
+
+    def _may_agree_in_another_layout(self, stage: Stage, case: str) -> bool:
+        """Whether a submission like this could be right, its weights lying as the adapter says they may."""
+        for layout in self.checking.layouts_of(case):
+            replay = stage.replay([case], ("once",), layout)[case]
+            verdict = self.checking.verdict(case, replay, guessing=False)
+            if verdict.outcome == AGREES or not is_settled(verdict):
+                return True
+        return False
+
+    # --- would any case see it? ---------------------------------------------------------------------------------------
+
+    def _probed(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Finding:
+        """No case sees it: it survived, unless no run tells it from the solution."""
+        careless = [
+            name for name in cases if replays[name].once.overwrote != self.rehearsal.replays[name].once.overwrote
+        ]
+        if careless:
+            return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
+        own = max(self._apart(name, replays[name]) for name in cases)
+        shown, tried, cut_off = self._shown(stage, cases)
+        if not shown:
+            reason = "no case sees it, and there is no other condition to try it under"
+            return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
+        furthest = max(own, *shown.values())
+        largest = max(shown, key=lambda item: shown[item])
+        best = next((item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), largest)
+        if furthest <= SAME:
+            runs = _number(len(cases) + tried, "run")
+            reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
+            return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
+        reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
+        advice = ADVICE[best] if shown[best] > own else _MORE
+        return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
+
+    def _shown(self, stage: Stage, cases: Sequence[str]) -> tuple[dict[Condition, float], int, bool]:
+        """How far apart mutant and solution are under every condition that changes anything, in how many runs, and
+        whether any run was cut off, which has shown nothing: a neighbour may have ended it."""
+        found: dict[Condition, float] = {}
+        tried, cut_off = 0, False
+        stage.each *= len(CONDITIONS)
+        quick = self.rehearsal.quick(cases)
+        solution = self.rehearsal.under_conditions(quick)
+        for name, replay in stage.replay(quick, CONDITIONS).items():
+            for condition in CONDITIONS:
+                expected = shown_under(solution[name], condition)
+                attempt = replay.attempts.get(condition)
+                if expected is None:
+                    continue
+                if attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
+                    cut_off = True
+                    continue
+                tried += 1
+                apart = math.inf
+                if not attempt.failure:
+                    apart = deviation_under(condition, expected, replay.leaves(condition))
+                found[condition] = max(apart, found.get(condition, 0.0))
+        return found, tried, cut_off
+
+    def _apart(self, case: str, replay: Replayed) -> float:
+        """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
+        solution = self.rehearsal.replays[case]
+        natural = solution.leaves("once"), replay.leaves("once")
+        if solution.attempts["float64"].failure:
+            return deviation(*natural)
+        wide = deviation(solution.leaves("float64"), replay.leaves("float64"))
+        return max(wide, deviation(*map(only_wide, natural)))
+
+
+@dataclass(frozen=True)
+class _Screened:
+    """The verdict of the first case that sees a mutant, if one does; what was run; and why it is right all the same,
+    where the recipe or its adapter says so."""
+
+    against: CaseVerdict | None
+    replays: Mapping[str, Replayed]
+    accepted: str = ""
+
+
+def _is_exact(verdict: CaseVerdict) -> bool:
+    """Whether it is the variant's very answer, not only within its tolerance."""
+    return verdict.judged_in in ("float64", "exact") and all(leaf.relative <= SAME for leaf in verdict.leaves)
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:
+    return next((item for item in verdicts.values() if item.outcome != AGREES), None)
+
+
+def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
+    if verdict.outcome == ERROR:
+        raise RuntimeError(verdict.reason)  # ours, and no verdict on the mutant
+    if verdict.outcome == COULD_NOT_RUN:
+        cut_off = verdict.kind in ("timeout", "killed")
+        return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)
+    worst = verdict.worst
+    return finding(
+        mutant,
+        KILLED,
+        case=verdict.name,
+        tensor=shown_path(worst.path) if worst else "",
+        reason=verdict.reason,
+    )

@@ -1,0 +1,148 @@
+"""Mutants: the solution with one mistake in one line, for every place where an operator can put one."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.errors.mutants import BadOperators
+from goldsmith.mutants.registry import Operator, Site, sites
+from goldsmith.mutants.source import Edit, Function, Source
+from goldsmith.process.messages import Place
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`span` is where the place begins and ends that was changed, `lines` are those of the statement around it."""
+
+    name: str
+    file: Path
+    part: str
+    operator: str
+    family: str
+    description: str
+    line: int
+    before: str
+    after: str
+    lines: tuple[int, int]
+    span: tuple[Place, Place]
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
+    """Every mutant of what students have to write, in the order of the files."""
+    found = []
+    for item in _code(assignment, placed):
+        starter = assignment.starter / item.target
+        given = starter.read_bytes() if starter.is_file() else None
+        found += mutants_of(item.target, item.source.read_bytes(), given, operators)
+    counts = Counter(item.name for item in found)
+    return [
+        item if counts[item.name] == 1 else dataclasses.replace(item, name=f"{item.file.as_posix()}:{item.name}")
+        for item in found
+    ]
+
+
+def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
+    """Files of the solution that cannot be read as Python in UTF-8, so that nothing in them is mutated."""
+    found = []
+    for item in _code(assignment, placed):
+        try:
+            Source(item.source.read_bytes())
+        except (SyntaxError, ValueError):
+            found.append(item.target.as_posix())
+    return found
+
+
+def _code(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement]:
+    return [item for item in placed if item.target.suffix == ".py" and item.source != assignment.recipe]
+
+
+def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Sequence[Operator]) -> list[Mutant]:
+    """Mutants of one file; of what its `starter` provides there are none."""
+    try:
+        source = Source(content)
+    except (SyntaxError, ValueError):
+        return []
+    provided = _provided(starter)
+    seen: dict[bytes, None] = {content: None}
+    counts: dict[str, int] = {}
+    found = []
+    for part, function in source.functions():
+        if part in provided:
+            continue
+        for operator, site, changed in _changes(source, function, operators):
+            if changed in seen:
+                continue
+            seen[changed] = None
+            where = source.changed_line(changed)
+            assert where is not None
+            base = f"{part}/{operator.name}"
+            counts[base] = counts.get(base, 0) + 1
+            found.append(
+                Mutant(
+                    name=base if counts[base] == 1 else f"{base}-{counts[base]}",
+                    file=file,
+                    part=part,
+                    operator=operator.name,
+                    family=operator.family,
+                    description=operator.description,
+                    line=where[0],
+                    before=where[1].strip(),
+                    after=where[2].strip(),
+                    lines=(site.statement.lineno, site.statement.end_lineno or site.statement.lineno),
+                    span=_span(site),
+                    content=changed,
+                )
+            )
+    return found
+
+
+def _changes(
+    source: Source, function: Function, operators: Sequence[Operator]
+) -> Iterator[tuple[Operator, Site, bytes]]:
+    """Operators in their order, so that the one that says most about a mutant comes first."""
+    places = list(sites(source, function))
+    for operator in operators:
+        for site in places:
+            if not isinstance(site.node, operator.looks_at):
+                continue
+            for edit in _edits(operator, site):
+                changed = source.spliced(edit)
+                if changed is not None:
+                    yield operator, site, changed
+
+
+def _edits(operator: Operator, site: Site) -> list[Edit]:
+    """What an operator yields; one of a course's own may be as wrong as any code."""
+    try:
+        return [edit for edit in operator.mutate(site) or () if isinstance(edit, Edit)]
+    except Exception as error:
+        line = getattr(site.node, "lineno", site.statement.lineno)
+        raise BadOperators(operator.name, f"it raised {error!r} at line {line} of the solution") from None
+
+
+def _span(site: Site) -> tuple[Place, Place]:
+    node: Any = site.node if hasattr(site.node, "end_lineno") else site.statement
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def _provided(starter: bytes | None) -> set[str]:
+    """What students are given as it is; a helper that only the solution has is as good as written by them."""
+    try:
+        shown = Source(starter or b"")
+    except (SyntaxError, ValueError):
+        return set()  # a starter with holes in it provides nothing whole
+    return {name for name, _ in shown.functions()} - written_by_students(starter or b"")

@@ -1,0 +1,79 @@
+"""Formulas that are right on paper and not in floating point: exponentials of large numbers, logarithms of nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from goldsmith.mutants.operators.patterns import (
+    called,
+    is_method,
+    is_plain,
+    keep,
+    keyword,
+    same,
+    subject,
+    uses_torch,
+)
+from goldsmith.mutants.registry import Site, operator
+from goldsmith.mutants.source import Edit
+
+
+@operator("softmax-overflows", "softmax by hand, of scores whose largest is not taken off first", "stability", ast.Call)
+def softmax_overflows(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    scores, axis = subject(site, node), keyword(node, "dim", "axis")
+    if called(node) == "softmax" and uses_torch(site) and scores is not None and axis is not None:
+        over = f"sum({site.text(axis)}, keepdim=True)"
+        yield site.write(node, f"{{}}.exp() / {{}}.exp().{over}", scores, scores)
+
+
+@operator("largest-not-taken-off", "the largest is not taken off before an exponential", "stability", ast.BinOp)
+def largest_not_taken_off(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    largest = next((item for item in ast.walk(node.right) if called(item) in ("max", "amax")), None)
+    if isinstance(node.op, ast.Sub) and isinstance(largest, ast.Call):
+        of = subject(site, largest)
+        if of is not None and same(of, node.left):
+            yield keep(site, node, node.left)
+
+
+@operator("log-of-softmax", "the logarithm of a softmax: minus infinity where that is tiny", "stability", ast.Call)
+def log_of_softmax(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    if called(node) == "log_softmax" and uses_torch(site):
+        start, end = site.source.span(node.func)[1] - len("log_softmax"), site.source.span(node)[1]
+        rest = site.source.content[start:end].decode("utf-8").removeprefix("log_")
+        yield Edit(start, end, (f"{rest}.log()",))
+    elif _is_cross_entropy(node):
+        logits, module = site.text(node.args[0]), site.text(node.func.value)
+        start, end = site.source.span(node)[0], site.source.span(node.args[0])[1]
+        texts = (f"{module}.nll_loss({item}.softmax(dim=1).log()" for item in (logits, f"({logits})"))
+        yield Edit(start, end, tuple(texts))
+
+
+def _is_cross_entropy(node: ast.Call) -> bool:
+    """With options that `nll_loss` has, too."""
+    known = all(item.arg in ("reduction", "ignore_index", "weight") for item in node.keywords)
+    return called(node) == "cross_entropy" and isinstance(node.func, ast.Attribute) and len(node.args) == 2 and known
+
+
+@operator("logsumexp-overflows", "the logarithm of a sum of exponentials that may be infinite", "stability", ast.Call)
+def logsumexp_overflows(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    of = subject(site, node)
+    if called(node) == "logsumexp" and uses_torch(site) and of is not None:
+        rest = [*(node.args if is_method(site, node) else node.args[1:]), *node.keywords]
+        over = ", ".join(site.text(item) for item in rest)
+        yield site.write(node, f"{{}}.exp().sum({over}).log()", of)
+
+
+@operator("sigmoid-overflows", "a sigmoid as the quotient of two infinite numbers", "stability", ast.Call)
+def sigmoid_overflows(site: Site) -> Iterator[Edit | None]:
+    node = site.node
+    of = subject(site, node)
+    if called(node) not in ("silu", "sigmoid") or not uses_torch(site) or of is None or node.keywords:
+        return
+    if is_plain(of) or isinstance(of, ast.Call):
+        template = "{} * ({}.exp() / (1 + {}.exp()))" if called(node) == "silu" else "{}.exp() / (1 + {}.exp())"
+        yield site.write(node, template, *[of] * template.count("{}"))

@@ -1,0 +1,316 @@
+"""What crosses between goldsmith and the process that runs a recipe: JSON files, nothing else."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
+from goldsmith.gold.manifest import CaseEntry
+from goldsmith.sandbox.capabilities import Level
+from goldsmith.sandbox.confinement import Confinement
+
+JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
+
+
+FailureKind = Literal[
+    "raised",
+    "misuse",
+    "exit",
+    "memory",
+    "package",
+    "device",
+    "stub",
+    "import",
+    "call",
+    "none",
+    "weights",
+    "timeout",
+    "killed",
+]
+GOLD = "gold"
+"""Among the files a calibration leaves: what the trials are compared with."""
+NOTHING = "NothingToDisturb"
+NO_RESULT, NOT_CONFINED = 74, 75
+"""The exit codes of a child that finished but could not write its result, and of one that could not be locked in."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """One replay of the solution on its own gold, with something that must not matter made different.
+
+    `noise` seeds disturbed rounding, where what is float64 inside a float32 case may be `narrowed`: disturbed as if it
+    were float32; `precision` is another floating dtype for everything that goes in; `columns` hands NumPy arrays over
+    in column order; `seed` is one other than the gold was drawn with.
+    """
+
+    name: str
+    noise: int | None = None
+    narrowed: bool = False
+    precision: Literal["float32", "float64"] | None = None
+    columns: bool = False
+    threads: int | None = None
+    seed: int | None = None
+
+
+class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a replay finds a case's inputs and weights, and what lone ones are called."""
+
+    file: str
+    inputs: tuple[str, ...]
+    models: tuple[str, ...]
+    weights: dict[str, WeightFacts] = {}
+
+    @classmethod
+    def of(cls, case: CaseEntry, folder: Path) -> KeptCase:
+        """Of a case of the gold in `folder`."""
+        return cls(file=str(folder / case.file), inputs=case.inputs, models=case.models, weights=case.weights)
+
+
+class Draws(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded inputs and weights of a case, to be used again. `same_sources` says that nothing has changed which
+    the gold is made from, `other_reads` that files have which the recipe reads besides the solution; `environment` is
+    where they were drawn."""
+
+    kept: KeptCase
+    same_sources: bool
+    other_reads: bool
+    environment: Environment
+
+
+ALONE = "alone"
+Condition = Literal[
+    "stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large", "repeated",
+    "single", "ties", "overflow", "tiny", "huge", "empty", "initial",
+]  # fmt: skip
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+NATURAL: tuple[Condition, ...] = ("overflow",)
+"""Those that run in a case's own dtype: what overflows in float32 does not in float64."""
+RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Condition]
+"""The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
+float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,
+with every tensor kept that it produces, with every line noted that runs, and under conditions that its recipe does not
+have."""
+
+
+class Isolated(msgspec.Struct, frozen=True, kw_only=True):
+    """One module, a method of it, or a function to be run alone, on what gold's own was called with, and in its mode:
+    `file` has the tensors, those that were `bfloat16` widened, `form` the call, `state` what had changed in the model
+    since it was built. With `gradients`, what it passes back is asked for, too."""
+
+    model: str
+    module: str
+    form: Any
+    function: str = ""
+    state: tuple[str, ...] = ()
+    bfloat16: tuple[str, ...] = ()
+    gradients: bool = False
+    file: str = ""
+    training: bool = False
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one case that a child is asked for, its weights in a `layout`; or a module of it, `alone`."""
+
+    case: str
+    run: RunName = "once"
+    layout: str = ""
+    alone: Isolated | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child may use, in bytes: address space, and any one file that it writes."""
+
+    memory: int | None = None
+    file: int | None = None
+
+
+class DraftPart(msgspec.Struct, frozen=True):
+    """Something that students write, for which a recipe should have a case: `name` is `function`, `Class` or
+    `Class.method` of `module`, which is found once the folder `search` is looked in, too. `explicit` are arguments
+    that the course's adapter wants to be given by every call, `doc` is what the starter says about it."""
+
+    module: str
+    name: str
+    is_class: bool = False
+    search: str = ""
+    explicit: tuple[str, ...] = ()
+    doc: str = ""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
+    `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
+    `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
+    for comes through the folder `asks`; `lines` are to be noted from its beginning on. Where it calls what is
+    `forbidden` is noted, too. A proposed recipe is about `parts`, whose use `public_tests` may show."""
+
+    task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
+    root: str
+    folder: str
+    recipe: str
+    output: str
+    scratch: str
+    seed: int
+    threads: int
+    device: str
+    parent: int
+    kind: str = ""
+    parts: tuple[DraftPart, ...] = ()
+    public_tests: tuple[str, ...] = ()
+    variant: str = ""
+    kept: dict[str, KeptCase] = {}
+    draws: dict[str, Draws] = {}
+    written: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    asks: str = ""
+    lines: bool = False
+    adapter: str = ""
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    limits: Limits = Limits()
+    confinement: Confinement | None = None
+    level: Level | None = None
+    stand_ins: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One line of a traceback that lies in the workspace."""
+
+    file: str
+    """The file, as people in the course know it."""
+    line: int
+    """The line."""
+    function: str
+    """The function that it is in."""
+    text: str
+    """The line as it is written."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the recipe did not finish."""
+
+    kind: FailureKind
+    """A stable word for what happened."""
+    message: str
+    """What happened, in one line."""
+    case: str | None = None
+    """The case in which it did; null outside of all."""
+    frames: tuple[Frame, ...] = ()
+    """The traceback, trimmed to the course's code."""
+    package: str = ""
+    """The package that is missing, if that is it."""
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A recipe to start from: its text, how many cases in it run, the parts that they are about, and why others have
+    none."""
+
+    source: str = ""
+    cases: int = 0
+    parts: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
+
+
+class TrialFailure(msgspec.Struct, frozen=True):
+    """A trial that one case did not survive, and why."""
+
+    case: str
+    trial: str
+    message: str
+
+
+class Built(msgspec.Struct, frozen=True):
+    """A model out of its constructor: its weights' shapes by name, and the classes of its modules
+    by path where they are the course's own, that of the model itself under `""`."""
+
+    shapes: dict[str, tuple[int, ...]]
+    classes: dict[str, str]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child has to say when it comes to its end; no result means that it did not. `peak` is the most address
+    space it had, where that can be known; `packages` are those that its code has imported; `forbidden` is what it was
+    seen to call, with the places."""
+
+    mode: Literal["cases", "script", "proposal"] = "cases"
+    process: int = 0
+    reads: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    cases: tuple[CaseFacts, ...] = ()
+    environment: Environment | None = None
+    failure: Failure | None = None
+    proposal: Proposal | None = None
+    built: dict[str, dict[str, Built]] = {}
+    failed_trials: tuple[TrialFailure, ...] = ()
+    peak: int = 0
+    packages: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    forbidden: tuple[tuple[str, str], ...] = ()
+
+
+class Event(msgspec.Struct, frozen=True):
+    """A case has begun, or a trial of all cases; without a name, all is done that this child was asked for, `number`
+    times."""
+
+    case: str
+    number: int
+    of: int
+
+
+# --- replaying somebody else's implementation -----------------------------------------------------------------------
+
+
+Place = tuple[int, int]
+"""A line of a file, and a column in it, counted in bytes."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
+    `paths` is the order in which it all was recorded.
+
+    `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
+    model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
+    that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
+    where that was asked for and could be seen; `acted` says whether the condition it ran under has changed anything;
+    `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
+    """
+
+    failure: Failure | None = None
+    paths: tuple[str, ...] = ()
+    plain: dict[str, Any] = {}
+    complex: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    overwrote: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    placed: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {}
+    modules: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, tuple[str, ...]] = {}
+    used: dict[str, tuple[str, ...]] = {}
+    places: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] | None = None
+    acted: bool = True
+    pure: bool = True
+    rounded_to: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Bytes come back from JSON, which has none, as `attempt_as_json` wrote them."""
+        coded = {path: item for path, item in self.plain.items() if isinstance(item, dict)}
+        if coded:
+            found = {path: base64.b64decode(item[_BYTES], validate=True) for path, item in coded.items()}
+            msgspec.structs.force_setattr(self, "plain", self.plain | found)
+
+
+_BYTES = "bytes"
+
+
+def attempt_as_json(attempt: Attempt) -> bytes:
+    """An attempt as text. A plain value is never a dict, so that one can stand for bytes."""
+    content = msgspec.to_builtins(attempt, builtin_types=(bytes,))
+    for path, item in attempt.plain.items():
+        if isinstance(item, bytes):
+            content["plain"][path] = {_BYTES: base64.b64encode(item).decode()}
+    return msgspec.json.encode(content)

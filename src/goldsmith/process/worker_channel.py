@@ -1,0 +1,125 @@
+"""A child that is asked for one thing after another: what it takes to start one is paid once.
+
+Requests are files in a folder that the child can read and cannot write to, a pipe in it rings for each. What the child
+leaves behind for a request lies in a folder with that request's number.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.foundation.signals import pause, uninterrupted
+from goldsmith.process.clocks import Allowance
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import POLL, Child, Ending, Watcher, watch
+from goldsmith.process.messages import ASKED, Ask, Job
+from goldsmith.process.untrusted_files import UntrustedFolder
+
+_FAREWELL = 5.0
+"""Seconds a child has to say its last words when nothing more is asked of it."""
+
+
+def asked(folder: Path) -> Iterator[tuple[Ask, ...]]:
+    """In the child: what is asked of it, until nobody is there to ask any more."""
+    number = 0
+    while _rings(folder / ASKED):
+        number += 1
+        yield msgspec.json.decode((folder / f"{number}.json").read_bytes(), type=tuple[Ask, ...])
+
+
+def _rings(bell: Path) -> bool:
+    """Whether it rings before nobody is there any more. Between, no descriptor of it is left to whoever runs here."""
+    number = os.open(bell, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return bool(os.read(number, 1))
+    except BlockingIOError:
+        select.select([number], [], [])
+        return bool(os.read(number, 1))
+    finally:
+        os.close(number)
+
+
+class Conversation:
+    """The other end. Whoever begins one must `end` it. What lies in its `folder` the child can read."""
+
+    def __init__(self, job: Job, warm: Warm | None = None) -> None:
+        self.folder = Path(job.asks)
+        self._output = Path(job.output).relative_to(job.scratch)
+        self._child = Child(job, warm)
+        self._asked = 0
+        bell = self.folder / ASKED
+        try:
+            self.folder.mkdir(mode=0o700)
+            os.mkfifo(bell, 0o600)
+            self._bell: int | None = os.open(bell, os.O_RDWR | os.O_NONBLOCK)
+        except OSError as error:
+            raise CannotWrite(self.folder, error.strerror or str(error)) from None
+
+    @property
+    def left(self) -> UntrustedFolder:
+        """The folder that the child can write into."""
+        return self._child.left
+
+    @property
+    def next_number(self) -> int:
+        return self._asked + 1
+
+    @property
+    def next_output(self) -> str:
+        """Where in that folder will lie what the next request comes to."""
+        return str(self._output / str(self.next_number))
+
+    def ask(
+        self,
+        asks: Sequence[Ask],
+        *,
+        timeout: float,
+        each: float,
+        watcher: Watcher,
+        allowance: Allowance | None = None,
+    ) -> Ending | None:
+        """None once all of it is done; how the child ended, if it did so before, or was out of time."""
+        with uninterrupted():
+            try:
+                self._tell(asks)
+                watch([self._child], watcher, timeout, each, lambda: self._child.answered >= self._asked, allowance)
+            except BaseException:
+                self.end(at_once=True)
+                raise
+            if self._child.answered >= self._asked and not self._child.late:
+                return None
+            return self.end(at_once=True)
+
+    def end(self, *, at_once: bool = False) -> Ending:
+        """Nothing more is asked: how the child ends, by itself if it is given the time."""
+        with uninterrupted():
+            if self._bell is None:
+                return self._child.ending()
+            os.close(self._bell)
+            self._bell = None
+            try:
+                started = time.monotonic()
+                while not at_once and self._child.running() and time.monotonic() - started < _FAREWELL:
+                    pause(POLL / 4)
+            finally:
+                self._child.stop()
+            return self._child.ending()
+
+    def _tell(self, asks: Sequence[Ask]) -> None:
+        assert self._bell is not None
+        if not self._asked:
+            self._child.start()
+        self._asked += 1
+        self._child.expect({item.case for item in asks})
+        try:
+            (self.folder / f"{self._asked}.json").write_bytes(msgspec.json.encode(asks))
+            os.write(self._bell, b".")
+        except OSError as error:
+            raise CannotWrite(self.folder, error.strerror or str(error)) from None

@@ -1,0 +1,93 @@
+"""Gold's outputs by the names that their recipe gave them, and values of a test's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from goldsmith.comparison.api import compare
+from goldsmith.comparison.results import Comparison
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput
+from goldsmith.gold.arrays import leaves_of
+from goldsmith.gold.load import GoldCase
+from goldsmith.weights.values import snapshot
+
+T = TypeVar("T")
+_TRAINED = "model_state_dict"
+
+
+class Place(NamedTuple):
+    """Where in a gold file something is, and what is there."""
+
+    path: str
+    value: Any
+
+
+def known_names(case: GoldCase) -> list[str]:
+    return [*case.entry.outputs, *([_TRAINED] if _TRAINED in case.data else [])]
+
+
+def find(case: GoldCase, name: str) -> Place | None:
+    """`logits`, or something inside: `gradients.lm_head.weight`."""
+    outputs: Any = case.data.get("output")
+    lone = len(case.entry.outputs) == 1
+    for output in case.entry.outputs:
+        top = Place("output", outputs) if lone else Place(f"output.{output}", outputs[output])
+        found = _inside(top, name, output)
+        if found:
+            return found
+    return _inside(Place(_TRAINED, case.data[_TRAINED]), name, _TRAINED) if _TRAINED in case.data else None
+
+
+def _inside(place: Place, name: str, own: str) -> Place | None:
+    if name == own:
+        return place
+    if not name.startswith(f"{own}."):
+        return None
+    rest = name[len(own) + 1 :]
+    value = place.value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    below = (_inside(Place(f"{place.path}.{key}", item), rest, str(key)) for key, item in items)
+    return next((item for item in below if item), None)
+
+
+def compared(actual: Any, case: GoldCase, name: str) -> Comparison:
+    """`actual` beside what gold has under `name`, within tolerance; the nearest of what the case accepts counts."""
+    own = find(case, name)
+    if own is None:
+        raise NoSuchOutput(name, known_names(case))
+    if actual is None and own.value is not None:
+        raise GoldMismatch(f"{name} is None; is a `return` missing?")
+    try:
+        leaves = leaves_of({name: snapshot(actual, name)})
+    except RecipeMisuse as problem:
+        raise GoldMismatch(str(problem).partition(";")[0]) from None
+    found = [_beside(leaves, accepted, name) for accepted in (case, *case.variants.values())]
+    return min((item for item in found if item is not None), key=_distance)
+
+
+def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison | None:
+    place = find(case, name)
+    if place is None:
+        return None
+    tolerances = {item.path: item.tolerance for item in case.entry.tensors if item.tolerance is not None}
+    expected = leaves_of({place.path: place.value})
+    return compare(
+        leaves,
+        _renamed(expected, place.path, name),
+        tolerances=_renamed(tolerances, place.path, name),
+        noisy=_renamed(case.noisy, place.path, name),
+        equal_nan=list(_renamed({path: None for path in expected if case.allows_nan(path)}, place.path, name)),
+    )
+
+
+def _renamed(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
+    """What is at `path` or below it, as if `path` were called `name`."""
+    return {
+        name + key[len(path) :]: value for key, value in by_path.items() if key == path or key.startswith(f"{path}.")
+    }
+
+
+def _distance(comparison: Comparison) -> tuple[bool, float]:
+    return not comparison.agrees, max((leaf.excess for leaf in comparison.leaves), default=0.0)

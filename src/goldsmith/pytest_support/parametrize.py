@@ -1,0 +1,74 @@
+"""From a test and its markers to gold: one test for each case, and the fixtures' values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.check import StaleGold
+from goldsmith.errors.pytest import CollectedWithoutGold, NoAssignmentNamed, blamed_on_the_caller
+from goldsmith.pytest_support.handles import GoldForTests
+from goldsmith.pytest_support.replay import JudgedCase
+from goldsmith.pytest_support.session import GoldSession, marked_assignments
+
+
+class Wanted(NamedTuple):
+    """A case by name; `id` says why where there is none."""
+
+    assignment: str
+    case: str | None
+    id: str
+
+
+_UNMARKED = Wanted("", None, "no-assignment")
+
+
+def parametrise(metafunc: pytest.Metafunc, session: GoldSession) -> None:
+    """A test for each case. Where gold cannot be read there is one all the same, and it will not pass."""
+    names = marked_assignments(metafunc.definition)
+    wanted = [item for name in names for item in _cases(metafunc, session, name)] or [_UNMARKED]
+    ids = [f"{item.assignment}-{item.id}" if len(names) > 1 else item.id for item in wanted]
+    metafunc.parametrize("gold_case", wanted, ids=ids, indirect=True)
+
+
+def _cases(metafunc: pytest.Metafunc, session: GoldSession, name: str) -> list[Wanted]:
+    try:
+        gold = session.gold(session.assignment(name, metafunc.definition.path))
+    except StaleGold:
+        return [Wanted(name, None, "stale-gold")]
+    except GoldsmithError:
+        return [Wanted(name, None, "no-gold")]
+    return [Wanted(name, case, case) for case in gold]
+
+
+def judged_case(request: pytest.FixtureRequest, session: GoldSession) -> JudgedCase:
+    wanted: Wanted = getattr(request, "param", _UNMARKED)
+    if not wanted.assignment:
+        raise NoAssignmentNamed("gold_case")
+    handle = GoldForTests(session, session.assignment(wanted.assignment, request.path))
+    if wanted.case is None:
+        raise CollectedWithoutGold(wanted.assignment)
+    return handle[wanted.case].replay()
+
+
+class GoldOf:
+    """The `gold` fixture's value. Each test has handles of its own."""
+
+    def __init__(self, request: pytest.FixtureRequest, session: GoldSession) -> None:
+        self._request, self._session = request, session
+        self._found: dict[str, GoldForTests] = {}
+
+    @blamed_on_the_caller
+    def __call__(self, assignment: str | None = None) -> GoldForTests:
+        marked = marked_assignments(self._request.node)
+        if assignment is None and len(marked) != 1:
+            raise NoAssignmentNamed("gold() without a name")
+        name = marked[0] if assignment is None else assignment
+        if name not in self._found:
+            self._found[name] = GoldForTests(self._session, self._session.assignment(name, self._request.path))
+        return self._found[name]
+
+    def __repr__(self) -> str:
+        return "<gold of this course>"

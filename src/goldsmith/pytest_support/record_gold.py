@@ -1,0 +1,119 @@
+"""`--gold-record`: gold made where it is missing, and anew where it is stale; never silently other than it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
+from goldsmith.pytest_support.run_once import once
+
+if TYPE_CHECKING:
+    from goldsmith.course.layout import Assignment
+    from goldsmith.generate.options import Options
+    from goldsmith.generate.outcome import Outcome
+    from goldsmith.pytest_support.session import GoldSession
+
+_SUFFIX = ".recorded"
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What became of one assignment; `problem` says why tests cannot go on with what is there."""
+
+    assignment: str
+    line: str
+    problem: str = ""
+
+
+def record(session: GoldSession, assignment: Assignment) -> Recorded:
+    """Once in the whole run of pytest."""
+    found = once(
+        session.folder,
+        f"record {assignment.gold}",
+        lambda: msgspec.msgpack.encode(_recorded(session, assignment)),
+        _SUFFIX,
+    )
+    return msgspec.msgpack.decode(found, type=Recorded)
+
+
+def all_recorded(folder: Path) -> list[Recorded]:
+    found = [msgspec.msgpack.decode(path.read_bytes(), type=Recorded) for path in folder.glob(f"*{_SUFFIX}")]
+    return sorted(found, key=lambda item: item.assignment)
+
+
+def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
+    from goldsmith.workspace.lock import course_lock
+
+    name, overwrite = assignment.name, session.record == "overwrite"
+    doing = f"pytest --gold-record, {name}"
+    try:
+        with course_lock(assignment.course, doing, wait=True, on_wait=lambda text: None):
+            return _made(assignment, overwrite, starter=session.submission is not None)
+    except GoldsmithError as error:
+        return _failed(name, str(error))
+
+
+def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
+    from goldsmith.generate.freshness import stale_reasons
+
+    name, folder = assignment.name, assignment.course.relative(assignment.gold)
+    if not (assignment.gold / MANIFEST).is_file():
+        outcome = _generate(assignment, None, overwrite)
+        return _told(outcome, f"{name}: made, in {folder}")
+    try:
+        manifest = read_manifest(assignment.gold)
+    except GoldUnreadable as error:
+        if not overwrite:
+            where = assignment.course.relative(error.path)
+            return _failed(name, f"{where} is not usable: {error.problem}; --gold-record=overwrite replaces it.")
+        return _told(_generate(assignment, None, overwrite), f"{name}: made anew, the gold before was unreadable")
+    reasons = stale_reasons(assignment, manifest, starter=starter)
+    if not reasons:
+        return Recorded(name, f"{name}: left alone, it is fresh")
+    outcome = _generate(assignment, manifest, overwrite)
+    if outcome.outcome == "stale":
+        return _failed(
+            name,
+            f"the gold of {name} is stale ({reasons[0]}) and was kept, since making it anew would change "
+            f"{len(outcome.changes)} of its tensors: look with `goldsmith diff {name}`, "
+            "then say --gold-record=overwrite.",
+        )
+    count = len(outcome.changes)
+    unchanged = "no tensor changed beyond noise" if outcome.noise else "no tensor changed"
+    what = f"{count} tensor{'' if count == 1 else 's'} changed" if count else unchanged
+    return _told(outcome, f"{name}: made anew, {what}")
+
+
+def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
+    from rich.console import Console
+
+    from goldsmith.generate.nine_steps import generate
+    from goldsmith.render.progress import PlainProgress
+    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+
+    silent = PlainProgress(Console(quiet=True), verbose=False)
+    return generate(
+        assignment, _options(assignment, before), silent, refuse_disagreeing, lambda changes, others: overwrite
+    )
+
+
+def _options(assignment: Assignment, before: Manifest | None) -> Options:
+    """As the gold before was made; else as the course says."""
+    from goldsmith.generate.verify import recorded_options
+
+    unmeasured = before.calibration is None if before else not assignment.course.config.calibrate
+    return msgspec.structs.replace(recorded_options(assignment), calibrate="off" if unmeasured else "measure")
+
+
+def _told(outcome: Outcome, line: str) -> Recorded:
+    if outcome.ok:
+        return Recorded(outcome.name, line)
+    return _failed(outcome.name, outcome.error.message if outcome.error else f"it was {outcome.outcome}")
+
+
+def _failed(name: str, why: str) -> Recorded:
+    return Recorded(name, f"{name}: {why}", f"--gold-record made no gold for {name}: {why}")

@@ -1,0 +1,213 @@
+"""One run of pytest: what it was told, which gold it has opened, what it has recorded and replayed.
+
+Light to import, since every pytest has it loaded. Processes of one run (xdist's workers) share a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from goldsmith.check.verdicts import Verdict
+    from goldsmith.course.layout import Assignment
+    from goldsmith.gold.load import Gold
+
+_FIXTURES = {"gold", "gold_case"}
+_FOLDER = "gold_folder"
+_RECORDS = {"missing": "missing gold is made", "overwrite": "missing and stale gold is made, and overwritten"}
+
+
+@dataclass
+class GoldSession:
+    """`invoked` is where pytest was started; paths on its command line start from there."""
+
+    invoked: Path
+    course: Path | None
+    submission: str | None
+    allow_stale: bool
+    timeout: float | None
+    record: Literal["missing", "overwrite"] | None
+    shared: Path | None = None
+    _own: Path | None = None
+    _ending: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _gold: dict[Path, Gold] = field(default_factory=dict)
+    _verdicts: dict[object, Verdict] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, config: pytest.Config) -> None:
+        option, invoked = config.option, config.invocation_params.dir
+        shared = getattr(config, "workerinput", {}).get(_FOLDER)
+        config.stash[_KEY] = cls(
+            invoked=invoked,
+            course=invoked / option.gold_course if option.gold_course else None,
+            submission=option.gold_submission,
+            allow_stale=option.gold_allow_stale,
+            timeout=option.gold_timeout,
+            record=None if option.collectonly else option.gold_record,
+            shared=Path(shared) if shared else None,
+        )
+
+    def end(self) -> None:
+        self._ending.close()
+
+    def adopt(self, workerinput: dict[str, Any]) -> None:
+        workerinput[_FOLDER] = str(self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where processes of this run leave results for each other."""
+        if self.shared is not None:
+            return self.shared
+        if self._own is None:
+            from goldsmith.workspace.temporary import make_room
+
+            self._own = self._ending.enter_context(make_room())
+        return self._own
+
+    # --- what is said about it --------------------------------------------------------------------------------------
+
+    def header(self) -> str | None:
+        said = [f"submission {self.submission}"] if self.submission else []
+        said += ["stale gold is accepted"] if self.allow_stale else []
+        said += [_RECORDS[self.record]] if self.record else []
+        return f"goldsmith: {', '.join(said)}" if said else None
+
+    def summary(self) -> list[str]:
+        """What was recorded, by whichever process."""
+        if self.record is None or (self._own is None and self.shared is None):
+            return []
+        from goldsmith.pytest_support.record_gold import all_recorded
+
+        return [item.line for item in all_recorded(self.folder)]
+
+    def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Gold that is missing, stale or broken is an error in any phase, whatever the test was expected to do."""
+        if call.excinfo is None or "goldsmith.errors" not in sys.modules or not _speaks_of_gold(item):
+            return
+        from goldsmith.errors.base import GoldsmithError
+        from goldsmith.errors.pytest import GoldMismatch
+
+        if call.excinfo.errisinstance(GoldsmithError):
+            report.outcome = "failed"
+            vars(report).pop("wasxfail", None)
+            if call.when == "call":
+                vars(report)["gold_error"] = True
+            else:
+                report.longrepr = call.excinfo.getrepr(style="value")
+        elif not call.excinfo.errisinstance(GoldMismatch):
+            return
+        crash = getattr(report.longrepr, "reprcrash", None)
+        if crash is not None:
+            crash.message = str(call.excinfo.value)
+
+    # --- gold -------------------------------------------------------------------------------------------------------
+
+    def assignment(self, name: str, test: Path) -> Assignment:
+        """Of the course around the test file, or of the one that was named."""
+        from goldsmith.course.layout import find_course
+
+        return find_course(self.course or test.parent).assignment(name)
+
+    def require_marked(self, item: pytest.Item) -> None:
+        for name in marked_assignments(item):
+            self.gold(self.assignment(name, item.path))
+
+    def gold(self, assignment: Assignment) -> Gold:
+        """There, readable and not stale, or an error that says so; made first where that was asked for."""
+        from goldsmith.errors.check import NoGold
+        from goldsmith.errors.pytest import NotRecorded, StaleForTests
+        from goldsmith.generate.freshness import stale_reasons
+        from goldsmith.gold.load import load_gold
+        from goldsmith.gold.manifest import MANIFEST
+        from goldsmith.pytest_support.record_gold import record
+
+        if assignment.gold in self._gold:
+            return self._gold[assignment.gold]
+        made = record(self, assignment) if self.record else None
+        if made is not None and made.problem and not (self.allow_stale and (assignment.gold / MANIFEST).is_file()):
+            raise NotRecorded(made.problem)
+        if not (assignment.gold / MANIFEST).is_file():
+            raise NoGold(assignment.name)
+        gold = load_gold(assignment.gold)
+        reasons = stale_reasons(assignment, gold.manifest, starter=self.submission is not None)
+        if reasons and not self.allow_stale:
+            raise StaleForTests(assignment.name, reasons)
+        self._gold[assignment.gold] = gold
+        return gold
+
+    def replay(self, assignment: Assignment, path: str | Path | None, cases: Sequence[str]) -> Verdict:
+        """The verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
+        import msgspec
+
+        from goldsmith.check.verdicts import Verdict
+        from goldsmith.pytest_support.run_once import once
+
+        self.gold(assignment)
+        shown = str(path) if path is not None else self.submission
+        place = None if shown is None else _located(shown, assignment.course.root if path else self.invoked)
+        key = (str(assignment.gold), place, tuple(cases), self.timeout)
+        if key not in self._verdicts:
+            found = once(
+                self.folder,
+                f"replay {key}",
+                lambda: msgspec.msgpack.encode(self._checked(assignment, place, shown, cases)),
+            )
+            self._verdicts[key] = msgspec.msgpack.decode(found, type=Verdict)
+        return self._verdicts[key]
+
+    def _checked(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
+        import dataclasses
+
+        from goldsmith.check.check import Request, check
+        from goldsmith.check.submissions import open_submission
+        from goldsmith.generate.options import Options
+
+        config = assignment.course.config
+        with _stale_in_our_words(), open_submission(assignment, place) as opened:
+            request = Request(
+                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+                each=self.timeout or config.case_timeout,
+                cases=tuple(cases),
+                allow_stale=self.allow_stale,
+            )
+            return check(assignment, dataclasses.replace(opened, name=shown or opened.name), request)
+
+
+_KEY = pytest.StashKey[GoldSession]()
+
+
+def session_of(config: pytest.Config) -> GoldSession:
+    return config.stash[_KEY]
+
+
+def marked_assignments(item: pytest.Item) -> list[str]:
+    """Those that the test's markers name, each once, the nearest marker first."""
+    return list(dict.fromkeys(str(name) for mark in item.iter_markers("gold") for name in mark.args))
+
+
+def _speaks_of_gold(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("gold") is not None or bool(_FIXTURES.intersection(fixtures))
+
+
+def _located(what: str, folder: Path) -> str:
+    """A path from `folder`; anything else is a git revision."""
+    return str((folder / what).resolve()) if (folder / what).exists() else what
+
+
+@contextlib.contextmanager
+def _stale_in_our_words() -> Iterator[None]:
+    from goldsmith.errors.check import StaleGold
+    from goldsmith.errors.pytest import StaleForTests
+
+    try:
+        yield
+    except StaleGold as error:
+        raise StaleForTests(error.assignment, error.reasons) from None

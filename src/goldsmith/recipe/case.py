@@ -1,0 +1,383 @@
+"""`Case`: what a recipe's function gets in its hand, in recording mode."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.gold.arrays import is_array, walk
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.tolerances import Pinned
+from goldsmith.instruments.module_traces import Tracer
+from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
+from goldsmith.recipe.initial_weights import SEEDS, Statistic, draw_weights, statistics_of
+from goldsmith.recipe.reused_draws import RecordedDraws
+from goldsmith.weights import models
+from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.load import Settled, SettledByRecipe, SettledObject, weight_facts
+from goldsmith.weights.models import WeightAccess
+from goldsmith.weights.values import first_of, plain, snapshot, to_device
+
+T = TypeVar("T")
+
+
+class Case:
+    """One running case: what goes in, which model runs, what is recorded.
+
+    `name`, `seed` and `device` are there to be read; `device` is where models and inputs are put.
+    """
+
+    def __init__(
+        self,
+        definition: CaseDefinition,
+        seed: int,
+        device: str,
+        given: Given | None = None,
+        draws: RecordedDraws | None = None,
+        own_code: OwnCode | None = None,
+    ) -> None:
+        self.name = definition.name
+        self.seed = seed
+        self.device = device
+        self._definition = definition
+        self._given = given
+        self._draws = draws
+        self._tracing = given is None
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, Any] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
+        self._weights: dict[str, dict[str, Any]] = {}
+        self._training: tuple[str, ...] = ()
+        self._checkpoint: dict[str, Any] | None = None
+        self._allow: dict[tuple[str, str], dict[str, str]] = {}
+        self._pinned: dict[tuple[str, str], Pinned] = {}
+        self._tracer = Tracer(own_code)
+        self.weight_facts: dict[str, WeightFacts] = {}
+        self._settled: dict[str, Settled | SettledObject | SettledByRecipe] = {}
+        self._built: dict[str, Any] = {}
+        self._described: set[str] = set()
+        self._access: WeightAccess | None = None
+        self._accesses: dict[int, WeightAccess] = {}
+
+    def weights(self, get: Callable[[Any], Mapping[str, Any]], set: Callable[[Any, Any], Any]) -> None:
+        """Say how weights are kept that cannot be found by looking: for the models that this case builds from here on.
+
+        `get(model)` returns the weights as arrays by name; `set(model, weights)` puts such arrays into a model, whoever
+        wrote it. Torch modules need none of this, nor do objects that hold arrays in attributes, lists and dicts.
+        """
+        if not callable(get) or not callable(set):
+            raise RecipeMisuse("case.weights takes two functions: get(model) and set(model, weights)")
+        self._access = WeightAccess(get, set)
+
+    def model(
+        self,
+        factory: Callable[..., T],
+        /,
+        *args: Any,
+        weights: str = "init",
+        name: str = "model",
+        train: bool = False,
+        trace: bool = True,
+        allow: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Build `factory(*args, **kwargs)`, keep its weights, and trace its submodules from here on.
+
+        `weights="stress"` moves every parameter off its identity first. The model comes in eval mode
+        unless `train=True`. Give each a `name` when a case has several. `trace=False` keeps no trace;
+        `allow` accepts by name, with a reason, what verification would refuse in the weights.
+        """
+        self._claim(self._settings, name, "model")
+        model: T
+        model, drew = models.draws_while(lambda: models.build(factory, args, kwargs, self.device))
+        if self._access is not None:
+            self._accesses[id(model)] = self._access
+        self._settings[name] = models.settings_of(factory, args, kwargs)
+        if self._given is None:
+            models.choose_weights(model, weights, self.seed)
+            self._reuse_weights(name, model, lambda: models.build(factory, args, kwargs, self.device))
+        else:
+            self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
+        self._keep_weights(name, model, drew)
+        self._built[name] = model
+        self._allow["state_dict", name] = check_allow(allow)
+        if models.is_module(model):
+            model.train(train)
+            self._training += (name,) if train else ()
+        if trace and self._tracing:
+            self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
+        return model
+
+    def initial(
+        self, factory: Callable[..., Any], /, *args: Any, seeds: int = SEEDS, name: str = "initial", **kwargs: Any
+    ) -> None:
+        """Record how `factory(*args, **kwargs)` initialises its weights: the mean and the spread of each, over many
+        seeds, with limits that follow from how much they vary.
+
+        Choose sizes that differ, so that a fan-in taken for a fan-out shows. `name` tells several apart.
+        """
+        if seeds < 2:
+            raise RecipeMisuse(f"case.initial needs at least two seeds, not {seeds}")
+        self.model(factory, *args, name=name, trace=False, **kwargs)
+        found = self._initial_statistics(name, lambda: models.build(factory, args, kwargs, self.device), seeds)
+        if not found:
+            raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
+        self._keep(name, {path: {kind: each.value for kind, each in item.items()} for path, item in found.items()})
+        self._described.add(name)
+        self._allow["output", name] = {}
+        for path, item in found.items():
+            for kind, each in item.items():
+                reason = f"how much the {kind} varies over {seeds} seeds"
+                self._pinned["output", f"{name}.{path}.{kind}"] = Pinned(reason=reason, atol=each.limit, draws=seeds)
+
+    def _initial_statistics(
+        self, name: str, build: Callable[[], Any], seeds: int = SEEDS
+    ) -> dict[str, dict[str, Statistic]]:
+        """Statistics of the weights that `build` draws for the model `name`, under gold's names."""
+        settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
+        if settled is not None and settled.unplaced is not None:
+            raise settled.unplaced
+
+        def read(built: Any) -> dict[str, Any]:
+            if settled is not None:
+                weights = settled.weights(built)
+            else:
+                weights = dict(access.get(built)) if access else models.weights_of(built, f"{name}'s weights")
+            leaves = ((path.removeprefix("."), leaf) for path, leaf in walk(weights, ""))
+            return {path: leaf for path, leaf in leaves if path not in computed}
+
+        draws = draw_weights(build, read, [self.seed + 1 + number for number in range(seeds)])
+        return {path: item for path, item in statistics_of(draws).items() if item}
+
+    def _buffers_of(self, name: str) -> set[str]:
+        """Weights that a model computes for itself, under gold's names."""
+        facts = self.weight_facts.get(name) if self._given is None else self._given.facts.get(name)
+        return set(facts.buffers) if facts else set()
+
+    def watched(self) -> contextlib.AbstractContextManager[None]:
+        """As long as this lasts, calls of what students write are noted, where this case is traced."""
+        return self._tracer.watched() if self._tracing else contextlib.nullcontext()
+
+    def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
+        if self._draws is not None:
+            fresh = self._weights_of(model, f"{name}'s weights")
+            self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
+
+    def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
+        self._weights[name] = self._weights_of(model, f"{name}'s weights")
+        if id(model) in self._accesses:
+            return
+        if models.is_module(model):
+            self.weight_facts[name] = weight_facts(model)
+        elif refused := models.unstored(model, drew):
+            self.weight_facts[name] = WeightFacts(unstored=refused)
+
+    def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
+        """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""
+        self._claim(self._inputs, name, "input")
+        value: Any = make() if callable(make) and not is_array(make) else make
+        if self._given is not None:
+            value = self._given.input(name, value)
+        elif self._draws is not None:
+            value = self._draws.input(name, value)
+        self._inputs[name] = snapshot(value, f"input {name!r}")
+        self._allow["input", name] = check_allow(allow)
+        return to_device(value, self.device)  # type: ignore[no-any-return]
+
+    def record(
+        self,
+        name: str,
+        value: Any,
+        *,
+        shape: Sequence[int | None] | None = None,
+        allow: Mapping[str, str] | None = None,
+        tolerance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep an output under `name`, as it is now: an array, a plain value, or these nested.
+
+        `shape` declares what it must be (None matches any size); `allow` accepts by name, with a reason,
+        what verification would refuse. `tolerance={"rtol": …, "atol": …, "reason": …}` (or `l2` and `max`, relative
+        to the tensor's size) takes the place of the one that would be measured.
+        """
+        copy = self._keep(name, value)
+        if shape is not None:
+            _check_shape(name, copy, shape)
+        if not any(True for _ in walk(copy, name)):
+            raise RecipeMisuse(f"output {name!r} is empty: there is nothing in it to compare")
+        self._allow["output", name] = check_allow(allow)
+        self._pin("output", name, tolerance)
+
+    def _keep(self, name: str, value: Any) -> Any:
+        self._claim(self._outputs, name, "output")
+        self._outputs[name] = snapshot(value, f"output {name!r}")
+        if self._tracing:
+            self._tracer.origin(name, value)
+        return self._outputs[name]
+
+    def record_gradients(self, model: Any, name: str = "gradients", **options: Any) -> None:
+        """Keep the gradient of every parameter of `model`, and which parameters have none."""
+        label = f"output {name!r}"
+        settled = self._settled_as(model)
+        gradients = models.gradients_of(model, label)
+        self.record(name, snapshot(settled.gradients(), label) if settled else gradients, **options)
+
+    def record_weights(self, model: Any, name: str = "weights", **options: Any) -> None:
+        """Keep the weights of `model` as they are now, after however many steps of training."""
+        self.record(name, self._weights_of(model, f"output {name!r}"), **options)
+
+    def first(self, value: Any) -> Any:
+        """Take the main output of a model that may return more: the first item of a tuple or list, the first value of a
+        dict, the first field of a dataclass."""
+        return first_of(value)
+
+    def checkpoint(
+        self,
+        model: Any,
+        *,
+        epoch: int,
+        loss: Any,
+        training_config: Mapping[str, Any],
+        tolerance: Mapping[str, Any] | None = None,
+        **extra: Any,
+    ) -> None:
+        """Keep `model` as this case's trained checkpoint, with the epoch and loss it was taken at."""
+        if self._definition.kind != CHECKPOINT:
+            raise RecipeMisuse("case.checkpoint needs a case marked @checkpoint, this one is marked @case")
+        if self._checkpoint is not None:
+            raise RecipeMisuse("case.checkpoint was called twice; a case has one checkpoint")
+        self._pin("model_state_dict", "", tolerance)
+        self._checkpoint = {
+            "model_state_dict": self._weights_of(model, "checkpoint"),
+            "epoch": int(epoch),
+            "loss": float(loss),
+            "seed": self.seed,
+            "training_config": snapshot(_plain_dict(training_config), "training_config"),
+            **{key: snapshot(value, key) for key, value in extra.items()},
+        }
+
+    # --- what the session takes from it once the function has returned ---------------------------------
+
+    def keep_gradients(self) -> None:
+        """Note in the trace what its calls pass back, where it is torch that ran."""
+        if self._tracing and "torch" in sys.modules:
+            modules = {name: model for name, model in self._built.items() if models.is_module(model)}
+            self._tracer.keep_gradients(modules, self._weights)
+
+    def finish(self) -> tuple[dict[str, Any], Tracer]:
+        """The payload to be written, once it is certain that there is one."""
+        self._tracer.detach()
+        if self._definition.kind == CHECKPOINT and self._checkpoint is None:
+            raise RecipeMisuse("records no checkpoint; call case.checkpoint(model, epoch=…, loss=…, …)")
+        if not self._outputs and self._checkpoint is None:
+            raise RecipeMisuse("records nothing; call case.record(name, value)")
+        payload: dict[str, Any] = dict(self._checkpoint or {})
+        payload["input"] = _lone(self._inputs)
+        payload["output"] = _lone(self._outputs)
+        payload["seed"] = self.seed
+        payload["model_config"] = snapshot(_plain_dict(_lone(self._settings)), "model_config")
+        payload["state_dict"] = _lone(self._weights)
+        return {sys.intern(key): value for key, value in payload.items()}, self._tracer
+
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """What a lone, bare-stored item was called is known only here."""
+        return {
+            "inputs": tuple(self._inputs),
+            "outputs": tuple(self._outputs),
+            "models": tuple(self._settings),
+            "training": self._training,
+            "notes": tuple(self._notes()),
+            "runs": tuple(self._tracer.runs),
+        }
+
+    def _notes(self) -> Iterator[str]:
+        """What is no fault but will trouble whoever wants to retrace this case."""
+        torch = sys.modules.get("torch")
+        if not self._inputs and not self._settings:
+            yield "keeps neither inputs nor weights, so nobody can retrace it; use case.input and case.model"
+        elif not self._inputs and self._described != self._outputs.keys():
+            yield "keeps no input, so nobody can retrace it; hand its data in through case.input"
+        if self._tracer.drew:
+            yield "its model drew random numbers while it ran (dropout?); nobody else can match what depends on them"
+        if torch is not None and torch.initial_seed() != self.seed:
+            yield f"it set a seed of its own, {torch.initial_seed()}; the one recorded is {self.seed}"
+
+    def allowed(self) -> dict[str, dict[str, str]]:
+        """What was accepted by name, by path in the payload; `*` stands for the whole case."""
+        found = {"*": dict(self._definition.allow)}
+        groups = {"input": self._inputs, "output": self._outputs, "state_dict": self._settings}
+        for (section, name), allow in self._allow.items():
+            group = groups[section]
+            found[section if len(group) == 1 else f"{section}.{name}"] = allow
+        return {path: allow for path, allow in found.items() if allow}
+
+    def pinned(self) -> dict[str, Pinned]:
+        """Tolerances set by the recipe, by path in the payload: of a lone output without its name."""
+        lone = len(self._outputs) == 1
+        paths = {key: (key[0], *key[1].split(".")[1 if lone else 0 :]) for key in self._pinned}
+        return {".".join(filter(None, paths[key])): pin for key, pin in self._pinned.items()}
+
+    def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
+        assert self._given is not None
+        access = self._accesses.get(id(model))
+        self._settled[name] = self._given.settle(name, model, self._settings[name], build, access)
+
+    def _settled_as(self, model: Any) -> Settled | SettledObject | SettledByRecipe | None:
+        return next((item for item in self._settled.values() if item.model is model), None)
+
+    def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
+        """Under gold's names where gold's weights were put into this model."""
+        settled = self._settled_as(model)
+        if settled is None and id(model) in self._accesses:
+            found = snapshot(self._accesses[id(model)].get(model), label)
+            if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found, "")):
+                raise RecipeMisuse(f"{label}: what case.weights gets must be a dict with arrays in it")
+            return found
+        weights = {} if settled else models.weights_of(model, label)
+        return snapshot(settled.weights(), label) if settled else weights
+
+    def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
+        if tolerance is None:
+            return
+        try:
+            pin = msgspec.convert(dict(tolerance), Pinned)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} cannot be read: {error}") from None
+        problem = pin.problem()
+        if problem:
+            raise RecipeMisuse(f"the tolerance of {name or 'the checkpoint'!r} {problem}")
+        self._pinned[section, name] = pin
+
+    def _claim(self, group: Mapping[str, Any], name: str, what: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise RecipeMisuse(f"the name of an {what} must be text, not {name!r}")
+        if set(name) & set("./"):
+            raise RecipeMisuse(f"{name!r} is no name for an {what}: dots and slashes stand for nesting")
+        if name in group:
+            hint = "; give the second a name= of its own" if what == "model" else ""
+            raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
+
+
+def _lone(group: dict[str, Any]) -> Any:
+    """A lone item is stored bare, several as a dict by name."""
+    if len(group) == 1:
+        return next(iter(group.values()))
+    return group
+
+
+def _plain_dict(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): plain(value) for key, value in settings.items()}
+
+
+def _check_shape(name: str, value: Any, shape: Sequence[int | None]) -> None:
+    if not is_array(value):
+        raise RecipeMisuse(f"output {name!r} declares a shape but is {type(value).__name__}, not an array")
+    actual = tuple(int(size) for size in value.shape)
+    fits = len(actual) == len(shape) and all(b is None or a == b for a, b in zip(actual, shape, strict=True))
+    if not fits:
+        raise RecipeMisuse(f"output {name!r} has shape {actual}, the recipe declares {tuple(shape)}")

@@ -1,0 +1,198 @@
+"""How a recipe imports the assignment's code, whatever the folder is called.
+
+`from backbone import X` and `from src.assignments.scratch_1 import backbone` name the same module object,
+although no folder is called `scratch_1`: the dotted name is the real one (so that relative imports inside
+an assignment work too) and the short name leads to it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from goldsmith.recipe.missing_parts import Absent, asked_by
+
+_VARIABLE = "GOLDSMITH_RECIPE"
+
+
+def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
+    """Make the assignment in `folder`, part of the course at `root`, importable by both of its names.
+
+    What the `tolerant` recipe asks for and cannot have is `Absent` there; everywhere else imports fail as they do.
+    """
+    for path in (str(root), str(folder)):
+        while path in sys.path:
+            sys.path.remove(path)
+        sys.path.insert(0, path)
+    sys.meta_path.insert(0, _AssignmentFinder(root, folder, tolerant))
+    if _find_by_plain_path not in sys.path_hooks:
+        sys.path_hooks.insert(0, _find_by_plain_path)
+
+
+def _find_by_plain_path(entry: str) -> importlib.machinery.FileFinder:
+    """Find modules in an entry of `sys.path` that is written as `./python` or `..` by the folder's own full path: what
+    is the assignment's own code is known by where its files lie."""
+    plain = os.path.abspath(entry)
+    if plain == entry or not os.path.isdir(plain):
+        raise ImportError(entry)  # as those say that leave it to the next
+    machinery = importlib.machinery
+    return machinery.FileFinder(
+        plain,
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+        (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+    )
+
+
+def announce_distribution(folder: Path, scratch: Path) -> None:
+    """A whole repository may ask for its own metadata, which only an installed one has."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        name, version = str(project["name"]), str(project.get("version", "0"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    entry = scratch / "metadata" / f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
+    entry.mkdir(parents=True, exist_ok=True)
+    (entry / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    sys.path.append(str(entry.parent))
+
+
+def announce(root: Path, folder: Path) -> None:
+    """Let processes that the recipe starts (a loader's workers) find the code by the same names."""
+    os.environ[_VARIABLE] = f"{root}{os.pathsep}{folder}"
+
+
+def install_announced() -> None:
+    """In such a process, once it imports goldsmith."""
+    announced = os.environ.get(_VARIABLE, "").split(os.pathsep)
+    if len(announced) == 2 and not any(isinstance(finder, _AssignmentFinder) for finder in sys.meta_path):
+        install(Path(announced[0]), Path(announced[1]))
+
+
+def module_name(text: str) -> str:
+    """`scratch-1` as Python must spell it."""
+    return re.sub(r"\W", "_", text)
+
+
+class _AssignmentFinder(importlib.abc.MetaPathFinder):
+    def __init__(self, root: Path, folder: Path, tolerant: Path | None = None) -> None:
+        self._folder = folder
+        self._tolerant = tolerant
+        self._packages: dict[str, Path] = {}
+        name, path = "", root
+        for part in folder.relative_to(root).parts:
+            path = path / part
+            name = f"{name}.{module_name(part)}" if name else module_name(part)
+            self._packages[name] = path
+        self._package = name
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname in self._packages:
+            return _package_spec(fullname, self._packages[fullname])
+        if self._package and self._is_module(fullname.partition(".")[0]):
+            return importlib.machinery.ModuleSpec(fullname, _Alias(f"{self._package}.{fullname}", fullname))
+        if self._tolerant:
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None and self._is_inside(spec.origin):
+                spec.loader = _Forgiving(spec.loader, str(self._tolerant))
+                return spec
+        return None
+
+    def _is_inside(self, origin: str | None) -> bool:
+        """Whether a module is the assignment's, by whichever entry of `sys.path` it was found."""
+        return origin is not None and origin.startswith(f"{self._folder}{os.sep}")
+
+    def _is_module(self, name: str) -> bool:
+        folder = self._folder / name
+        return (self._folder / f"{name}.py").is_file() or (folder.is_dir() and any(folder.glob("*.py")))
+
+
+def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | None:
+    init = folder / "__init__.py"
+    if init.is_file():
+        return importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(folder)])
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    return spec
+
+
+class _Alias(importlib.abc.Loader):
+    """Loads a module by its real name and hands that very object out under the short one."""
+
+    def __init__(self, name: str, short: str) -> None:
+        self._name, self._short = name, short
+        self._spec: importlib.machinery.ModuleSpec | None = None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        try:
+            module = importlib.import_module(self._name)
+        except ModuleNotFoundError as missing:
+            if missing.name != self._name:
+                raise
+            raise ModuleNotFoundError(f"No module named {self._short!r}", name=self._short) from None
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # the import system has just overwritten it with the alias's
+
+
+class _Forgiving(importlib.abc.Loader):
+    """A module that the recipe imports although it fails, or lacks a name, is there with that much `Absent`."""
+
+    def __init__(self, loader: importlib.abc.Loader, recipe: str) -> None:
+        self._loader, self._recipe = loader, recipe
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._loader, attribute)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        cause: BaseException | None = None
+        try:
+            self._loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            if not asked_by(self._recipe):
+                raise
+            cause = error
+        if cause is not None or not hasattr(module, "__getattr__"):
+            module.__dict__["__getattr__"] = self._answer(module.__name__, cause)
+
+    def _answer(self, module: str, cause: BaseException | None) -> Callable[[str], Any]:
+        def answer(name: str) -> Any:
+            # `from package import module` asks twice: the import system first, which imports the module once it is told
+            # that there is no such attribute, and then the recipe itself
+            if name.startswith("__") or sys._getframe(1).f_code.co_filename != self._recipe:
+                raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+            return Absent(f"{module.rpartition('.')[2]}.{name}", cause)
+
+        return answer
+
+
+def prepare_recipe(script: str) -> None:
+    """Make the code beside a recipe importable by both of its names, where it lies in a course."""
+    from goldsmith.course.layout import find_course
+    from goldsmith.errors.course import NotACourse
+
+    folder = Path(script).absolute().parent
+    try:
+        course = find_course(folder)
+    except NotACourse:
+        return
+    if folder.is_relative_to(course.root) and folder != course.root:
+        install(course.root, folder)
+        announce(course.root, folder)

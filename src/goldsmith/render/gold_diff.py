@@ -1,0 +1,149 @@
+"""What changed between two golds, and whose doing that is, as tables and a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from goldsmith.generate.change_cause import TensorCause
+from goldsmith.generate.verify import Proof
+from goldsmith.gold.diff import TensorChange
+from goldsmith.render.columns import shortened, wrapped
+
+_MOST = 40
+_FEWEST = 5
+_NUMBERS = 39
+_NARROWEST = 12
+"""Cells that the three columns of numbers and all gaps take, and the least that a name of a tensor gets."""
+
+
+def show_changes(console: Console, changes: Sequence[TensorChange], *, below: int = 0) -> None:
+    """One row a tensor: what happened, how large it is beside the tensor and beside its tolerance. With so many lines
+    to come `below`, only as many rows as stay in sight with them, each one line."""
+    short = below > 0 and console.is_terminal
+    most = min(_MOST, max(_FEWEST, console.height - below - 2)) if short else _MOST
+    rows = [_row(item) for item in changes[:most]]
+    taken = sum(max((len(row[column]) for row in rows), default=0) for column in range(3))
+    last = "of its tolerance"
+    if console.is_terminal and taken + _NUMBERS + len("of its ") > console.width:
+        last = "of its\ntolerance"
+        room = console.width - _NUMBERS - max((len(row[0]) for row in rows), default=0)
+        change = min(max((len(row[2]) for row in rows), default=0), max(_NARROWEST, room // 2))
+        rows = [_fitted(row, max(_NARROWEST, room - change), change, short=short) for row in rows]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("case", "tensor", "change", "largest", "of its rms", last):
+        justify: Literal["left", "right"] = "right" if heading[0] in "lo" else "left"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    if len(changes) > most:
+        console.print(f"and {len(changes) - most} more", highlight=False)
+
+
+def show_causes(console: Console, tensors: Sequence[TensorCause]) -> None:
+    """One row a tensor: what moved it, and by how much of its tolerance each did."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("case", "tensor", "moved by"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("environment", "code"):
+        table.add_column(heading, justify="right")
+    for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MOST]:
+        table.add_row(item.case, item.path, item.cause, _share(item.environment, item), _share(item.code, item))
+    console.print(table)
+    if len(tensors) > _MOST:
+        console.print(f"and {len(tensors) - _MOST} more", highlight=False)
+    console.print("environment and code: in units of the tensor's tolerance", highlight=False)
+
+
+def _share(value: float | None, item: TensorCause) -> str:
+    return _times(value) if value is not None else "" if item.cause == "unknown" else "exact"
+
+
+def verify_line(proof: Proof) -> str:
+    """The sentence that sums up what `goldsmith verify` found."""
+    name = proof.name
+    if proof.outcome == "missing":
+        return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
+    if proof.outcome == "refused" and proof.error is not None:
+        return f"{name}: {proof.error.message}"
+    if proof.outcome == "refused":
+        return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
+    if proof.error is not None:
+        return f"{name}: could not be reproduced: {proof.error.message}"
+    sound = f"{name}: sound, all {len(proof.checks)} checks passed"
+    if proof.reproduced is None:
+        return f"{sound}."
+    if proof.reproduced:
+        return f"{sound}, and reproduced bit for bit."
+    if proof.files and not proof.changes:
+        return f"{name}: no tensor would change, but something else in {', '.join(proof.files)}."
+    if proof.changes:
+        count = _count(len(proof.changes), "tensor")
+        return f"{name}: {count} would change; {_whose(proof)}."
+    assert proof.noise is not None
+    return f"{sound}, and reproduced within noise: {proof.noise.sentence()}; {_whose(proof)}."
+
+
+def _whose(proof: Proof) -> str:
+    """Whose doing it is, in one clause."""
+    found, where = proof.attribution, "; ".join(proof.environment) or "nothing known differs here"
+    if found is None:
+        return f"whose doing that is cannot be told: the recipe does not run on recorded inputs and weights ({where})"
+    if found.cause == "unknown":
+        return f"whose doing that is cannot be told: {found.unknown}"
+    if not proof.sources:
+        unmoved = {True: ", float64 has moved, too", False: ", float64 has not moved", None: ""}[found.float64_moved]
+        return f"the same sources{unmoved}: the environment ({where})"
+    moved = [
+        f"the {what} moved {_count(len(shares), 'tensor')}{_at_most(shares)}"
+        for what in ("code", "environment")
+        if (shares := [share for item in found.tensors if (share := getattr(item, what)) != 0.0])
+    ]
+    return f"{', '.join(moved) or 'the code moved none on recorded inputs and weights'} ({proof.sources[0]}; {where})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _at_most(shares: Sequence[float | None]) -> str:
+    """In units of tolerance; what must be exact has none."""
+    if any(share is None for share in shares):
+        return ", some that must be exact"
+    return f", by at most {max(share or 0.0 for share in shares):.2g} of their tolerance"
+
+
+def _row(item: TensorChange) -> tuple[str, ...]:
+    if item.change == "values":
+        what = "values" if item.largest is not None else f"{item.before} → {item.after}"
+    else:
+        what = f"{item.change}: {' → '.join(filter(None, (item.before, item.after)))}"
+    return item.case, item.path, what, _number(item.largest), _number(item.relative), _times(item.excess)
+
+
+def _fitted(row: tuple[str, ...], tensor: int, change: int, *, short: bool) -> tuple[str, ...]:
+    """A row whose names and words are no wider than they may be: in one line if it is to be short, else wrapped."""
+    case, path, what, *numbers = row
+    if short:
+        return case, _end_of(path, tensor), shortened(what, change), *numbers
+    return case, "\n".join(wrapped(path, tensor)), "\n".join(wrapped(what, change)), *numbers
+
+
+def _end_of(path: str, width: int) -> str:
+    """What tells tensors apart stands at the end of their names, which is kept, from a dot on if there is one."""
+    if len(path) <= width:
+        return path
+    end = path[1 - width :]
+    return f"…{end[end.index('.') :] if '.' in end[:-1] else end}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g} x"

@@ -1,0 +1,242 @@
+"""Grades on a terminal: a live table while a class is graded, then all of it, the line that counts last."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from goldsmith.check.verdicts import (
+    AGREES,
+    COULD_NOT_RUN,
+    DIFFERS,
+    ERROR,
+    PROVIDED_CHANGED,
+)
+from goldsmith.grade.feedback import OUTCOMES, number
+from goldsmith.grade.grades import UNSANDBOXED, Grade
+from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
+from goldsmith.grade.redaction import clean
+from goldsmith.render.columns import beside, shortened, wrapped
+from goldsmith.render.json_output import report
+from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
+
+if TYPE_CHECKING:
+    from goldsmith.grade.grade_class import Class
+
+_COLOURS: dict[str, str] = {
+    AGREES: "green",
+    DIFFERS: "red",
+    COULD_NOT_RUN: "yellow",
+    PROVIDED_CHANGED: "magenta",
+    ERROR: "bold red",
+}
+_HEADINGS = ("submission", "outcome", "score", "what is wrong first", "")
+_WIDEST, _LONGEST = 36, 120
+_CLUSTERS = 8
+_FEW = 2
+
+
+def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
+    """Every submission, then the class."""
+    for line in _table(console, grades):
+        _line(console, line)
+    for title, tallies in (("case", overview.cases), ("part", overview.parts)):
+        if tallies:
+            headings, rows = tally_rows(tallies)
+            _line(console)
+            for line in _aligned((title, *headings), rows, numbers=True):
+                _line(console, line)
+    shared = [item for item in overview.clusters if len(item.names) > 1]
+    if shared:
+        _line(console)
+        _line(console, Text("Who shares a mistake", "bold"))
+    for item in shared[:_CLUSTERS]:
+        _sentence(console, Text(f"  {len(item.names):>3}  {item.description}"))
+        _sentence(console, Text(f"       {named(item.names)}", "dim"))
+    if overview.review:
+        _line(console)
+        _sentence(console, Text("Needs review: ", "bold"), named(overview.review))
+    for note in overview.notes:
+        _line(console)
+        _sentence(console, Text(f"Note: {note}.", "yellow"))
+    _line(console)
+    _sentence(console, Text(summary_line(overview), "bold"))
+
+
+def closing_lines(result: Class, where: Path) -> str:
+    """What kept submissions in while they ran, and what that means; what was written where, and what became of what
+    stood there before."""
+    walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
+    kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
+    if UNSANDBOXED in walls:
+        kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
+    files = ", ".join(file.name for file in result.files)
+    level = _level(result)
+    lines = [f"{kept_in}.", *([level.sentence] if level else []), f"In {where}/: {files}, feedback/, gradescope/"]
+    if result.left:
+        lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
+    if result.earlier is not None:
+        aside = where / result.earlier.parent.name / result.earlier.name
+        lines.append(f"Moved to {aside}/: what earlier runs wrote and this one did not, and what you had changed.")
+    return "\n".join(lines)
+
+
+def _level(result: Class) -> SandboxLevel | None:
+    """The weakest that anybody's work was run at; None where nothing was run."""
+    walls = {item.sandbox for item in result.grades if item.sandbox}
+    return sandbox_level(walls, unsandboxed=UNSANDBOXED) if walls else None
+
+
+def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
+    """A submission in the table: name, outcome, score, what is wrong first, and what else is to be said."""
+    changed = ", ".join(grade.provided)
+    whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
+    where = whole if grade.outcome == ERROR else grade.first_part or whole
+    count = len(grade.review)
+    marks = [f"look at {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
+    if grade.similarity:
+        part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
+        others = f" and {len(grade.similarity) - 1} more" if len(grade.similarity) > 1 else ""
+        marks.append(f"{share:.0%} of {part}{others} as in the solution")
+    marks += [f"provided code is not as it was: {_short(changed)}"] if changed and where != changed else []
+    marks += [f"stand-ins: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
+    score = f"{number(grade.score)}/{number(grade.points)}"
+    return (grade.name, OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
+
+
+def _table(console: Console, grades: Sequence[Grade]) -> list[Text]:
+    """A row for each submission. On a terminal, what does not fit into one goes on below, between words."""
+    lines = _grade_lines(grades, _LONGEST)
+    if not console.is_terminal or all(cell_len(line.plain) <= console.width for line in lines):
+        return lines
+    rows = [_HEADINGS, *(grade_row(item, _LONGEST) for item in grades)]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(3)]
+    indent, width, below = beside(sum(widths) + 9, console.width)
+    found: list[Text] = []
+    for row, colour in zip(rows, ("", *(_COLOURS.get(item.outcome, "") for item in grades)), strict=True):
+        head = Text(style="dim" if row is _HEADINGS else "")
+        for column, text in enumerate(row[:3]):
+            head.append(text.ljust(widths[column]), colour if column == 1 else "")
+            head.append("   ")
+        texts = [piece for text in row[3:] if text for piece in wrapped(text, width)]
+        if texts and not below:
+            head.append(texts.pop(0))
+        found += [head, *(Text(f"{' ' * indent}{text}", head.style) for text in texts)]
+    for line in found:
+        line.rstrip()
+    return found
+
+
+def grades_report(result: Class, ok: bool) -> str:
+    """For machines: every field of every grade, the class, and what became of files that stood there before."""
+    submissions = [grade.plain() for grade in result.grades]
+    earlier = str(result.earlier) if result.earlier else None
+    return report(
+        "grade",
+        ok,
+        "submissions",
+        submissions,
+        sandbox=_level(result),
+        overview=result.overview,
+        earlier=earlier,
+        left=result.left,
+    )
+
+
+@dataclass
+class GradingProgress:
+    """Whom to tell while a class is graded: `started` and `finished` for each, `tick` as often as one likes."""
+
+    console: Console
+    total: int
+    _running: dict[str, float] = field(default_factory=dict)
+    _done: list[Grade] = field(default_factory=list)
+    _live: Live | None = None
+
+    def started(self, name: str) -> None:
+        self._running[clean(name)] = time.monotonic()
+        self.tick()
+
+    def finished(self, grade: Grade, name: str = "") -> None:
+        """`name` is what it was started as, if that is not the grade's own."""
+        self._running.pop(clean(name or grade.name), None)
+        self._done.append(grade)
+        if self._live is None:
+            self.console.print(_plain(grade, len(self._done), self.total), highlight=False, soft_wrap=True)
+        self.tick()
+
+    def tick(self) -> None:
+        if self._live is not None:
+            self._live.update(self.picture())
+
+    def picture(self) -> Group:
+        """The last that are finished, as many as fit, those that run, and the count."""
+        now = time.monotonic()
+        running = [Text(f"{name}  {now - since:.0f} s", "dim") for name, since in self._running.items()]
+        room = max(1, self.console.height - len(running[:8]) - 3)
+        last = self._done[-room:]
+        lines = [*_grade_lines(last), *running[:8], Text(f"{len(self._done)} of {self.total} graded", "bold")]
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(*lines)
+
+
+@contextlib.contextmanager
+def grading_progress(console: Console, total: int) -> Iterator[GradingProgress]:
+    """A live table on a terminal; elsewhere a line for each submission as it is finished."""
+    progress = GradingProgress(console, total)
+    if not console.is_terminal:
+        yield progress
+        return
+    with Live(progress.picture(), console=console, refresh_per_second=4, transient=True) as live:
+        progress._live = live
+        yield progress
+
+
+def _plain(grade: Grade, done: int, total: int) -> Text:
+    name, outcome, score, where, more = grade_row(grade, _LONGEST)
+    return Text(f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item))
+
+
+def _short(text: str, widest: int = _WIDEST) -> str:
+    return shortened(text, widest)
+
+
+def _grade_lines(grades: Sequence[Grade], widest: int = _WIDEST) -> list[Text]:
+    colours = [_COLOURS.get(item.outcome, "") for item in grades]
+    return _aligned(_HEADINGS, [grade_row(item, widest) for item in grades], colours)
+
+
+def _aligned(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = (), *, numbers: bool = False
+) -> list[Text]:
+    """Lines in columns: the second has a colour of its own; with `numbers`, all but the first stand to the right."""
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
+    lines = []
+    for row, colour in zip((headings, *rows), ("", *colours, *[""] * len(rows)), strict=False):
+        line = Text(style="dim" if row is headings else "")
+        for column, (text, width) in enumerate(zip(row, widths, strict=True)):
+            gap = " " * (width - cell_len(text))
+            line.append(gap + text if numbers and column else text + gap, colour if column == 1 else "")
+            line.append("   ")
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _line(console: Console, *parts: Text | str) -> None:
+    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)
+
+
+def _sentence(console: Console, *parts: Text | str) -> None:
+    """Wrapped between words on a terminal, in one piece in a file."""
+    console.print(Text.assemble(*parts), highlight=False, soft_wrap=not console.is_terminal)

@@ -1,0 +1,241 @@
+"""What the internal tests are worth, on a terminal and as the text that is kept: numbers by category first, then the
+tests that deserve a look, what to do, and the verdict last."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from goldsmith.internal_tests.run_pytest import Tell
+from goldsmith.internal_tests.suite_result import Counts, category_order
+from goldsmith.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVerdict, Noticed, Tried
+
+_COLOURS = {PASSED: "green", FAILED: "red", NOT_RUN: "yellow"}
+_OUTCOMES = {PASSED: "passed", FAILED: "failed", NOT_RUN: "could not run"}
+_MOST = 12
+_PATIENCE = 2.0
+_SILENCE = 10.0
+_WIDE = 200
+
+
+def show_internal(console: Console, verdict: InternalVerdict, *, most: int | None = _MOST) -> None:
+    """Everything that is known, in one line a test; at most `most` tests of a kind."""
+    if verdict.error is None:
+        _line(console, Text(f"{verdict.name}: {_what(verdict)}", "bold"))
+        if verdict.gold:
+            _line(console, Text(verdict.gold, "yellow"))
+        if verdict.solution.total or verdict.starter.total:
+            _line(console)
+            _table(console, verdict)
+        _tests(console, verdict, most)
+        for number, note in enumerate(verdict.notes):
+            if not number:
+                _line(console)
+            _line(console, Text("Note: ", "dim"), f"{note}.")
+        _advice(console, verdict)
+        _line(console)
+    ended = "" if verdict.headline.endswith(".") else "."
+    took = f" ({verdict.seconds:.1f} s)" if verdict.error is None and verdict.seconds else ""
+    word = _OUTCOMES[verdict.outcome]
+    said = verdict.headline if verdict.headline.startswith((f"{word} ", f"{word}, ", f"{word}: ")) else ""
+    said = f"{said or f'{word}: {verdict.headline}'}{took}{ended}"
+    colour = "yellow" if _is_stale(verdict) else _COLOURS[verdict.outcome]
+    _line(console, Text(f"{verdict.name}: {said}", f"bold {colour}"), keep=True)
+
+
+def _is_stale(verdict: InternalVerdict) -> bool:
+    """Passed, but against gold that is not that of the sources."""
+    return verdict.outcome == PASSED and verdict.headline.startswith("passed, but ")
+
+
+def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> None:
+    """Several assignments at a glance, after what there was to say about each."""
+    rows = [
+        (
+            item.name,
+            _OUTCOMES[item.outcome],
+            f"{item.solution.passed} of {item.solution.total}" if item.solution.total else "-",
+            f"{item.starter.failed} of {item.starter.total}" if item.starter.total else "-",
+            str(item.solution.skipped) if item.solution.total else "-",
+        )
+        for item in verdicts
+    ]
+    headings = ("assignment", "outcome", "pass on the solution", "fail on the starter", "skipped")
+    styles = {_OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
+    _rows(console, headings, rows, left=2, styles=styles)
+    good = sum(item.outcome == PASSED for item in verdicts)
+    bad = [item.name for item in verdicts if item.outcome != PASSED]
+    but = f"; not {', '.join(bad)}" if bad else ""
+    stale = [item.name for item in verdicts if _is_stale(item)]
+    if stale:
+        but += f"; but the gold is stale: {', '.join(stale)}"
+    which = f"{good} of {len(verdicts)} assignments"
+    text = f"The internal tests of {which} pass on the solution and fail on the starter{but}."
+    _line(console)
+    colour = "red" if bad else "yellow" if stale else "green"
+    _line(console, Text(text, f"bold {colour}"), keep=True)
+
+
+def internal_text(tried: Tried) -> str:
+    """The report that is kept: the same in full, then what pytest printed on either side."""
+    text = io.StringIO()
+    console = Console(file=text, no_color=True, force_terminal=False, width=_WIDE)
+    show_internal(console, tried.verdict, most=None)
+    for name, side in (("solution", tried.solution), ("starter", tried.starter)):
+        if side is not None:
+            text.write(f"\n{f' pytest on the {name} ':=^100}\n\n{side.log.strip()}\n")
+    return text.getvalue()
+
+
+@contextlib.contextmanager
+def suite_progress(console: Console, name: str) -> Iterator[Tell]:
+    """From the third second on: one live line on a terminal, elsewhere a line now and then."""
+    began = said = time.monotonic()
+    spinner = Spinner("dots")
+    live = Live(spinner, console=console, refresh_per_second=10, transient=True)
+    shown = False
+
+    def tell(solution: int, starter: int) -> None:
+        nonlocal shown, said
+        now = time.monotonic()
+        if now - began < _PATIENCE:
+            return
+        detail = f"internal tests begun: {solution} on the solution, {starter} on the starter"
+        if console.is_terminal:
+            spinner.update(text=Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{now - began:.1f} s", "dim")))
+            if not shown:
+                live.start()
+        elif not shown or now - said > _SILENCE:
+            said = now
+            console.print(f"{name}: {detail}, {now - began:.0f} s", highlight=False, markup=False, soft_wrap=True)
+        shown = True
+
+    try:
+        yield tell
+    finally:
+        live.stop()
+
+
+def _what(verdict: InternalVerdict) -> str:
+    chosen = f", only those that fit -k '{verdict.selection}'" if verdict.selection else ""
+    return f"internal tests on the solution and on the starter{chosen}"
+
+
+def _table(console: Console, verdict: InternalVerdict) -> None:
+    solution, starter = verdict.solution, verdict.starter
+    names = sorted({*solution.categories, *starter.categories}, key=category_order)
+    rows = [
+        (name, *_cells(solution.categories.get(name, Counts()), starter.categories.get(name, Counts())))
+        for name in names
+    ]
+    one = Counts(solution.total, solution.passed, solution.failed, solution.skipped)
+    two = Counts(starter.total, starter.passed, starter.failed, starter.skipped)
+    rows.append(("total", *_cells(one, two)))
+    width = max(cell_len(row[0]) for row in (("category",), *rows))
+    over = f"{'':{width}}   {'on the solution':<25}     on the starter"
+    _line(console, Text(over, "dim"))
+    headings = ("category", "passed", "failed", "skipped", "  failed", "passed", "skipped")
+    _rows(console, headings, rows, left=1, styles={}, last="bold")
+
+
+def _cells(solution: Counts, starter: Counts) -> tuple[str, ...]:
+    numbers = (solution.passed, solution.failed, solution.skipped, starter.failed, starter.passed, starter.skipped)
+    return tuple(str(number) for number in numbers)
+
+
+def _rows(
+    console: Console,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    left: int,
+    styles: dict[str, str],
+    last: str = "",
+) -> None:
+    """Aligned columns, the first `left` of them to the left, numbers to the right."""
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
+    for row in (headings, *rows):
+        line = Text()
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            style = "dim" if row is headings else styles.get(cell, last if row is rows[-1] else "")
+            line.append(cell.ljust(width) if column < left else cell.rjust(width), style)
+            line.append("   ")
+        line.rstrip()
+        _line(console, line)
+
+
+def _tests(console: Console, verdict: InternalVerdict, most: int | None) -> None:
+    _noticed(console, "Failed on the solution:", verdict.failures, most)
+    for on, means in (("solution", "a pass"), ("starter", "a failure")):
+        found = [item for item in verdict.skipped if item.on == on]
+        skipped, gone = [item for item in found if not item.deselected], [item for item in found if item.deselected]
+        _noticed(console, f"Skipped on the {on}; a skip is not {means}:", skipped, most)
+        _noticed(console, f"Deselected on the {on}; what does not run is not {means}:", gone, most)
+    if not verdict.blind:
+        return
+    says = "it says nothing" if len(verdict.blind) == 1 else "they say nothing"
+    passes = "Passes" if len(verdict.blind) == 1 else "Pass"
+    _line(console)
+    _line(console, Text(f"{passes} on the starter too; {says} about what students write:", "bold"))
+    for test in verdict.blind[:most]:
+        _line(console, Text(f"  {test}"), keep=True)
+    _more(console, len(verdict.blind), most)
+
+
+def _noticed(console: Console, title: str, found: Sequence[Noticed], most: int | None) -> None:
+    if not found:
+        return
+    _line(console)
+    _line(console, Text(title, "bold"))
+    for item in found[:most]:
+        _line(console, Text(f"  {item.test}"), keep=True)
+        category = f"[{item.category}] " if item.category else ""
+        where = f"{item.where}: " if item.where not in ("", item.test) else ""
+        _line(console, Text("    "), f"{category}{where}{item.reason}")
+    _more(console, len(found), most)
+
+
+def _more(console: Console, count: int, most: int | None) -> None:
+    if most is not None and count > most:
+        _line(console, Text(f"  and {count - most} more", "dim"))
+
+
+def _advice(console: Console, verdict: InternalVerdict) -> None:
+    steps = [*verdict.advice]
+    if verdict.outcome != PASSED and verdict.report:
+        steps.append(f"All that pytest printed is in {verdict.report}.")
+    if steps:
+        _line(console)
+        _line(console, Text("What to do:", "bold"))
+    for step in steps:
+        _line(console, Text("  - "), step)
+    if verdict.outcome == PASSED and verdict.report:
+        _line(console)
+        _line(console, Text("Report: ", "dim"), " and ".join(filter(None, (verdict.report, verdict.junit))))
+
+
+def _line(console: Console, start: Text | None = None, rest: str = "", *, keep: bool = False) -> None:
+    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began.
+
+    What is to be copied is `keep`t in one piece.
+    """
+    start = Text() if start is None else start
+    indent = cell_len(start.plain)
+    pieces = [rest]
+    if console.is_terminal and rest and not keep:
+        pieces = textwrap.wrap(
+            rest, max(20, console.width - indent), break_on_hyphens=False, break_long_words=False
+        ) or [""]
+    for number, piece in enumerate(pieces):
+        line = Text.assemble(start if number == 0 else " " * indent, piece)
+        line.rstrip()
+        console.print(line, soft_wrap=True, highlight=False)

@@ -1,0 +1,38 @@
+"""New gold that a copy of the solution does not agree with is refused, with the report that `goldsmith check` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.errors.gold import CopyDisagrees
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import Warm
+from goldsmith.process.launcher import Watcher
+
+
+def refuse_disagreeing(
+    assignment: Assignment,
+    options: Options,
+    folder: Path,
+    placed: Sequence[Placement],
+    *,
+    warm: Warm | None,
+    watcher: Watcher,
+) -> None:
+    """What step 7 of `generate` ends with; gold that is fresh never comes so far, and needs no NumPy."""
+    from goldsmith.check.solution_copy import check_copy
+    from goldsmith.check.verdict_words import one_line
+    from goldsmith.check.verdicts import AGREES
+    from goldsmith.render.verdict import verdict_text
+
+    verdict = check_copy(assignment, options, folder, placed, warm=warm, watcher=watcher)
+    if verdict is None or verdict.outcome == AGREES:
+        return
+    bad = [case for case in verdict.cases if case.outcome != AGREES]
+    reason = one_line(bad[0].reason) if bad else "nothing was compared"
+    reason = verdict.not_given[0] if verdict.not_given else reason
+    report = verdict_text(verdict, with_next=False)
+    raise CopyDisagrees(assignment.name, [case.name for case in bad], reason, report)

@@ -1,0 +1,286 @@
+"""Rigor on a terminal: parts in a table, survivors with their reasons and what to add, the score last."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from rich.cells import cell_len
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from goldsmith.mutants.mutants import Mutant
+from goldsmith.mutants.results import (
+    COULD_NOT_RUN,
+    CRASHED,
+    EQUIVALENT,
+    KILLED,
+    NOT_TOLD_APART,
+    OUTCOMES,
+    SURVIVED,
+    Finding,
+    Rigor,
+)
+from goldsmith.process.launcher import Watcher
+from goldsmith.render.columns import beside, wrapped
+from goldsmith.render.json_output import report
+
+_COLOURS = {
+    KILLED: "green",
+    CRASHED: "green",
+    SURVIVED: "red",
+    NOT_TOLD_APART: "yellow",
+    EQUIVALENT: "dim",
+    COULD_NOT_RUN: "yellow",
+}
+_SAY_EVERY = 5.0
+
+
+def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
+    """What became of the mutants. Those that were killed are counted, or listed where `everything` is wanted."""
+    _line(console)
+    _parts(console, rigor)
+    if everything:
+        _line(console)
+        _table(
+            console,
+            ("killed", "seen first by", ""),
+            [(item.name, _seen_by(item), item.reason if item.outcome == CRASHED else "") for item in _caught(rigor)],
+        )
+    for outcome, title in (
+        (SURVIVED, "Survived: a mistake that this gold would pass"),
+        (COULD_NOT_RUN, "Could not be tried, and are not counted"),
+        (NOT_TOLD_APART, "Not told apart from the solution, and not counted: mistakes, or other ways to write it"),
+        (EQUIVALENT, "Equivalent, and not counted: shown to be right"),
+    ):
+        found = rigor.of(outcome)
+        if found:
+            _line(console)
+            _line(console, Text(title, f"bold {_COLOURS[outcome]}"))
+        for item in found:
+            _explain(console, item)
+    if rigor.explained:
+        _line(console)
+        _line(console, Text("Explained by the course, and not counted", "bold dim"))
+        for item in rigor.explained:
+            _explain(console, item)
+    _beside(console, rigor)
+    for note in rigor.notes:
+        _line(console)
+        _line(console, Text(f"Note: {note}.", "yellow"))
+    _line(console)
+    _line(console, Text(score_line(rigor), f"bold {'green' if rigor.score == 1 else 'red'}"))
+
+
+def score_line(rigor: Rigor) -> str:
+    """The one line that counts."""
+    counts = rigor.counts
+    caught = counts[KILLED] + counts[CRASHED]
+    if rigor.score is None:
+        return f"{rigor.assignment}: no mutant could be judged."
+    said = [f"{caught} of {_mutants(caught + counts[SURVIVED])} killed"]
+    said += [f"{counts[CRASHED]} of them crashed"] if counts[CRASHED] else []
+    said += [f"{counts[NOT_TOLD_APART]} not told apart"] if counts[NOT_TOLD_APART] else []
+    said += [f"{counts[EQUIVALENT]} equivalent"] if counts[EQUIVALENT] else []
+    said += [f"{len(rigor.explained)} explained"] if rigor.explained else []
+    said += [f"{counts[COULD_NOT_RUN]} could not be tried"] if counts[COULD_NOT_RUN] else []
+    chosen = f"; {len(rigor.findings)} of {rigor.made} mutants" if len(rigor.findings) < rigor.made else ""
+    return f"{rigor.assignment}: rigor {shown_score(rigor.score)} ({', '.join(said)}{chosen})."
+
+
+def _mutants(count: int) -> str:
+    return f"{count} mutant{'' if count == 1 else 's'}"
+
+
+def shown_score(score: float) -> str:
+    """Never rounded up: 1.00 means all."""
+    return f"{int(score * 1000) / 1000:.3f}".removesuffix("0") if score < 1 else "1.00"
+
+
+def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
+    for item in mutants:
+        _line(console, Text(item.name, "bold"), f"  {item.file}:{item.line}  {item.description}")
+        _difference(console, item.before, item.after)
+
+
+def rigor_report(measured: Sequence[Rigor], ok: bool) -> str:
+    """For machines: a score for each assignment, and every mutant."""
+    assignments = [
+        {
+            "name": item.assignment,
+            "outcome": "measured",
+            "score": item.score,
+            "made": item.made,
+            **item.counts,
+            "explained": len(item.explained),
+            "seconds": item.seconds,
+            "notes": item.notes,
+        }
+        for item in measured
+    ]
+    mutants = [
+        {"assignment": item.assignment, **msgspec.to_builtins(found)} for item in measured for found in item.findings
+    ]
+    return report("rigor", ok, "mutants", mutants, assignments=assignments)
+
+
+def mutants_report(mutants: Mapping[str, Sequence[Mutant]]) -> str:
+    """For machines, before anything was tried; by assignment."""
+    items = [
+        {
+            "assignment": assignment,
+            "name": item.name,
+            "outcome": "untried",
+            "operator": item.operator,
+            "part": item.part,
+            "file": item.file.as_posix(),
+            "line": item.line,
+            "before": item.before,
+            "after": item.after,
+        }
+        for assignment, some in mutants.items()
+        for item in some
+    ]
+    return report("rigor", True, "mutants", items)
+
+
+@dataclass(frozen=True)
+class RigorProgress:
+    """Whom to tell while mutants are tried."""
+
+    watcher: Watcher
+    on_start: Callable[[int, int], None]
+    on_finding: Callable[[Finding], None]
+
+
+@contextlib.contextmanager
+def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
+    """A live count on a terminal; elsewhere a line every few seconds, and survivors as they are found."""
+    started = said = time.monotonic()
+    counts: Counter[str] = Counter()
+    total = 0
+    spinner = Spinner("dots")
+
+    def text() -> Text:
+        done = sum(counts.values())
+        if not total:
+            detail = "the solution itself, first"
+        elif not done:
+            detail = f"{_mutants(total)} to try; the solution itself, first"
+        else:
+            detail = f"{done} of {_mutants(total)}: " + ", ".join(f"{counts[item]} {item}" for item in counts)
+        return Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{time.monotonic() - started:.0f} s", "dim"))
+
+    def show() -> None:
+        nonlocal said
+        if console.is_terminal:
+            spinner.update(text=text())
+        elif time.monotonic() - said > _SAY_EVERY:
+            said = time.monotonic()
+            console.print(text(), highlight=False, soft_wrap=True)
+
+    def on_start(count: int, kept: int) -> None:
+        nonlocal total
+        total = count
+        if kept:
+            console.print(f"{name}: {_mutants(kept)} known from before, {count} to be tried.", highlight=False)
+        show()
+
+    def on_finding(found: Finding) -> None:
+        counts[found.outcome] += 1
+        show()
+
+    progress = RigorProgress(Watcher(on_tick=show), on_start, on_finding)
+    if not console.is_terminal:
+        yield progress
+        return
+    with Live(spinner, console=console, refresh_per_second=10, transient=True):
+        yield progress
+
+
+def _parts(console: Console, rigor: Rigor) -> None:
+    columns = [outcome for outcome in OUTCOMES if rigor.of(outcome)]
+    parts = dict.fromkeys(item.part for item in rigor.findings)
+    rows = []
+    for part in [*parts, ""]:
+        own = [item for item in rigor.findings if part in ("", item.part)]
+        found = Counter(item.outcome for item in own)
+        cases = Counter(item.case for item in own if item.case)
+        seen = ", ".join(f"{case} {count}" for case, count in cases.most_common(3)) if part else ""
+        rows.append((part or "all", *(str(found[item] or "·") for item in columns), seen))
+    _table(console, ("part", *columns, "seen first by"), rows, numbers=len(columns))
+
+
+def _beside(console: Console, rigor: Rigor) -> None:
+    """What other ways of testing make of the mutants that count."""
+    counted = [item for item in rigor.findings if item.counts]
+    if not counted:
+        return
+    rows = [("this gold", *_share(sum(item.caught for item in counted), len(counted)))]
+    for title, name in (("the internal tests", "tests"), (f"{rigor.customary} alone, rtol 1e-4, atol 1e-5", "plain")):
+        known = [getattr(item.beside, name) for item in counted if getattr(item.beside, name) is not None]
+        if len(known) == len(counted):
+            rows.append((title, *_share(sum(known), len(known))))
+    if len(rows) > 1:
+        _line(console)
+        _table(console, ("beside each other", "killed", "of", ""), rows, numbers=2)
+
+
+def _share(caught: int, known: int) -> tuple[str, str, str]:
+    return str(caught), str(known), shown_score(caught / known)
+
+
+def _explain(console: Console, item: Finding) -> None:
+    _line(console)
+    _line(console, Text(f"  {item.name}", "bold"), f"  {item.file}:{item.line}  {item.description}")
+    _difference(console, item.before, item.after)
+    _line(console, Text("    why: ", "dim"), item.reason)
+    if item.explained:
+        _line(console, Text("    but: ", "dim"), item.explained)
+    elif item.advice:
+        _line(console, Text("    add: ", "dim"), item.advice)
+
+
+def _difference(console: Console, before: str, after: str) -> None:
+    _line(console, Text(f"    - {before}", "red"))
+    _line(console, Text(f"    + {after}", "green"))
+
+
+def _caught(rigor: Rigor) -> list[Finding]:
+    return [item for item in rigor.findings if item.caught]
+
+
+def _seen_by(item: Finding) -> str:
+    return f"{item.case}, {item.tensor}" if item.tensor else item.case
+
+
+def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> None:
+    """Aligned columns, `numbers` of them after the first to the right."""
+    widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
+    for row in (headings, *rows):
+        cells = [
+            text.rjust(width) if 0 < column <= numbers else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        _line(console, Text("  ".join(cells).rstrip(), "dim" if row is headings else ""))
+
+
+def _line(console: Console, *parts: Text | str) -> None:
+    """Wrapped between words on a terminal, below where the last part began; in one piece in a file."""
+    line = Text.assemble(*parts)
+    if not console.is_terminal or cell_len(line.plain) <= console.width or not isinstance(parts[-1], str):
+        console.print(line, highlight=False, soft_wrap=True)
+        return
+    start = Text.assemble(*parts[:-1])
+    indent, width, below = beside(cell_len(start.plain), console.width)
+    if below:
+        console.print(start, highlight=False, soft_wrap=True)
+    for number, piece in enumerate(wrapped(parts[-1], width)):
+        head = start if number == 0 and not below else " " * indent
+        console.print(Text.assemble(head, piece), highlight=False, soft_wrap=True)

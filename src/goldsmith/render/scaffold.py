@@ -1,0 +1,230 @@
+"""A plan of `init` or `new`: each change as a difference, then all of them in a list; and the same for machines."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.solutions import placements
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.scaffold import OBSTACLES
+from goldsmith.scaffold.changes import Change, Plan
+from goldsmith.scaffold.layout_detection import Doubt, Layout, Note
+from goldsmith.scaffold.new_plan import KINDS
+
+_SHOWN, _SHOWN_OF_SKILLS = 40, 6
+_PARTS = {
+    "settings": "where things are in this course",
+    "marker": "pytest knows the marker `rigor`",
+    "gitignore": "git ignores what goldsmith keeps on this machine, never the gold",
+    "ci": "CI asks: is the gold right, is a solution visible, do the internal tests hold",
+    "hook": "no commit while a solution is in place, or that shows one",
+    "scripts": "--inject, --reset, --list and --verify-clean, for those who are used to them",
+    "skills": "a skill for coding agents",
+    "README.md": "what students read",
+    "starter.py": "what students get; look for TODO",
+    "recipe.py": "what the gold records",
+    "solution.py": "the reference solution, for staff",
+    "public.py": "tests that students run themselves",
+    "internal.py": "tests against the gold, for staff",
+}
+_REASONS = {
+    "yours": "there already, and not as goldsmith would write it: it stays as it is",
+    **OBSTACLES,
+    "unsafe": "it cannot be added safely here",
+    "no-repository": "this is no git repository; run `git init`, then `goldsmith init` again",
+    "not-the-top": "CI files belong into the root of the repository, {detail}",
+    "other-ci": "this course has CI of another kind",
+    "shared-hooks": "{detail} is outside of this repository, and others may use it",
+}
+_NOTES = {
+    "solution-inside": "{places}: starter and solution lie in one folder, which students get whole; move each solution "
+    "into a folder of its own below `solutions`.",
+    "no-address": "{places} does not know where to install goldsmith from; write its git address after `GOLDSMITH:` "
+    "there.",
+    "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; take that line out of .gitignore.",
+}
+_STANDINGS = {
+    "create": ("new", "green"),
+    "extend": ("more in", "green"),
+    "unchanged": ("there", "dim"),
+    "kept": ("yours", "yellow"),
+    "skipped": ("skipped", "yellow"),
+    "by-hand": ("by hand", "yellow"),
+}
+_QUESTIONS = {
+    "pair": "{about}: found in two places. Which one do students get?",
+    "assignments": "Which folder holds the assignments?",
+    "solutions": "Which folder holds the solutions?",
+    "tests": "Do students get the tests in {about}/?",
+}
+
+
+def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: bool = False) -> None:
+    """What would be written, as differences, and a list of all there is to say; `full` shortens nothing."""
+    for change in plan.pending if differences else ():
+        _show_difference(console, plan, change, full)
+    rows = [(Text(*_STANDINGS[item.standing]), shown_name(plan, item), why(item)) for item in plan.changes]
+    _show_rows(console, rows)
+    for change in plan.changes:
+        if change.standing == "by-hand":
+            console.print()
+            console.print(f"Add to {shown_name(plan, change)} by hand:", highlight=False, soft_wrap=True)
+            for line in change.by_hand.splitlines():
+                console.print(Text(f"    {line}"), soft_wrap=True)
+    for note in plan.notes:
+        console.print()
+        console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=not console.is_terminal)
+
+
+def show_files(console: Console, plan: Plan) -> None:
+    """What was made, file by file."""
+    _show_rows(console, [(Text(shown_name(plan, change)), why(change)) for change in plan.changes])
+
+
+def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) -> None:
+    """Aligned; wrapped in its own column on a terminal, never in a log."""
+    if console.is_terminal:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        return
+    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
+        console.print(Text("  ".join(cells).rstrip()), soft_wrap=True)
+
+
+def why(change: Change) -> str:
+    """What the file is for; and why it is left alone, where it is."""
+    reason = _REASONS[change.reason].format(detail=change.detail) if change.reason and not change.writes else ""
+    return f"{_PARTS[change.part]} ({reason})" if reason and change.standing != "unchanged" else _PARTS[change.part]
+
+
+def note_text(note: Note) -> str:
+    return _NOTES[note.kind].format(places=", ".join(note.places))
+
+
+def shown_name(plan: Plan, change: Change) -> str:
+    path = change.path
+    return (path.relative_to(plan.root) if path.is_relative_to(plan.root) else path).as_posix()
+
+
+def plan_items(plan: Plan, written: Collection[Change] = (), *, differences: bool = True) -> list[dict[str, Any]]:
+    """For machines: each file, and what became of it; `left` is what would be written and was not."""
+    return [
+        {
+            "name": shown_name(plan, change),
+            "outcome": "written" if change in written else "left" if change.writes else change.standing,
+            "part": change.part,
+            "why": why(change),
+            "by_hand": change.by_hand if change.standing == "by-hand" else "",
+            "difference": _difference(plan, change) if change.writes and differences else [],
+        }
+        for change in plan.changes
+    ]
+
+
+def doubt_words(doubt: Doubt) -> tuple[str, list[str]]:
+    """The question, and what each answer is called."""
+    question = _QUESTIONS[doubt.kind].format(about=doubt.about)
+    if doubt.kind == "tests":
+        inner, outer = (option["internal-tests"] for option in doubt.options)
+        return question, [
+            f"Yes  internal tests will go into {inner}/",
+            f"No   those in {outer}/ are the internal tests",
+        ]
+    if doubt.kind == "pair":
+        pairs = [(option["assignments"], option["solutions"]) for option in doubt.options]
+        return question, [f"{starters}/, and {solutions}/ holds the solutions" for starters, solutions in pairs]
+    return question, [f"{option[doubt.kind]}/" for option in doubt.options]
+
+
+def doubt_problem(doubt: Doubt) -> tuple[str, list[str]]:
+    """What is in doubt, in words, and the options of `init` that would decide it each way."""
+    ways = [" ".join(f"--{key} {shlex.quote(value)}" for key, value in option.items()) for option in doubt.options]
+    if doubt.kind == "pair":
+        folders = list(dict.fromkeys(option["assignments"] for option in doubt.options))
+        if len(folders) > 1:
+            return f"{doubt.about} lies in several places, and which of them students get is not clear", ways
+        return f"several folders hold what could be the solution of {doubt.about}", ways
+    places = ", ".join(f"{option[doubt.kind]}/" for option in doubt.options)
+    return f"the {doubt.kind} could lie in any of {places}", ways
+
+
+def found_lines(course: Course, layout: Layout | None) -> list[str]:
+    """What lies where, with the evidence: assignments, solutions, tests, and where gold will go."""
+    config = course.config
+    names = [item.name for item in course.assignments()]
+    answered = [item.name for item in course.assignments() if _has_solution(item)]
+    found = layout.found if layout is not None else {}
+    if course.whole_assignment:
+        first = f"assignments: all of this repository is one, {course.whole_assignment} (1)"
+    elif names:
+        first = f"assignments: {_folder(config.assignments)} ({len(names)}): {_listed(names)}"
+    else:
+        first = f"assignments: none found yet; they go into {_folder(config.assignments)}"
+    second = f"solutions: {_folder(config.solutions)} ({len(answered)})"
+    if not answered:
+        second = f"solutions: none found yet; they go into {_folder(config.solutions)}"
+    lines = [_with_evidence(first, found.get("assignments", "")), _with_evidence(second, found.get("solutions", ""))]
+    if layout is not None and layout.public_tests and layout.public_tests != config.internal_tests:
+        lines.append(f"public tests: {_folder(layout.public_tests)}")
+    tests = f"internal tests: {_folder(config.internal_tests)}"
+    lines.append(_with_evidence(tests, found.get("internal-tests", "")))
+    return [*lines, _with_evidence(f"gold will go to {_folder(config.fixtures)}", found.get("fixtures", ""))]
+
+
+def _has_solution(assignment: Assignment) -> bool:
+    try:
+        return bool(placements(assignment))
+    except GoldsmithError:
+        return False
+
+
+def _with_evidence(line: str, evidence: str) -> str:
+    return f"{line}; {evidence}" if evidence else line
+
+
+def _folder(name: str) -> str:
+    return "the root of the course" if name == "." else f"{name}/"
+
+
+def _listed(names: Sequence[str]) -> str:
+    most = 6
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def kind_words() -> dict[str, str]:
+    """What each kind of new assignment is called in a menu."""
+    width = max(len(label) for label, _ in KINDS.values())
+    return {kind: f"{label.ljust(width)}  {description}" for kind, (label, description) in KINDS.items()}
+
+
+def _show_difference(console: Console, plan: Plan, change: Change, full: bool) -> None:
+    lines = _difference(plan, change)
+    short = _SHOWN_OF_SKILLS if change.part == "skills" else _SHOWN
+    most = len(lines) if full or change.standing == "extend" else short
+    for line in lines[:most]:
+        style = "bold" if line.startswith(("+++", "---")) else "green" if line.startswith("+") else ""
+        console.print(Text(line, "red" if line.startswith("-") and not style else style), soft_wrap=True)
+    if len(lines) > most:
+        console.print(f"and {len(lines) - most} more lines", highlight=False)
+    console.print()
+
+
+def _difference(plan: Plan, change: Change) -> list[str]:
+    name = shown_name(plan, change)
+    before = "nothing yet" if change.before is None else name
+    one, two = ((text or b"").decode("utf-8", "replace").splitlines() for text in (change.before, change.content))
+    return [
+        line for line in difflib.unified_diff(one, two, before, name, lineterm="") if change.before or line[:2] != "@@"
+    ]

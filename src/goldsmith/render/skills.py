@@ -1,0 +1,96 @@
+"""Skills on a terminal: a line for each file, what somebody edited as a difference, the next step last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from goldsmith.skills.install import Installed, SkillResult
+from goldsmith.skills.installed_state import (
+    CURRENT,
+    EDITED,
+    EDITED_OUTDATED,
+    FOREIGN,
+    MISSING,
+    OUTDATED,
+)
+
+_SHOWN = 40
+_SAID = {
+    "written": "written",
+    "updated": "brought up to date",
+    "replaced": "replaced",
+    "unchanged": "up to date",
+    CURRENT: "up to date",
+    MISSING: "missing",
+    OUTDATED: "out of date",
+    EDITED: "edited by you, otherwise up to date",
+    EDITED_OUTDATED: "edited by you, and out of date",
+    FOREIGN: "not goldsmith's",
+}
+_COLOURS = {
+    "written": "green",
+    "updated": "green",
+    "replaced": "yellow",
+    MISSING: "red",
+    OUTDATED: "red",
+    EDITED_OUTDATED: "yellow",
+    FOREIGN: "yellow",
+    EDITED: "cyan",
+}
+
+
+def show_skills(console: Console, results: Sequence[SkillResult]) -> None:
+    files = [file for result in results for file in result.files]
+    width = max(len(file.name) for file in files)
+    for file in files:
+        state = file.found if file.outcome == "kept" else file.outcome
+        _line(console, Text(f"  {file.name.ljust(width)}  "), Text(_words(file), _COLOURS.get(state, "")))
+    for file in files:
+        _difference(console, file)
+    _line(console)
+    _line(console, Text(_last_line(results), "bold red" if any(item.behind for item in results) else "bold green"))
+
+
+def _words(file: Installed) -> str:
+    if file.outcome == "kept":
+        return f"kept as it is: {_SAID[file.found]}"
+    if file.outcome == "replaced":
+        return f"replaced; yours is kept as {file.copy}"
+    since = f" (written by goldsmith {file.version})" if file.outcome in (OUTDATED, EDITED_OUTDATED) else ""
+    return f"{_SAID[file.outcome]}{since}"
+
+
+def _difference(console: Console, file: Installed) -> None:
+    if not file.difference:
+        return
+    _line(console)
+    for line in file.difference[:_SHOWN]:
+        style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        _line(console, Text(f"  {line}", style))
+    if len(file.difference) > _SHOWN:
+        _line(console, Text(f"  … and {len(file.difference) - _SHOWN} lines more", "dim"))
+
+
+def _last_line(results: Sequence[SkillResult]) -> str:
+    behind = [item.name for item in results if item.behind]
+    if not behind:
+        names = ", ".join(f"/{item.name}" for item in results)
+        return f"The skills are up to date. In your coding agent: {names}."
+    names = ", ".join(behind)
+    verb = "is" if len(behind) == 1 else "are"
+    files = [file for item in results if item.behind for file in item.files]
+    theirs = [file for file in files if file.found in (EDITED_OUTDATED, FOREIGN)]
+    if any(file.outcome == "kept" for file in theirs):
+        return (
+            f"{names} {verb} not up to date: nobody's edits are overwritten. Take over by hand what you want of the "
+            "difference, or run `goldsmith skills install --force`, which keeps yours beside the new one."
+        )
+    force = " (edited ones need --force, which keeps yours beside them)" if theirs else ""
+    return f"{names} {verb} not up to date; run `goldsmith skills install`{force}."
+
+
+def _line(console: Console, *parts: Text) -> None:
+    console.print(Text.assemble(*parts), highlight=False, soft_wrap=True)

@@ -1,0 +1,133 @@
+"""Changes to files: planned from what stands there, written only if that still does, undone if a later one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.scaffold import ChangedMeanwhile
+from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.signals import uninterrupted
+from goldsmith.scaffold.layout_detection import Note
+
+Standing = Literal["create", "extend", "unchanged", "kept", "skipped", "by-hand"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of one file. `reason` says in a word why it is left alone, `detail` what that is about; `by_hand` is
+    what somebody should add there who knows the file."""
+
+    part: str
+    path: Path
+    standing: Standing
+    content: bytes = b""
+    before: bytes | None = None
+    mode: int = 0o644
+    reason: str = ""
+    detail: str = ""
+    by_hand: str = ""
+
+    @property
+    def writes(self) -> bool:
+        return self.standing in ("create", "extend")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that would be done in the folder `root`, in order, and what is worth knowing besides."""
+
+    root: Path
+    changes: Sequence[Change]
+    notes: Sequence[Note] = field(default=())
+
+    @property
+    def pending(self) -> list[Change]:
+        return [change for change in self.changes if change.writes]
+
+
+def whole_file(root: Path, part: str, path: Path, content: str, *, mode: int = 0o644) -> Change:
+    """A file of goldsmith's own making: written where there is none; any other stays as it is."""
+    wanted = content.encode()
+    obstacle = _obstacle(root, path)
+    if obstacle:
+        return Change(part, path, "skipped", reason=obstacle, detail=str(path))
+    if not path.exists():
+        return Change(part, path, "create", wanted, mode=mode)
+    return Change(part, path, "unchanged" if path.read_bytes() == wanted else "kept", reason="yours")
+
+
+def extended(root: Path, part: str, path: Path, content: str | None, by_hand: str, *, newline: str = "\n") -> Change:
+    """A file of the course's own with something added: `content` is all of it then, None where that is not safe."""
+    if content is None:
+        return Change(part, path, "by-hand", reason="unsafe", by_hand=by_hand)
+    if path.is_symlink() or _obstacle(root, path):
+        return Change(part, path, "by-hand", reason="link", by_hand=by_hand)
+    wanted = content.replace("\n", newline).encode()
+    if not path.exists():
+        return Change(part, path, "create", wanted)
+    before = path.read_bytes()
+    standing: Standing = "unchanged" if before == wanted else "extend"
+    return Change(part, path, standing, wanted, before, mode=path.stat().st_mode & 0o7777)
+
+
+def _obstacle(root: Path, path: Path) -> str:
+    """Why nothing may be written there; a link is never written through."""
+    if path.is_symlink():
+        return "link"
+    if path.exists() and not path.is_file():
+        return "no-file"
+    nearest = next(folder for folder in path.parents if folder.exists() or folder.is_symlink())
+    if not nearest.is_dir():
+        return "no-folder"
+    return "" if nearest.resolve().is_relative_to(root.resolve()) or root.is_relative_to(nearest) else "link"
+
+
+def apply(changes: Iterable[Change]) -> None:
+    """Write them all. If one cannot be written, those before it are undone; Ctrl-C waits for the end."""
+    with uninterrupted():
+        done: list[Change] = []
+        made: list[Path] = []
+        try:
+            for change in changes:
+                if change.writes:
+                    _write(change, made)
+                    done.append(change)
+        except BaseException:
+            for change in reversed(done):
+                _undo(change)
+            for folder in reversed(made):
+                with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+                    folder.rmdir()
+            raise
+
+
+def _write(change: Change, made: list[Path]) -> None:
+    try:
+        for folder in reversed([folder for folder in change.path.parents if not folder.exists()]):
+            folder.mkdir()
+            made.append(folder)
+        if change.path.is_symlink() or _bytes(change.path) != change.before:
+            raise ChangedMeanwhile(change.path)
+        write_durably(change.path, change.content, change.mode)
+    except OSError as error:
+        raise CannotWrite(change.path, error.strerror or str(error)) from None
+
+
+def _undo(change: Change) -> None:
+    """Take back what `_write` wrote, unless somebody else has written there since."""
+    if change.path.is_symlink() or _bytes(change.path) != change.content:
+        return
+    if change.before is None:
+        change.path.unlink()
+    else:
+        write_durably(change.path, change.before, change.mode)
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if os.path.lexists(path) else None

@@ -1,0 +1,53 @@
+"""`goldsmith.toml` for a course: where things are, what that was found by, and what else can be set."""
+
+from __future__ import annotations
+
+import json
+
+from goldsmith.scaffold.layout_detection import Layout
+
+_MEANINGS = {
+    "assignments": "starter code that students get, a folder for each assignment; `.` is the root",
+    "solutions": "<assignment>/<name>_solution.py takes the place of <name>.py; not for students",
+    "internal-tests": "tests that students do not see, marked `rigor`",
+    "fixtures": "the gold, a folder for each assignment; commit it",
+    "recipe": "in the assignment's folder, or beside its solution",
+}
+_HEAD = """\
+# The settings of this course for goldsmith. Every one has a default; what you delete here has it again.
+"""
+_SEED = """\
+seed = 42
+"""
+_WHOLE = """\
+
+[assignment.{name}]
+folder = "."  # all of this repository is one assignment
+"""
+_TAIL = """\
+
+# This repository is for staff: solutions and gold belong into it, and students must never get all of it. Before you
+# hand anything out, run `goldsmith guard FOLDER` or `goldsmith guard --ref BRANCH` on it.
+#
+# [guard]
+# private = []                      # more folders that are not for students
+#
+# [guard.allow]
+# "docs/hints.md" = "shown in the lecture"   # what is meant to be seen, with its reason
+#
+# [assignment.hw1]
+# title = "Homework 1"
+# description = "what the menu says about it"
+"""
+
+
+def settings_text(layout: Layout) -> str:
+    rows = []
+    for key, meaning in _MEANINGS.items():
+        found = layout.found.get(key, "")
+        origin = f" (found: {found})" if found else ""
+        rows.append((f"{key} = {json.dumps(layout.values[key], ensure_ascii=False)}", meaning + origin))
+    width = max(len(setting) for setting, _ in rows)
+    whole = _WHOLE.format(name=json.dumps(layout.whole, ensure_ascii=False)) if layout.whole else ""
+    rows_text = "".join(f"{setting.ljust(width)}  # {comment}\n" for setting, comment in rows)
+    return _HEAD + rows_text + _SEED + whole + _TAIL

@@ -1,0 +1,125 @@
+"""The plan of `goldsmith new`: a small, complete assignment to change into one's own."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import PurePosixPath
+from typing import Literal
+
+from goldsmith.course.layout import Course
+from goldsmith.errors.scaffold import (
+    AssignmentExists,
+    BadName,
+    InTheWay,
+    NoPlaceForAnother,
+)
+from goldsmith.scaffold.changes import Change, Plan, whole_file
+from goldsmith.scaffold.template_files import template
+
+Kind = Literal["torch", "numpy"]
+KINDS: dict[Kind, tuple[str, str]] = {
+    "torch": ("PyTorch", "a two-layer network, its loss, and the step that trains it"),
+    "numpy": ("NumPy", "k-means, one part at a time"),
+}
+_LONGEST = 60
+
+
+def usual_kind() -> Kind:
+    return "torch" if find_spec("torch") is not None else "numpy"
+
+
+def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
+    """Six files that are not there yet; anything that is belongs to somebody, and nothing is written."""
+    _check(course, name)
+    module = _module(name)
+    internal = PurePosixPath(course.config.internal_tests)
+    public = PurePosixPath(_public_tests(course)) / f"test_{module}.py"
+    starter, solution = course.assignments_folder / name, course.solutions_folder / name
+    places = {
+        "README.md": starter / "README.md",
+        "starter.py": starter / f"{module}.py",
+        "recipe.py": starter / course.config.recipe,
+        "solution.py": solution / f"{module}_solution.py",
+        "public.py": course.root / public,
+        "internal.py": course.root / internal / f"test_{module}_gold.py",
+    }
+    words = {
+        "name": name,
+        "module": module,
+        "label": name[:1].upper() + name[1:],
+        "starter": course.relative(starter).as_posix(),
+        "public": public.as_posix(),
+        "up": str(len(public.parts) - 1),
+        "internal_up": str(len(internal.parts)),
+    }
+    changes = [
+        whole_file(course.root, part, path, template(f"{kind}/{part}.txt").substitute(words))
+        for part, path in places.items()
+    ]
+    _must_all_be_new(course, name, changes)
+    return Plan(course.root, changes)
+
+
+def check_name(name: str) -> None:
+    """Raise `BadName` for what cannot be an assignment's."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _LONGEST:
+        raise BadName(name, "letters and digits, in words joined by dashes, beginning with a letter, such as hw-1")
+    if name == "all":
+        raise BadName(name, "a name of its own: `all` stands for every assignment")
+
+
+def _check(course: Course, name: str) -> None:
+    check_name(name)
+    if course.whole_assignment:
+        raise NoPlaceForAnother(name, course.whole_assignment)
+    module = _module(name)
+    if f"{module}.py" in (course.config.recipe, course.config.adapter, "conftest.py"):
+        raise BadName(name, f"another name: {module}.py has a meaning of its own")
+    if keyword.iskeyword(module) or module in sys.stdlib_module_names or _is_installed(module):
+        raise BadName(name, f"a name that Python does not use: its code goes into {module}.py")
+    for other in course.assignments():
+        if _module(other.name).lower() == module.lower():
+            raise AssignmentExists(name, course.relative(other.starter))
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _is_installed(module: str) -> bool:
+    """Whether `import` would find it, the current folder apart."""
+    here = {"", os.getcwd()}
+    before = list(sys.path)
+    try:
+        sys.path[:] = [entry for entry in before if entry not in here]
+        spec = find_spec(module)
+        return spec is not None and spec.origin is not None
+    finally:
+        sys.path[:] = before
+
+
+def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
+    for change in changes:
+        if change.standing == "skipped":
+            raise InTheWay(name, course.relative(change.path), change.reason)
+        if change.standing != "create":
+            raise AssignmentExists(name, course.relative(change.path))
+    for folder in (course.solutions_folder / name, course.fixtures_folder / name):
+        if folder.exists():
+            raise AssignmentExists(name, course.relative(folder))
+
+
+def _public_tests(course: Course) -> str:
+    """Beside the internal tests, unless students would not get it there."""
+    private = [PurePosixPath(folder) for folder in course.private_folders]
+    internal, solutions = PurePosixPath(course.config.internal_tests), PurePosixPath(course.config.solutions)
+    with_solutions = internal.parts[0] == solutions.parts[0]
+    beside = internal if len(internal.parts) == 1 or with_solutions else internal.parent / "public"
+    for folder in (beside, PurePosixPath("tests/public"), PurePosixPath("public-tests")):
+        if not any(folder.is_relative_to(other) for other in private):
+            break
+    return folder.as_posix()

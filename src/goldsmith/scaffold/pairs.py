@@ -1,0 +1,190 @@
+"""Starters beside their solutions, found by what stands in the files: one leaves to students what the other has.
+
+That two folders share a file's name says nothing: `train.py` and `utils.py` are everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from goldsmith.course.layout import is_numbered, is_students_code
+from goldsmith.course.solutions import SUFFIX
+from goldsmith.course.starter_diff import parse_parts, written_by_students
+
+Tree = Mapping[str, frozenset[str]]
+"""Folders by their path from the root, `.` for that itself, with the names of their files."""
+
+STARTER_WORDS = (
+    "assignment",
+    "homework",
+    "hw",
+    "exercise",
+    "lab",
+    "starter",
+    "problem",
+    "pset",
+    "project",
+    "student",
+    "task",
+)
+SOLUTION_WORDS = ("solution", "answer", "reference", "private", "staff", "instructor", "key", "teacher")
+NOT_WRITTEN = ("test", "app", "demo", "doc", "content", "script", "tool", "benchmark", "vendor", "third", "site")
+"""Folders of which students write nothing, whatever is unfinished there."""
+PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
+_NOT_COMPARED = frozenset(["__init__.py", "setup.py", "conftest.py"])
+_TODO = re.compile(r"NotImplementedError|TODO|YOUR CODE HERE|FIXME", re.I)
+_MOST_ALIKE = 40
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Where starters and solutions lie by the evidence of some files: `names` are assignments; `whole` says that all of
+    the course is one. `evidence` is one such pair of files; `sure` says that what stands in them shows it."""
+
+    assignments: str
+    solutions: str
+    names: tuple[str, ...]
+    evidence: str
+    sure: bool
+    whole: bool = False
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """How much speaks for it."""
+        said = 2 * says(self.solutions, SOLUTION_WORDS) - 2 * says(self.solutions, STARTER_WORDS)
+        said += 2 * says(self.assignments, STARTER_WORDS) - 2 * says(self.assignments, SOLUTION_WORDS)
+        return self.sure, len(self.names), said
+
+
+def says(name: str, words: Sequence[str]) -> bool:
+    """Whether a part of a path begins with one of the words."""
+    return any(re.match(rf"({'|'.join(words)})", part, re.I) for part in re.split(r"[/_.-]", name))
+
+
+def find_pairs(root: Path, tree: Tree) -> list[Pair]:
+    """Those with most evidence first."""
+    found: dict[tuple[str, str, bool], list[tuple[str, str, bool]]] = {}
+    for starter, solution, sure in _alike(root, tree):
+        for assignments, solutions, name, whole in _split(tree, starter, solution):
+            if _speaks_against(tree, assignments, solutions):
+                continue
+            rows = found.setdefault((assignments, solutions, whole), [])
+            rows.append((name, f"{solution} has what {starter} leaves to write", sure))
+    pairs = []
+    for (assignments, solutions, whole), rows in found.items():
+        shown = [row for row in rows if row[2]]
+        names = tuple(sorted({name for name, _, _ in shown or rows}))
+        pairs.append(Pair(assignments, solutions, names, (shown or rows)[0][1], bool(shown), whole))
+    pairs.sort(key=lambda pair: (pair.assignments, pair.solutions))
+    return sorted(pairs, key=lambda pair: pair.rank, reverse=True)
+
+
+def _speaks_against(tree: Tree, assignments: str, solutions: str) -> bool:
+    """Whether these cannot be all starters and all solutions: what students have as tests or demos, or a package."""
+    shown = says(solutions, NOT_WRITTEN) and not says(solutions, SOLUTION_WORDS)
+    in_package = assignments != "." and "__init__.py" in tree.get(assignments, ())
+    return shown or in_package or says(assignments, NOT_WRITTEN)
+
+
+def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
+    """Files of one name, a starter's and a solution's, and whether what stands in them shows that they are."""
+    by_name: dict[str, list[str]] = {}
+    for folder, files in tree.items():
+        for file in files:
+            if is_students_code(file) or file.endswith(".ipynb"):
+                path = file if folder == "." else f"{folder}/{file}"
+                by_name.setdefault(_plain(file), []).append(path)
+    for name, paths in by_name.items():
+        if name in _NOT_COMPARED or not 1 < len(paths) <= _MOST_ALIKE:
+            continue
+        for one in paths:
+            for two in paths:
+                if one != two and not one.endswith(SUFFIX):
+                    answer = _answers(root, one, two)
+                    if answer is not None:
+                        yield one, two, answer
+
+
+def _answers(root: Path, starter: str, solution: str) -> bool | None:
+    """True where the one is surely the solution of the other, None where it is not, False where only names say so."""
+    if solution.endswith(SUFFIX):
+        return True
+    if starter.endswith(".ipynb"):
+        one, two = _text(root / starter), _text(root / solution)
+        return True if len(_TODO.findall(one)) > len(_TODO.findall(two)) else None
+    left = stubs_in(root / starter)
+    if left:
+        done, parts = left - stubs_in(root / solution), parse_parts(_bytes(root / solution))
+        return True if done and all(name.partition(".")[0] in parts for name in done) else None
+    same = PurePosixPath(starter).parent.name == PurePosixPath(solution).parent.name
+    unfinished = bool(stubs_in(root / solution))
+    return None if unfinished or not (same and is_numbered(PurePosixPath(starter).parent.name)) else False
+
+
+def stubs_in(path: Path) -> set[str]:
+    """Functions and methods of a file that students have to write."""
+    return written_by_students(_bytes(path))
+
+
+def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, str, bool]]:
+    """The folders of all starters and all solutions, and the assignment's name, as one pair of files has them."""
+    one, two = [*PurePosixPath(starter).parts], [*PurePosixPath(_plain(solution)).parts]
+    common = 0
+    while common < min(len(one), len(two)) and one[-1 - common] == two[-1 - common]:
+        common += 1
+    rest = one[len(one) - common : -1]
+    mine, theirs = one[: len(one) - common], two[: len(two) - common]
+    if not theirs or theirs[: len(mine)] == mine != []:
+        return  # the solution lies at the root, or in the starter's own folder
+    level = _level(rest)
+    if level is not None:
+        yield _join(mine, rest[:level]), _join(theirs, rest[:level]), rest[level], False
+    elif mine and rest:
+        yield _join(mine), _join(theirs), rest[0], False
+    elif mine and solution.endswith(SUFFIX):
+        yield _join(mine[:-1]), _join(theirs), mine[-1], False
+    elif not mine and (not rest or is_one_project(tree, rest)):
+        named = len(theirs) > 1 and says(_join(theirs[:-1]), SOLUTION_WORDS) and not says(theirs[-1], SOLUTION_WORDS)
+        yield ".", _join(theirs[:-1] if named else theirs), theirs[-1] if named else "", True
+    elif not mine:
+        yield ".", _join(theirs), rest[0], False
+
+
+def _level(folders: Sequence[str]) -> int | None:
+    """Which of the folders is the assignment's: one with a number, or the one below that which is called after them."""
+    for number, name in enumerate(folders):
+        if is_numbered(name):
+            return number
+        if says(name, STARTER_WORDS) and number + 1 < len(folders):
+            return number + 1
+    return None
+
+
+def is_one_project(tree: Tree, folders: Sequence[str]) -> bool:
+    """Whether these folders at the root are a package of one project, not an assignment among others."""
+    names = [_join(folders[:length]) for length in range(1, len(folders) + 1)]
+    is_project = bool(PROJECT_FILES & tree.get(".", frozenset()))
+    return is_project or any("__init__.py" in tree.get(name, ()) for name in names)
+
+
+def _plain(file: str) -> str:
+    return f"{file.removesuffix(SUFFIX)}.py" if file.endswith(SUFFIX) else file
+
+
+def _join(*parts: Sequence[str]) -> str:
+    return PurePosixPath(*(part for group in parts for part in group)).as_posix()
+
+
+def _text(path: Path) -> str:
+    return _bytes(path).decode("utf-8", "replace")
+
+
+def _bytes(path: Path) -> bytes:
+    """Nothing where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

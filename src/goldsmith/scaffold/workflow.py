@@ -1,0 +1,79 @@
+"""The CI workflow that `goldsmith init` writes, and where that installs goldsmith from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from goldsmith.course.git import git
+from goldsmith.course.ignored_names import LITTER
+from goldsmith.course.layout import Course
+from goldsmith.scaffold.changes import Change, whole_file
+from goldsmith.scaffold.template_files import template
+
+WORKFLOW = ".github/workflows/goldsmith.yml"
+_COMMANDS = "goldsmith generate all --check\ngoldsmith guard\ngoldsmith test all"
+_NO_ADDRESS = b'GOLDSMITH: ""\n'
+
+
+def workflow_change(course: Course) -> Change:
+    path = course.root / WORKFLOW
+    top = git(course, "rev-parse", "--show-toplevel")
+    if top is not None and Path(top.strip()).resolve() != course.root.resolve():
+        return Change("ci", path, "by-hand", reason="not-the-top", detail=top.strip(), by_hand=_COMMANDS)
+    if (course.root / ".gitlab-ci.yml").exists() and not path.exists():
+        return Change("ci", course.root / ".gitlab-ci.yml", "by-hand", reason="other-ci", by_hand=_COMMANDS)
+    if path.is_file() and "Written by `goldsmith init`" in path.read_text(encoding="utf-8", errors="replace"):
+        return Change("ci", path, "unchanged")
+    requirements = ["pip install -r requirements.txt"] if (course.root / "requirements.txt").is_file() else []
+    text = template("workflow.yml.txt").substitute(
+        python=f"{sys.version_info.major}.{sys.version_info.minor}",
+        requirements="".join(f"          {line}\n" for line in requirements),
+        package="goldsmith[torch]" if _uses_torch(course) else "goldsmith",
+        address=json.dumps(address_of_this_goldsmith()),
+        dollar="$",
+    )
+    return whole_file(course.root, "ci", path, text)
+
+
+def lacks_address(change: Change) -> bool:
+    """Whether this is a workflow in which somebody must still say where goldsmith comes from."""
+    return change.part == "ci" and _NO_ADDRESS in change.content
+
+
+def address_of_this_goldsmith() -> str:
+    """Where pip installed this goldsmith from, if that is a git repository that others reach, too; else nothing."""
+    try:
+        recorded = importlib.metadata.distribution("goldsmith").read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return git_address(recorded)
+
+
+def git_address(recorded: str | None) -> str:
+    """The address in pip's record of an installation (PEP 610), pinned to the commit; nothing where it is no git
+    repository, or one on this machine alone."""
+    try:
+        facts = json.loads(recorded or "{}")
+        url, version = facts["url"], facts["vcs_info"]
+        if version["vcs"] != "git" or url.startswith("file:"):
+            return ""
+        return f"git+{url}@{version['commit_id']}"
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _uses_torch(course: Course) -> bool:
+    """Whether code of the course imports torch; where there is no code yet, whether it could here."""
+    seen = False
+    own = (path for assignment in course.assignments() for path in assignment.files(".py"))
+    for path in (*own, *course.solutions_folder.rglob("*.py")):
+        if not LITTER.intersection(path.parts):
+            seen = True
+            if re.search(r"^\s*(import|from) torch\b", path.read_text(encoding="utf-8", errors="replace"), re.M):
+                return True
+    return not seen and find_spec("torch") is not None

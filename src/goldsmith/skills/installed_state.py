@@ -1,0 +1,65 @@
+"""What stands in a file's place in a course: nothing, what goldsmith would write, something older, somebody's work."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from goldsmith.course.layout import Course
+from goldsmith.errors.skills import SkillUnreadable
+from goldsmith.skills.bundled import SkillFile
+from goldsmith.skills.signature import read_mark
+
+MISSING, CURRENT, OUTDATED = "missing", "current", "outdated"
+EDITED, EDITED_OUTDATED, FOREIGN = "edited", "edited-outdated", "foreign"
+GRAVEST = (FOREIGN, EDITED_OUTDATED, OUTDATED, MISSING, EDITED, CURRENT)
+"""From what needs somebody most to what needs nobody."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`edited` is goldsmith's newest with somebody's changes, `edited-outdated` an older one with such, `foreign` what
+    goldsmith never wrote. `version` wrote what is there; `content` is its text."""
+
+    state: str
+    version: str = ""
+    content: str = ""
+
+    @property
+    def is_somebodys(self) -> bool:
+        return self.state in (EDITED, EDITED_OUTDATED, FOREIGN)
+
+
+def standing_of(course: Course, file: SkillFile) -> Standing:
+    path = course.root / file.place
+    try:
+        content = path.read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return Standing(MISSING)
+    except OSError as error:
+        raise SkillUnreadable(path, error.strerror or str(error)) from None
+    mark, ours = read_mark(content), read_mark(file.text)
+    assert ours is not None, "what goldsmith writes has its mark"
+    if mark is None:
+        return Standing(FOREIGN, content=content)
+    same = mark.digest == ours.digest
+    if mark.intact:
+        return Standing(CURRENT if same else OUTDATED, mark.version, content)
+    return Standing(EDITED if same else EDITED_OUTDATED, mark.version, content)
+
+
+def difference(file: SkillFile, standing: Standing) -> list[str]:
+    """From what is there to what goldsmith would write."""
+    one, two = standing.content.splitlines(), file.text.splitlines()
+    name = str(file.place)
+    return list(difflib.unified_diff(one, two, f"{name} as it is", f"{name} of goldsmith", n=1, lineterm=""))
+
+
+def place_to_write(course: Course, file: SkillFile) -> Path | None:
+    """Where the file really lies, links followed; None where that is outside the course."""
+    try:
+        root, real = course.root.resolve(), (course.root / file.place).resolve()
+    except (OSError, RuntimeError):
+        return None
+    return real if real.is_relative_to(root) else None

@@ -1,0 +1,95 @@
+"""Rows of fused matrices: taken apart into parts, and parts put together, in any of the orders that `rows` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goldsmith.weights.rules import BLOCKS
+
+BY_HEAD = "head part row"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What one matrix holds: so many parts, their rows in this order."""
+
+    parts: int = 1
+    order: str = BLOCKS
+    heads: int = 1
+
+    def allows(self, sizes: Sequence[int]) -> bool:
+        """Whether parts of these sizes can lie in that order."""
+        if self.parts == 1 or self.order == BLOCKS:
+            return True
+        even = all(size % self.heads == 0 for size in sizes)
+        return even and (self.order == BY_HEAD or len(set(sizes)) == 1)
+
+
+Side = tuple[Held, ...]
+
+
+def sizes_of(side: Side, rows: Sequence[int]) -> list[int] | None:
+    """How many rows each part has, from the matrices of one side; None where they cannot be divided."""
+    if any(total % held.parts for held, total in zip(side, rows, strict=True)):
+        return None
+    return [total // held.parts for held, total in zip(side, rows, strict=True) for _ in range(held.parts)]
+
+
+def common_sizes(mine: Side, my_rows: Sequence[int], other: Side, other_rows: Sequence[int]) -> tuple[int, ...] | None:
+    """The sizes of the parts on which both sides agree: the side that has them more apart knows more."""
+    pairs = [(mine, my_rows), (other, other_rows)]
+    sizes = sizes_of(*max(pairs, key=lambda pair: len(pair[0])))
+    if sizes is None:
+        return None
+    for side, rows in pairs:
+        for held, total, own in zip(side, rows, _by_matrix(side, sizes), strict=True):
+            if sum(own) != total or not held.allows(own):
+                return None
+    return tuple(sizes)
+
+
+def take_apart(whole: Sequence[Any], side: Side, sizes: Sequence[int]) -> list[Any]:
+    """The parts that the matrices of one side hold."""
+    return [
+        part
+        for matrix, held, own in zip(whole, side, _by_matrix(side, sizes), strict=True)
+        for part in _parts_of(matrix, held, own)
+    ]
+
+
+def put_together(parts: Sequence[Any], side: Side) -> list[Any]:
+    """The matrices of one side, made of their parts."""
+    return [_whole_of(own, held) for held, own in zip(side, _by_matrix(side, parts), strict=True)]
+
+
+def _by_matrix(side: Side, items: Sequence[Any]) -> list[list[Any]]:
+    rest = iter(items)
+    return [[next(rest) for _ in range(held.parts)] for held in side]
+
+
+def _parts_of(whole: Any, held: Held, sizes: Sequence[int]) -> list[Any]:
+    if held.parts == 1:
+        return [whole]
+    if held.order == BLOCKS:
+        return list(whole.split(list(sizes)))
+    tail = tuple(whole.shape[1:])
+    if held.order == BY_HEAD:
+        split = whole.reshape(held.heads, -1, *tail).split([size // held.heads for size in sizes], dim=1)
+    else:
+        split = whole.reshape(held.heads, -1, held.parts, *tail).unbind(2)
+    return [part.reshape(-1, *tail) for part in split]
+
+
+def _whole_of(parts: Sequence[Any], held: Held) -> Any:
+    import torch
+
+    if held.parts == 1:
+        return parts[0]
+    if held.order == BLOCKS:
+        return torch.cat(list(parts))
+    tail = tuple(parts[0].shape[1:])
+    by_head = [part.reshape(held.heads, -1, *tail) for part in parts]
+    whole = torch.cat(by_head, dim=1) if held.order == BY_HEAD else torch.stack(by_head, dim=2)
+    return whole.reshape(-1, *tail)

@@ -1,0 +1,122 @@
+"""What a replay is given in place of what it would draw: the inputs and weights that gold keeps.
+
+The recipe's own `make` is still called, for the shape of what it returns (a named tuple, a tensor that requires its
+gradient) and so that later draws come out as they did; its numbers are then replaced by gold's.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.process.messages import KeptCase
+from goldsmith.weights.load import Settled, SettledByRecipe, SettledObject
+from goldsmith.weights.models import WeightAccess, is_module
+from goldsmith.weights.rules import Adapter
+
+Change = Callable[[Any], Any]
+"""What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """Inputs and weights by the names the recipe gave them; each use gets copies of its own.
+
+    `facts` says what kind of weights they are, `adapter` and `layout` where they go in a model of another make.
+    """
+
+    inputs: Mapping[str, Any]
+    weights: Mapping[str, Mapping[str, Any]]
+    change: Change = lambda array: array
+    precision: str | None = None
+    facts: Mapping[str, WeightFacts] = dataclasses.field(default_factory=dict)
+    adapter: Adapter = dataclasses.field(default_factory=Adapter)
+    layout: str = ""
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> Given:
+        inputs, weights = _named(payload["input"], kept.inputs), _named(payload["state_dict"], kept.models)
+        return cls(inputs, weights, facts=kept.weights, **options)
+
+    def input(self, name: str, made: Any) -> Any:
+        if name not in self.inputs:
+            raise RecipeMisuse(f"the gold keeps no input {name!r}; has the recipe changed since?")
+        return self._pour(made, self.inputs[name])
+
+    def settle(
+        self,
+        name: str,
+        model: Any,
+        settings: Mapping[str, Any],
+        rebuild: Callable[[], Any],
+        access: WeightAccess | None = None,
+    ) -> Settled | SettledObject | SettledByRecipe:
+        """Put gold's weights into `model`; by the recipe's own `access`, where it has one."""
+        if name not in self.weights:
+            raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
+        kept = self.weights[name]
+        if access is not None:
+            return SettledByRecipe(model, kept, access, self._pour)
+        if is_module(model):
+            if self.precision:
+                model.double() if self.precision == "float64" else model.float()
+            state = {key: self._copy(value) for key, value in kept.items()}
+            return Settled(
+                model,
+                state,
+                self.facts.get(name, WeightFacts()),
+                adapter=self.adapter,
+                layout=self.layout,
+                settings=settings,
+                rebuild=rebuild,
+            )
+        apart = self.facts.get(name, WeightFacts()).unstored
+        stored = {key: value for key, value in kept.items() if key not in apart}
+        return SettledObject(model, stored, self.adapter, settings, self._pour)
+
+    def _pour(self, made: Any, kept: Any) -> Any:
+        """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
+        if is_tensor(made):
+            return self._copy(kept).to(made.device).requires_grad_(made.requires_grad)
+        if is_array(made):
+            return self._copy(kept.numpy() if is_tensor(kept) else kept)
+        if isinstance(made, dict) and isinstance(kept, dict):
+            poured = copy.copy(made)
+            for key, item in made.items():
+                poured[key] = self._pour(item, kept.get(key, kept.get(str(key), item)))
+            return poured
+        if isinstance(made, tuple) and hasattr(made, "_fields"):
+            return type(made)(*(self._pour(getattr(made, name), kept[name]) for name in made._fields))
+        if isinstance(made, list | tuple):
+            return type(made)(self._pour(item, other) for item, other in zip(made, kept, strict=True))
+        if dataclasses.is_dataclass(made) and not isinstance(made, type):
+            names = [item.name for item in dataclasses.fields(made) if item.init]
+            poured = {name: self._pour(getattr(made, name), kept[name]) for name in names}
+            return dataclasses.replace(made, **poured)
+        if isinstance(made, bytearray) and type(kept) is bytes:
+            return bytearray(kept)
+        plain = type(made) in (bool, int, float, str, bytes) and type(kept) is type(made)
+        return kept if plain else made
+
+    def _copy(self, array: Any) -> Any:
+        own = array.clone() if is_tensor(array) else array.copy()
+        return self.change(own) if _is_floating(own) else own
+
+
+def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """A lone item is stored bare."""
+    if len(names) == 1:
+        return {names[0]: value}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_floating(array: Any) -> bool:
+    """Complex numbers are two floats."""
+    if is_tensor(array):
+        return bool(array.is_floating_point() or array.is_complex())
+    return array.dtype.kind in "fc"

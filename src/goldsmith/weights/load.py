@@ -1,0 +1,323 @@
+"""Gold's weights put into a torch model that somebody else wrote, and its weights and gradients under gold's names.
+
+Parameters are placed by `transplant`. Buffers are computed, not learned: a model keeps its own, since its own code
+reads them, unless they are statistics that training moves, or come out different with every draw.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from goldsmith.gold.arrays import is_array, numbers_of, walk
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.weights.matching import UNBUILT, Shape
+from goldsmith.weights.models import WeightAccess, weights_of
+from goldsmith.weights.object_weights import CannotHold, Slot, find_slots, slots_beside
+from goldsmith.weights.rules import Adapter
+from goldsmith.weights.transplant import CannotPlace, Placed, Transplant, plan
+from goldsmith.weights.values import snapshot
+
+if TYPE_CHECKING:
+    import torch
+
+_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+class Settled:
+    """One model with gold's weights in it. `rebuild` makes another like it, from another seed."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        kept: Mapping[str, Any],
+        facts: WeightFacts,
+        *,
+        adapter: Adapter,
+        layout: str,
+        settings: Mapping[str, Any],
+        rebuild: Callable[[], Any],
+    ) -> None:
+        self.model = model
+        self.notes: list[str] = []
+        self.unplaced: CannotPlace | None = None
+        self._kept = {name: value for name, value in kept.items() if not name.endswith("_extra_state")}
+        self._facts = facts
+        self._adapter, self._layout, self._settings = adapter, layout, settings
+        self._rebuild = rebuild
+        self._transplant = Transplant()
+        try:
+            self._settle()
+        except CannotPlace as problem:
+            if problem.free:
+                raise
+            self.unplaced = problem
+            self._handles = [
+                module.register_forward_pre_hook(self._settle_late, with_kwargs=True) for module in model.modules()
+            ]
+
+    def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
+        """Parameters and persistent buffers under gold's names, in its order; or those of a `model` like it."""
+        model = self.model if model is None else model
+        theirs = model.state_dict() | _beside(model)
+        found = self._transplant.to_gold(theirs)
+        for names in self._facts.tied:
+            found |= {name: theirs.get(name, found[names[0]]) for name in names[1:] if names[0] in found}
+        found |= {name: theirs[name] for name in self._facts.buffers if name in theirs and name not in found}
+        return {name: found[name] for name in self._kept if name in found}
+
+    def gradients(self) -> dict[str, Any]:
+        """Gradients of the parameters under gold's names; of those that are tied, the first stands for all."""
+        named = dict(self.model.named_parameters(remove_duplicate=False)) | _beside(self.model)
+        theirs = {name: value.grad for name, value in named.items()}
+        found = self._transplant.to_gold(theirs)
+        return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
+
+    def frozen(self) -> set[str]:
+        """Gold's names of the parameters that require no gradients."""
+        theirs = {name for name, value in self.model.named_parameters() if not value.requires_grad}
+        return {name for item in self._transplant.placed if theirs.issuperset(item.theirs) for name in item.gold}
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Put other values in, by gold's names; those that there is no place for are left out."""
+        import torch
+
+        parameters, buffers = self._parameters(), dict(self.model.named_buffers())
+        now = {**self.weights(), **values}
+        with torch.no_grad():
+            for item in self._transplant.placed:
+                if set(item.gold) & set(values):
+                    for name, value in zip(item.theirs, item.carry([now[name] for name in item.gold]), strict=True):
+                        _pour(parameters[name], value)
+            for name, value in values.items():
+                if name in buffers and buffers[name].shape == value.shape:
+                    buffers[name].copy_(value)
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        return self._transplant.placed
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        return self._transplant.extra
+
+    def _settle(self) -> None:
+        import torch
+
+        parameters = self._parameters()
+        repeated = {name for names in self._facts.tied for name in names[1:]}
+        wanted = {
+            name: tuple(value.shape)
+            for name, value in self._kept.items()
+            if name not in repeated and (name not in self._facts.buffers or name.endswith(_STATISTICS[:2]))
+        }
+        self._transplant = plan(wanted, _shapes(parameters), self._adapter, self._layout, self._settings)
+        self.notes = self._transplant.notes()
+        with torch.no_grad():
+            for item in self._transplant.placed:
+                values = item.carry([self._kept[name] for name in item.gold])
+                for name, value in zip(item.theirs, values, strict=True):
+                    _pour(parameters[name], value)
+            for name in repeated:
+                if name in parameters and parameters[name].shape == self._kept[name].shape:
+                    _pour(parameters[name], self._kept[name])
+            self._settle_buffers()
+
+    def _parameters(self) -> dict[str, torch.Tensor]:
+        """Each parameter once, under gold's name for it where it goes by that too; moving statistics with them."""
+        found: dict[int, str] = {}
+        everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
+        everything |= _beside(self.model)
+        everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(_STATISTICS[:2])}
+        for name, value in everything.items():
+            if id(value) not in found or name in self._kept:
+                found[id(value)] = name
+        names = set(found.values())
+        return {name: value for name, value in everything.items() if name in names}
+
+    def _settle_buffers(self) -> None:
+        theirs = dict(self.model.named_buffers())
+        computed = [name for name in self._facts.buffers if not name.endswith(_STATISTICS[:2])]
+        other: dict[str, torch.Tensor] | None = None
+        for name in computed:
+            mine, own = self._kept.get(name), theirs.get(name)
+            if mine is None or own is None or own.shape != mine.shape or _close(own, mine):
+                continue
+            if name.endswith(_STATISTICS):
+                own.copy_(mine)
+                continue
+            if other is None:
+                other = self._buffers_of_another()
+            if name in other and other[name].shape == own.shape and not _close(own, other[name]):
+                own.copy_(mine)
+            else:
+                self.notes.append(f"its buffer {name} differs from gold's; its own was kept")
+
+    def _buffers_of_another(self) -> dict[str, torch.Tensor]:
+        import torch
+
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
+        with torch.random.fork_rng(devices=list(devices)):
+            torch.manual_seed(torch.initial_seed() + 1)
+            return dict(self._rebuild().named_buffers())
+
+    def _settle_late(self, module: Any, args: Any, kwargs: Any) -> None:
+        """A model that builds parts of itself in its first call gets that call, and then gold's weights."""
+        import torch
+
+        if self.unplaced is None:
+            return
+        waiting, self.unplaced = self.unplaced, None  # calls inside this one are not the first
+        with torch.no_grad(), contextlib.suppress(Exception):
+            module.forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        try:
+            self._settle()
+        except CannotPlace as problem:
+            if problem.free:
+                raise
+            self.unplaced = waiting
+            return
+        self.notes.append("it builds some of its weights in its first call; gold's were put in after it")
+        for handle in self._handles:
+            handle.remove()
+
+
+class SettledObject:
+    """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
+
+    Arrays in attributes that are lists and dicts of arrays go by the attribute's name alone; those of objects inside
+    it, by the path that leads to them.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        kept: Mapping[str, Any],
+        adapter: Adapter,
+        settings: Mapping[str, Any],
+        pour: Callable[[Any, Any], Any],
+    ) -> None:
+        self.model = model
+        self.unplaced: CannotPlace | None = None
+        self._slots = find_slots(model)
+        lone = {name: tuple(value.shape) for name, value in kept.items() if is_array(value)}
+        own = vars(model) if hasattr(model, "__dict__") else {}
+        nested = {name: name for name in kept if name not in lone and name in own}
+        theirs = {
+            name: tuple(slot.read().shape) for name, slot in self._slots.items() if name.partition(".")[0] not in nested
+        }
+        missing = {name: () for name in kept if name not in lone and name not in own}
+        if missing:
+            raise CannotPlace(missing, theirs)
+        simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
+        found = plan(lone, theirs, simple, "", settings, plain=True)
+        self.notes, self.placed, self.extra = found.notes(), found.placed, found.extra
+        places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
+        self._names = {name: places[name] for name in kept if name in places}
+        self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
+        same: dict[int, Any] = {}  # arrays that are one must stay one
+        for name, other in self._names.items():
+            value = kept[name].T if name in self._turned else kept[name]
+            if name in nested:
+                setattr(model, other, same.setdefault(id(getattr(model, other)), pour(getattr(model, other), value)))
+            else:
+                self._write(name, self._slots[other], value, pour, same)
+        self._slots = find_slots(model)
+
+    def _write(self, name: str, slot: Slot, value: Any, pour: Callable[[Any, Any], Any], same: dict[int, Any]) -> None:
+        made = same.setdefault(id(slot.value), pour(slot.read(), value))
+        try:
+            slot.write(made)
+        except (CannotHold, TypeError) as problem:
+            raise CannotPlace({name: tuple(value.shape)}, {}, [str(problem)]) from None
+
+    def weights(self, model: Any = None) -> dict[str, Any]:
+        """Their arrays under gold's names; or those of a `model` like it."""
+        model = self.model if model is None else model
+        own = weights_of(model, "its weights")
+        own |= {name: slot.read() for name, slot in find_slots(model).items() if name not in own}
+        found = {name: own[other] for name, other in self._names.items() if other in own}
+        return {name: value.T if name in self._turned else value for name, value in found.items()}
+
+    def gradients(self) -> dict[str, Any]:
+        return {}
+
+
+class SettledByRecipe:
+    """A model whose weights its recipe reads and puts back itself, by `case.weights(get, set)`."""
+
+    placed: tuple[Placed, ...] = ()
+    extra: tuple[str, ...] = ()
+    unplaced: CannotPlace | None = None
+
+    def __init__(self, model: Any, kept: Any, access: WeightAccess, pour: Callable[[Any, Any], Any]) -> None:
+        self.model, self._get = model, access.get
+        self.notes: list[str] = []
+        values = pour(kept, kept)
+        access.set(model, values)
+        if not _are_same(snapshot(access.get(model), "its weights"), snapshot(values, "its weights")):
+            names: dict[str, Shape] = {str(name): tuple(getattr(value, "shape", ())) for name, value in kept.items()}
+            raise CannotPlace(names, {}, ["what case.weights puts in is not what it then reads"])
+
+    def weights(self, model: Any = None) -> dict[str, Any]:
+        """What the recipe reads; or what it reads of a `model` like it."""
+        found: dict[str, Any] = snapshot(self._get(self.model if model is None else model), "its weights")
+        return found
+
+    def gradients(self) -> dict[str, Any]:
+        return {}
+
+
+def _are_same(one: Any, two: Any) -> bool:
+    """The same leaves, up to the rounding of another dtype."""
+    import numpy as np
+
+    mine: dict[str, Any] = dict(walk(one, ""))
+    theirs: dict[str, Any] = dict(walk(two, ""))
+    return mine.keys() == theirs.keys() and all(
+        not is_array(leaf)
+        or (leaf.shape == theirs[path].shape and np.allclose(numbers_of(leaf), numbers_of(theirs[path]), rtol=1e-6))
+        for path, leaf in mine.items()
+    )
+
+
+def weight_facts(model: torch.nn.Module) -> WeightFacts:
+    """Which of a model's weights are computed, and which are one."""
+    parameters = dict(model.named_parameters(remove_duplicate=False)) | _beside(model)
+    groups: dict[int, list[str]] = {}
+    for name, value in parameters.items():
+        groups.setdefault(id(value), []).append(name)
+    buffers = tuple(name for name in model.state_dict() if name not in parameters and not name.endswith("_extra_state"))
+    return WeightFacts(buffers, tuple(tuple(names) for names in groups.values() if len(names) > 1))
+
+
+def _beside(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters that a model has not registered, such as those of layers in a list."""
+    return {name: slot.value for name, slot in slots_beside(model).items()}
+
+
+def _shapes(parameters: Mapping[str, torch.Tensor]) -> dict[str, Shape]:
+    from torch.nn.parameter import is_lazy
+
+    return {name: UNBUILT if is_lazy(value) else tuple(value.shape) for name, value in parameters.items()}
+
+
+def _pour(target: Any, value: torch.Tensor) -> None:
+    from torch.nn.parameter import is_lazy
+
+    if is_lazy(target):
+        target.materialize(value.shape)
+    target.copy_(value)
+
+
+def _close(one: torch.Tensor, two: torch.Tensor) -> bool:
+    import torch
+
+    if one.is_floating_point() != two.is_floating_point() or one.is_complex() != two.is_complex():
+        return False
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    two = two.to(one.device)
+    return bool(torch.allclose(one.to(wide), two.to(wide), rtol=1e-6, atol=1e-9, equal_nan=True))

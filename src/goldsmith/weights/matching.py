@@ -1,0 +1,255 @@
+"""Weights matched without a rule, by shapes, order, modules, and names that speak of q, k and v.
+
+Every step either has one answer or gives none; what was assumed is always reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from goldsmith.weights.fused import Held, Side, common_sizes
+from goldsmith.weights.rules import parts_named
+
+Shape = tuple[int, ...]
+Shapes = Mapping[str, Shape]
+UNBUILT: Shape = (-1,)
+"""The shape of a weight that takes on whatever shape comes first."""
+_PARTS = "qkv"
+_LEAVES = ("weight", "bias")
+
+
+@dataclass(frozen=True)
+class Match:
+    """Weights that belong together. Several on a side hold the parts that `mine` and `other` say, of these `sizes`."""
+
+    gold: tuple[str, ...]
+    theirs: tuple[str, ...]
+    mine: Side = (Held(),)
+    other: Side = (Held(),)
+    sizes: tuple[int, ...] = ()
+
+
+Step = Callable[[Shapes, Shapes, Sequence[Match]], Sequence[Match]]
+
+
+def next_matches(rest: Shapes, free: Shapes, known: Sequence[Match], *, plain: bool = False) -> Sequence[Match]:
+    """What the surest step that says anything at all says of gold's weights in `rest` and theirs in `free`.
+
+    `plain` matches are of the same shape."""
+    for step in _STEPS:
+        found = step(rest, free, known)
+        if found and not (plain and any(one.sizes or rest[one.gold[0]] != free[one.theirs[0]] for one in found)):
+            return found
+    return ()
+
+
+def can_reshape(one: Shape, two: Shape) -> bool:
+    """Whether the same numbers in the same order make both, by axes that are merged, split or of size one."""
+    short, long = sorted(([size for size in shape if size != 1] for shape in (one, two)), key=len)
+    if UNBUILT in (one, two) or math.prod(short) != math.prod(long) or 0 in long:
+        return False
+    sizes = iter(long)
+    for wanted in short:
+        merged = next(sizes)
+        while merged < wanted:
+            merged *= next(sizes, wanted + 1)
+        if merged != wanted:
+            return False
+    return True
+
+
+def _in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """All of them, where both sides have the same shapes in the same order; q, k and v count as the one matrix that
+    they would make together."""
+    mine, theirs = list(_collapsed(rest)), list(_collapsed(free))
+    if [_joined(unit, rest) for unit in mine] != [_joined(unit, free) for unit in theirs]:
+        return ()
+    found = [_match_units(one, rest, two, free) for one, two in zip(mine, theirs, strict=True)]
+    return [match for matches in found for match in matches] if all(found) else ()
+
+
+def _collapsed(shapes: Shapes) -> Iterator[tuple[str, ...]]:
+    units = {name: unit for unit in _units(shapes) if _joined(unit, shapes) is not None for name in unit}
+    yield from dict.fromkeys(units.get(name, (name,)) for name in shapes)
+
+
+def _by_part(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """Where both sides name q, k and v, or one side does and the other has one matrix for all three."""
+    mine, theirs = list(_units(rest)), list(_units(free))
+    return (
+        _pair_units(mine, rest, theirs, free)
+        or _pair_units([unit for unit in mine if len(unit) > 1], rest, [(name,) for name in free], free)
+        or _pair_units([(name,) for name in rest], rest, [unit for unit in theirs if len(unit) > 1], free)
+    )
+
+
+def _units(shapes: Shapes) -> Iterator[tuple[str, ...]]:
+    """Siblings that hold q, k and v between them by their names, each once, in this order."""
+    groups: dict[str, list[str]] = {}
+    for name in shapes:
+        if parts_named(name):
+            groups.setdefault(_without_parts(name), []).append(name)
+    for names in groups.values():
+        ordered = sorted(names, key=lambda name: _PARTS.index(parts_named(name)[0]))
+        if "".join(map(parts_named, ordered)) == _PARTS:
+            yield tuple(ordered)
+
+
+def _without_parts(name: str) -> str:
+    components = name.split(".")
+    at = max(index for index, component in enumerate(components) if parts_named(component))
+    return ".".join([*components[:at], "*", *components[at + 1 :]])
+
+
+def _pair_units(
+    mine: Sequence[tuple[str, ...]], rest: Shapes, theirs: Sequence[tuple[str, ...]], free: Shapes
+) -> list[Match]:
+    """One after the other where there are as many of a size on both sides."""
+    found: list[Match] = []
+    sizes = {_joined(unit, rest) for unit in mine} - {None}
+    for size in sorted(sizes, key=str):
+        pair = [
+            [unit for unit in side if _joined(unit, shapes) == size] for side, shapes in ((mine, rest), (theirs, free))
+        ]
+        if len(pair[0]) != len(pair[1]):
+            continue
+        for one, two in zip(*pair, strict=True):
+            found += _match_units(one, rest, two, free)
+    return found
+
+
+def _joined(unit: Sequence[str], shapes: Shapes) -> Shape | None:
+    """The shape of all of a unit's matrices one below the other."""
+    if len(unit) == 1:
+        return shapes[unit[0]]
+    tails = {shapes[name][1:] for name in unit}
+    if len(tails) != 1 or any(not shapes[name] or shapes[name] == UNBUILT for name in unit):
+        return None
+    return (sum(shapes[name][0] for name in unit), *tails.pop())
+
+
+def _match_units(one: tuple[str, ...], rest: Shapes, two: tuple[str, ...], free: Shapes) -> list[Match]:
+    mine, other = _held(one), _held(two)
+    if mine == other:
+        pairs = list(zip(one, two, strict=True))
+        fits = all(rest[name] == free[partner] for name, partner in pairs)
+        return [Match((name,), (partner,)) for name, partner in pairs] if fits else []
+    return list(_fused(one, two, mine, other, rest, free))
+
+
+def _held(unit: tuple[str, ...]) -> Side:
+    return tuple(Held(len(parts_named(name)) if len(unit) > 1 else len(_PARTS)) for name in unit)
+
+
+def _fused(
+    one: tuple[str, ...], two: tuple[str, ...], mine: Side, other: Side, rest: Shapes, free: Shapes
+) -> Iterator[Match]:
+    if _joined(one, rest) is not None and _joined(one, rest) == _joined(two, free):
+        sizes = common_sizes(mine, [rest[name][0] for name in one], other, [free[name][0] for name in two])
+        if sizes is not None:
+            yield Match(one, two, mine, other, sizes)
+
+
+def _of_same_module(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """A module whose one weight is placed takes the others along: by their names, or as the only one left."""
+    mine, theirs = _by_module(rest), _by_module(free)
+    for match in known:
+        leaves = mine.get(_module(match.gold[0]), [])
+        left = theirs.get(_module(match.theirs[0]), [])
+        lone = len(match.gold) == len(match.theirs) == 1
+        for leaf in leaves:
+            one, two = (tuple(f"{_module(name)}.{leaf}" for name in side) for side in (match.gold, match.theirs))
+            if lone and leaf not in left and len(leaves) == len(left) == 1:
+                two = (f"{_module(match.theirs[0])}.{left[0]}",)
+            if not (all(name in rest for name in one) and all(name in free for name in two)):
+                continue
+            if not lone:
+                found = list(_fused(one, two, match.mine, match.other, rest, free))
+            else:
+                found = [Match(one, two)] if _same(rest[one[0]], free[two[0]]) else []
+            if found:
+                return found
+    return ()
+
+
+def _by_module(shapes: Shapes) -> dict[str, list[str]]:
+    """What is left of each module, by its own name; the model itself is none whose weights belong together."""
+    found: dict[str, list[str]] = {}
+    for name in shapes:
+        if "." in name:
+            found.setdefault(_module(name), []).append(name.rpartition(".")[2])
+    return found
+
+
+def _of_same_name(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """Same name, same numbers, another shape."""
+    return [Match((name,), (name,)) for name, shape in rest.items() if name in free and can_reshape(shape, free[name])]
+
+
+def _one_of_a_kind(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """One weight of a shape that occurs once on both sides; matrices first, since they take their biases along."""
+    mine, theirs = Counter(rest.values()), Counter(free.values())
+    for name, shape in sorted(rest.items(), key=lambda item: -len(item[1])):
+        if mine[shape] == theirs[shape] == 1:
+            return [Match((name,), tuple(other for other, its in free.items() if its == shape))]
+    return ()
+
+
+def _one_of_a_size(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """The same where only the shape is another one."""
+    for name, shape in rest.items():
+        same = [other for other, its in free.items() if can_reshape(shape, its)]
+        if len(same) == 1 and [item for item, its in rest.items() if can_reshape(its, free[same[0]])] == [name]:
+            return [Match((name,), (same[0],))]
+    return ()
+
+
+def _three_in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
+    """Three siblings of one shape for one matrix of three times as many rows, in the order of registration."""
+    thirds, whole = (Held(), Held(), Held()), (Held(3),)
+    for one, two in _threes(rest, free):
+        found = list(_fused((one,), two, whole, thirds, rest, free))
+        if found:
+            return found
+    for two_, one_ in _threes(free, rest):
+        found = list(_fused(one_, (two_,), thirds, whole, rest, free))
+        if found:
+            return found
+    return ()
+
+
+def _threes(whole: Shapes, apart: Shapes) -> Iterator[tuple[str, tuple[str, ...]]]:
+    groups: dict[tuple[str, Shape], list[str]] = {}
+    for name, shape in apart.items():
+        components = name.split(".")
+        at = -2 if components[-1] in _LEAVES and len(components) > 1 else -1
+        components[at] = "*"
+        groups.setdefault((".".join(components), shape), []).append(name)
+    threes = [tuple(names) for names in groups.values() if len(names) == 3]
+    for size in dict.fromkeys(_joined(names, apart) for names in threes):
+        fitting = [names for names in threes if _joined(names, apart) == size]
+        wanted = [name for name, shape in whole.items() if shape == size]
+        if size is not None and len(fitting) == len(wanted):
+            yield from zip(wanted, fitting, strict=True)
+
+
+def _same(one: Shape, two: Shape) -> bool:
+    return one == two or can_reshape(one, two)
+
+
+def _module(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+_STEPS: tuple[Step, ...] = (
+    _in_order,
+    _by_part,
+    _of_same_module,
+    _of_same_name,
+    _one_of_a_kind,
+    _three_in_order,
+    _one_of_a_size,
+)

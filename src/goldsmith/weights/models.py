@@ -1,0 +1,156 @@
+"""Building the models of a case: settings kept, weights chosen and kept, gradients read.
+
+A torch module's weights are its state dict, and parameters that it keeps in lists. Of any other object they are the
+arrays that it holds, so that a class written in plain NumPy is as good a model as any.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.gold.arrays import is_array
+from goldsmith.weights.object_weights import find_slots, has_objects, slots_beside
+from goldsmith.weights.stress import apply_stress, apply_stress_to_arrays
+from goldsmith.weights.values import snapshot
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+PROFILES = ("init", "stress")
+
+
+@dataclass(frozen=True)
+class WeightAccess:
+    """How a recipe reads a model's weights, as arrays by name, and puts such arrays into a model."""
+
+    get: Callable[[Any], Any]
+    set: Callable[[Any, Any], Any]
+
+
+def is_module(value: object) -> TypeGuard[torch.nn.Module]:
+    loaded = sys.modules.get("torch")
+    return loaded is not None and isinstance(value, loaded.nn.Module)
+
+
+def draws_while(make: Callable[[], T]) -> tuple[T, bool]:
+    """What is made, and whether that drew random numbers."""
+    before = _random_state()
+    made = make()
+    return made, _random_state() != before
+
+
+def _random_state() -> list[object]:
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    states: list[object] = [random.getstate()]
+    if numpy is not None:
+        kind, keys, *rest = numpy.random.get_state()
+        states += [kind, keys.tobytes(), *rest]
+    if torch is not None:
+        states.append(torch.get_rng_state().numpy().tobytes())
+    return states
+
+
+def unstored(model: Any, drew: bool) -> tuple[str, ...]:
+    """Weights of an object that cannot be put back: those whose holders refuse it, by name; `*` where chance decided
+    about the object and nothing was found in it."""
+    if is_module(model):
+        return ()
+    slots = find_slots(model)
+    refused = [name for name, slot in slots.items() if not slot.is_writable()]
+    return tuple(refused) or (("*",) if drew and not slots else ())
+
+
+def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device: str) -> Any:
+    if is_module(factory):
+        name = type(factory).__name__
+        raise RecipeMisuse(f"case.model takes the class and its arguments, not a finished model: case.model({name}, …)")
+    model = factory(*args, **kwargs)
+    if model is None:
+        raise RecipeMisuse(f"{_name(factory)}(…) returned None, not a model")
+    return model.to(device) if is_module(model) else model
+
+
+def choose_weights(model: Any, profile: str, seed: int) -> None:
+    if profile not in PROFILES:
+        raise RecipeMisuse(f"weights={profile!r} is no profile; there are {', '.join(PROFILES)}")
+    if profile == "stress":
+        if is_module(model):
+            apply_stress(model, seed)
+        elif not apply_stress_to_arrays(_only_arrays(vars(model)) if hasattr(model, "__dict__") else {}, seed):
+            kind = type(model).__name__
+            raise RecipeMisuse(f"weights='stress' finds nothing to move: {kind} has no array among its attributes")
+
+
+def weights_of(model: Any, label: str) -> dict[str, Any]:
+    """Parameters and persistent buffers as independent copies, by name."""
+    if is_module(model):
+        state = {name: value for name, value in model.state_dict().items() if is_array(value)}
+        _refuse_lazy(state, label)
+        state |= {name: slot.value for name, slot in slots_beside(model).items()}
+    else:
+        own = vars(model) if hasattr(model, "__dict__") else {}
+        state = _only_arrays({name: value for name, value in own.items() if not has_objects(value)})
+        state |= {name: slot.read() for name, slot in find_slots(model).items() if name.partition(".")[0] not in state}
+    copies: dict[str, Any] = snapshot(state, label)
+    return copies
+
+
+def _only_arrays(value: Any) -> Any:
+    """The arrays in nested attributes, empty where there are none."""
+    if isinstance(value, dict):
+        kept = {key: _only_arrays(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if is_array(item) or item}
+    if isinstance(value, list | tuple) and any(is_array(item) or isinstance(item, dict) for item in value):
+        return [_only_arrays(item) for item in value]
+    return value if is_array(value) else {}
+
+
+def _refuse_lazy(state: Mapping[str, Any], label: str) -> None:
+    from torch.nn.parameter import is_lazy
+
+    lazy = [name for name, value in state.items() if is_lazy(value)]
+    if lazy:
+        raise RecipeMisuse(
+            f"{label}: {lazy[0]} has no shape yet; give case.model a function that builds the model and calls it once"
+        )
+
+
+def gradients_of(model: Any, label: str) -> dict[str, Any]:
+    """Each parameter's gradient by name, None where it has none."""
+    if not is_module(model):
+        raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
+    beside = {name: slot.value for name, slot in slots_beside(model).items()}
+    gradients = {name: parameter.grad for name, parameter in (dict(model.named_parameters()) | beside).items()}
+    if all(gradient is None for gradient in gradients.values()):
+        raise RecipeMisuse(f"{label}: no parameter has a gradient; call backward() first")
+    copies: dict[str, Any] = snapshot(gradients, label)
+    return copies
+
+
+def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by name, so that `factory(**settings)` builds the same model."""
+    if not args:
+        return dict(kwargs)
+    try:
+        bound = inspect.signature(factory).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {"args": list(args), **kwargs}
+    settings: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = inspect.signature(factory).parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            settings.update(value)
+        else:
+            settings[name] = value
+    return settings
+
+
+def _name(factory: Any) -> str:
+    return getattr(factory, "__name__", type(factory).__name__)

@@ -1,0 +1,245 @@
+"""Weights that are no torch parameters of a torch module: found by walking through an object, read and put back.
+
+A home-made `Parameter`, layers in a list, arrays in dicts: whatever holds numbers is a slot, under the path that leads
+to it (`layers.0.weight`), as a state dict would name it.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.weights.values import array_like
+
+_DEEPEST, _MOST_ITEMS = 8, 10_000
+_NOT_WEIGHTS = frozenset(("grad", "history", "inputs", "op", "ctx", "creator", "parents", "prev", "children"))
+"""What a home-made tensor remembers of how it came about; underscores before it do not count."""
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, range, set, frozenset, type)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+
+
+class CannotHold(Exception):
+    """An object whose numbers can be read but not replaced."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place that holds an array. `put` replaces what stands there by something else."""
+
+    value: Any
+    put: Callable[[Any], None]
+
+    def read(self) -> Any:
+        return array_like(self.value)
+
+    def write(self, array: Any) -> None:
+        """Put other numbers there, and make sure that they are there."""
+        if is_array(self.value):
+            self.put(array)
+        elif not any(_works(way, self.value, array) for way in _WAYS):
+            self._replace(array)
+
+    def is_writable(self) -> bool:
+        """Whether other numbers could be put there. It is tried, and what stood there put back, the very same array
+        where that can be: arrays that are one stay one."""
+        try:
+            self.put(self.value)
+            if is_array(self.value):
+                return True
+            before = self.read()
+            saved = before.clone() if is_tensor(before) else before.copy()
+            other = saved + 1
+            if any(_works(way, self.value, other) for way in _WAYS):
+                back = before if _are_close(before, saved) else saved
+                return any(_works(way, self.value, back) for way in _WAYS)
+            return _holds(type(self.value)(other), other)
+        except Exception:  # whatever somebody's own class raises
+            return False
+
+    def _replace(self, array: Any) -> None:
+        """Put another object of the same kind in its place."""
+        try:
+            made = type(self.value)(array)
+            self.put(made)
+        except Exception:
+            made = None
+        if made is None or not _holds(made, array):
+            raise CannotHold(f"a {type(self.value).__name__} cannot be given other numbers")
+
+
+def find_slots(model: Any) -> dict[str, Slot]:
+    """Every array that `model` holds, by its path; of an object that is reached in several ways, the first."""
+    found: dict[str, Slot] = {}
+    _visit(model, "", lambda value: None, found, set(), 0)
+    return found
+
+
+def slots_beside(module: Any) -> dict[str, Slot]:
+    """Parameters of a torch module that it has not registered: in lists and dicts, in objects that are no modules, or
+    as plain tensors that require gradients."""
+    known = {id(item) for item in (*module.parameters(), *module.buffers())}
+    found: dict[str, Slot] = {}
+    for path, part in module.named_modules():
+        own = {key: value for key, value in vars(part).items() if not key.startswith("_") and key != "training"}
+        for name, value in own.items():
+            inside: dict[str, Slot] = {}
+            _visit(value, name, _setter(part, name), inside, {id(part)}, 1)
+            for inner, slot in inside.items():
+                trained = is_tensor(slot.value) and slot.value.requires_grad and slot.value.is_leaf
+                if trained and id(slot.value) not in known:
+                    known.add(id(slot.value))
+                    found[f"{path}.{inner}" if path else inner] = slot
+    return found
+
+
+def has_objects(value: Any) -> bool:
+    """Whether a container holds anything but arrays, plain values and containers of these."""
+    if isinstance(value, Mapping):
+        return any(has_objects(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(has_objects(item) for item in value)
+    return not is_array(value) and not isinstance(value, _PLAIN)
+
+
+def _visit(
+    value: Any, path: str, put: Callable[[Any], None], found: dict[str, Slot], seen: set[int], depth: int
+) -> None:
+    if is_array(value):
+        if path:
+            found[path] = Slot(value, put)
+        return
+    if isinstance(value, (*_PLAIN, *_FUNCTIONS)) or depth > _DEEPEST or id(value) in seen:
+        return
+    seen.add(id(value))
+    if path and not isinstance(value, Mapping | list | tuple) and not _is_module(value) and _is_holder(value):
+        found[path] = Slot(value, put)
+        return
+    for name, item, setter in _children(value):
+        _visit(item, f"{path}.{name}" if path else name, setter, found, seen, depth + 1)
+
+
+def _is_holder(value: Any) -> bool:
+    array = array_like(value)
+    return array is not None and (is_tensor(array) or array.dtype.kind in "fc")
+
+
+def _children(value: Any) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
+    if isinstance(value, Mapping | list | tuple) and len(value) > _MOST_ITEMS:
+        return  # a vocabulary, a data set: no container of weights
+    if isinstance(value, Mapping):
+        for key, item in list(value.items()):
+            yield str(key), item, _item_setter(value, key)
+    elif isinstance(value, list | tuple):
+        for at, item in enumerate(value):
+            yield str(at), item, _item_setter(value, at)
+    elif _is_module(value):
+        for name, parameter in value.named_parameters():
+            yield name, parameter, _copier(parameter)
+        for name, slot in slots_beside(value).items():
+            yield name, slot.value, slot.put
+    else:
+        for name, item in _attributes(value):
+            if name.strip("_") not in _NOT_WEIGHTS:
+                yield name, item, _setter(value, name)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    names = list(vars(value)) if hasattr(value, "__dict__") else []
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    for name in dict.fromkeys(names):
+        if not name.startswith("__") and hasattr(value, name):
+            yield name, getattr(value, name)
+
+
+def _setter(owner: Any, name: str) -> Callable[[Any], None]:
+    return lambda value: setattr(owner, name, value)
+
+
+def _item_setter(owner: Any, key: Any) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        owner[key] = value
+
+    return put
+
+
+def _copier(parameter: Any) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        with sys.modules["torch"].no_grad():
+            parameter.copy_(value)
+
+    return put
+
+
+def _is_module(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+# --- ways to give an object other numbers --------------------------------------------------------------------------
+
+
+def _works(way: Callable[[Any, Any], None], holder: Any, array: Any) -> bool:
+    try:
+        way(holder, array)
+    except Exception:  # whatever somebody's own class raises: it is not done in this way
+        return False
+    return _holds(holder, array)
+
+
+def _holds(holder: Any, array: Any) -> bool:
+    found = array_like(holder)
+    return found is not None and tuple(found.shape) == tuple(array.shape) and _are_close(found, array)
+
+
+def _are_close(one: Any, two: Any) -> bool:
+    import numpy as np
+
+    mine, theirs = (np.asarray(item.detach() if is_tensor(item) else item) for item in (one, two))
+    return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-12, equal_nan=True))
+
+
+def _by_attribute(holder: Any, array: Any) -> None:
+    """The attribute under which it keeps its array."""
+    import numpy as np
+
+    now = np.asarray(array_like(holder))
+    for name, item in _attributes(holder):
+        alike = name.strip("_") not in _NOT_WEIGHTS and is_array(item) and tuple(item.shape) == now.shape
+        if alike and np.array_equal(np.asarray(item), now, equal_nan=True):
+            setattr(holder, name, array)
+            if _holds(holder, array):
+                return
+
+
+def _by_number(holder: Any, array: Any) -> None:
+    if type(getattr(holder, "data", None)) in (int, float):
+        holder.data = float(array)
+
+
+def _by_data(holder: Any, array: Any) -> None:
+    holder.data = array
+
+
+def _by_own(holder: Any, array: Any) -> None:
+    """Where `data` takes an object of the same kind."""
+    kinds = [type(getattr(holder, "data", None)), *type(holder).__mro__[:-1]]
+    for kind in kinds:
+        try:
+            holder.data = kind(array)
+        except Exception:
+            continue
+        if _holds(holder, array):
+            return
+
+
+def _in_place(holder: Any, array: Any) -> None:
+    array_like(holder)[...] = array
+
+
+_WAYS = (_by_attribute, _by_number, _by_data, _by_own, _in_place)

@@ -1,0 +1,172 @@
+"""Recorded values as plain, independent data: nested containers, arrays and simple values, nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+import sys
+from typing import Any
+
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.gold.arrays import is_array, is_tensor
+
+
+def snapshot(value: Any, path: str) -> Any:
+    """A copy of `value` that later changes cannot reach. `path` names it in messages.
+
+    Tensors are detached and brought to the CPU; named tuples and dataclasses become dicts, whatever
+    speaks DLPack or `__array__`, or holds an array otherwise, becomes an array. Anything else is refused by name.
+    """
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if is_array(value):
+        return _copy_array(value, path)
+    if isinstance(value, dict):
+        return {_key(key, path): snapshot(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in value._fields}
+    if isinstance(value, list | tuple):
+        copies = [snapshot(item, f"{path}.{index}") for index, item in enumerate(value)]
+        return copies if isinstance(value, list) else tuple(copies)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in names}
+    if hasattr(value, "__dlpack__") or hasattr(value, "__array__"):
+        return _foreign_array(value, path)
+    held = array_like(value)
+    if held is not None:
+        return _copy_array(held, path)
+    raise RecipeMisuse(
+        f"{path} is {_article(type(value).__name__)}, not an array or plain value; record its tensors by name"
+    )
+
+
+def array_like(value: Any) -> Any:
+    """The numbers of an object that holds an array, such as a home-made tensor; None where it holds none.
+
+    It may speak `__array__` or DLPack, have `numpy()`, or keep an array or a number under `data`.
+    """
+    import numpy as np
+
+    if is_array(value):
+        return value
+    if value is None or isinstance(value, type | bool | int | float | str | bytes | dict | list | tuple | set):
+        return None
+    if callable(value) and not hasattr(type(value), "__array__") and not hasattr(value, "numpy"):
+        return None
+    for read in (_by_array, _by_numpy, _by_data):
+        try:
+            found = read(value)
+        except Exception:  # whatever somebody's own class raises: it cannot be read in this way
+            continue
+        if found is not None:
+            array = found if is_array(found) else np.asarray(found)
+            if is_tensor(array) or array.dtype.kind in "fiubc":
+                return array
+    return None
+
+
+def _by_array(value: Any) -> Any:
+    import numpy as np
+
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    return np.from_dlpack(value) if hasattr(value, "__dlpack__") else None
+
+
+def _by_numpy(value: Any) -> Any:
+    read = next((getattr(value, name) for name in ("numpy", "to_numpy") if hasattr(value, name)), None)
+    found = read() if callable(read) else None
+    return found if is_array(found) else None
+
+
+def _by_data(value: Any) -> Any:
+    """A method of that name, or data that is no array and no number, says nothing."""
+    found = getattr(value, "data", None)
+    if is_array(found) or type(found) in (int, float, complex):
+        return found
+    return None
+
+
+def plain(value: Any) -> Any:
+    """Settings as JSON knows them; anything richer by name, never by an address that the next run has not."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def first_of(value: Any) -> Any:
+    """Take the main output of something that may return more: the first item, value or field."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | dict):
+        value = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if isinstance(value, list | tuple):
+        if not value:
+            raise RecipeMisuse("case.first was given an empty sequence")
+        return value[0]
+    if isinstance(value, dict):
+        if not value:
+            raise RecipeMisuse("case.first was given an empty dict")
+        return next(iter(value.values()))
+    return value
+
+
+def to_device(value: Any, device: str) -> Any:
+    """Tensors moved to `device`; everything else as it is."""
+    if device == "cpu":
+        return value
+    if is_tensor(value):
+        return value.detach().to(device).requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {key: to_device(item, device) for key, item in value.items()}
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(to_device(item, device) for item in value)
+    return value
+
+
+def _key(key: Any, path: str) -> str | int:
+    if isinstance(key, str):
+        return sys.intern(key)  # equal keys must be one object, or the pickle inside a .pt differs
+    if type(key) is int:
+        return key
+    raise RecipeMisuse(f"{path} has the key {key!r}; only strings and integers can be keys in gold")
+
+
+def _copy_array(array: Any, path: str) -> Any:
+    if is_tensor(array):
+        if array.is_sparse or array.layout != sys.modules["torch"].strided or array.is_quantized:
+            raise RecipeMisuse(f"{path} is a sparse or quantised tensor; record it dense (`.to_dense()`)")
+        return array.detach().cpu().clone(memory_format=sys.modules["torch"].contiguous_format)
+    if array.dtype.hasobject or array.dtype.kind in "USV":
+        raise RecipeMisuse(f"{path} is an array of {array.dtype}; only numbers and booleans can be gold")
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def _foreign_array(value: Any, path: str) -> Any:
+    import numpy as np
+
+    try:
+        array = np.from_dlpack(value) if not hasattr(value, "__array__") else np.asarray(value)
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
+        raise RecipeMisuse(f"{path} could not be read as an array: {error}") from None
+    return _copy_array(array, path)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,140 @@
+"""Specs read off values that somebody passed to a call."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.weights.values import array_like
+from goldsmith.worker.drafts.specs import (
+    BOOLEANS,
+    CAUSAL,
+    INTEGERS,
+    NORMAL,
+    ORDER,
+    SHARES,
+    UNIFORM,
+    Array,
+    Built,
+    Code,
+    Group,
+    Literal,
+    Named,
+    Spec,
+    Steps,
+    Unknown,
+)
+
+_MOST_ITEMS, _MOST_ENTRIES, _MOST_ARRAYS, _MOST_TEXT = 40, 600, 3, 400
+_DEEPEST = 5
+
+
+class Reader:
+    """Reads specs; `built` knows what objects of the course were built with, by their id."""
+
+    def __init__(self) -> None:
+        self._built: dict[int, tuple[Any, Built]] = {}
+
+    def note_built(self, made: Any, spec: Built) -> None:
+        """The object is held on to, so that no other gets its id."""
+        self._built.setdefault(id(made), (made, spec))
+
+    def read(self, value: Any, depth: int = 0) -> Spec:
+        if depth > _DEEPEST:
+            return Unknown("something nested deeply")
+        if id(value) in self._built:
+            return self._built[id(value)][1]
+        if value is None or isinstance(value, bool | int | float | complex):
+            return Literal(value) if type(value) in (bool, int, float, complex, type(None)) else Unknown(repr(value))
+        if isinstance(value, str | bytes):
+            return Literal(value[:_MOST_TEXT])
+        if is_array(value):
+            return read_array(value)
+        if isinstance(value, set | frozenset):
+            plain = all(type(item) in (str, int, bytes) for item in value)
+            return Literal(set(sorted(value)[:_MOST_ITEMS])) if plain else Unknown("a set")
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+            return self._sequence(value, depth)
+        return self._object(value, depth)
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Spec:
+        pairs = list(itertools.islice(value.items(), _MOST_ENTRIES))
+        items = [self.read(item, depth + 1) for _, item in pairs]
+        keys = tuple(key for key, _ in pairs)
+        if not all(isinstance(key, str | int | bytes | tuple) for key in keys):
+            return Unknown("a dict with keys that cannot be written down")
+        if all(isinstance(item, Literal) for item in items):
+            return Literal({key: item.value for key, item in zip(keys, items, strict=True)})  # type: ignore[attr-defined]
+        return Group("dict", tuple(items), keys)
+
+    def _sequence(self, value: Any, depth: int) -> Spec:
+        items = [self.read(item, depth + 1) for item in value[:_MOST_ITEMS]]
+        kind = "list" if isinstance(value, list) else "tuple"
+        if all(isinstance(item, Literal) for item in items):
+            plain = [item.value for item in items]  # type: ignore[attr-defined]
+            return Literal(plain if kind == "list" else tuple(plain))
+        return Group(kind, tuple(items[:_MOST_ARRAYS] if kind == "list" else items))
+
+    def _object(self, value: Any, depth: int) -> Spec:
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            if isinstance(value, torch.optim.Optimizer) and type(value).__module__.startswith("torch."):
+                return Steps(type(value).__name__, (("lr", value.defaults.get("lr", 0.1)),))
+            if isinstance(value, torch.dtype | torch.device):
+                return Code(repr(value).replace("device(", "torch.device("))
+            if isinstance(value, torch.utils.data.DataLoader):
+                return self._sequence(list(itertools.islice(iter(value), _MOST_ARRAYS)), depth)
+        if inspect.isfunction(value) or inspect.isclass(value) or inspect.isbuiltin(value):
+            module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
+            if name.isidentifier() and getattr(sys.modules.get(module), name, None) is value:
+                return Named(module, name)
+            return Unknown(f"the function {name}")
+        found = array_like(value)
+        if found is not None and type(value).__qualname__.isidentifier():
+            inner = read_array(found)
+            return Built(type(value).__module__, type(value).__name__, (("", inner),), holds_array=True)
+        return Unknown(f"a {type(value).__name__}")
+
+
+def read_array(value: Any) -> Array:
+    """The shape of an array, and the plainest distribution that it could have been drawn from."""
+    import numpy as np
+
+    library = "torch" if is_tensor(value) else "numpy"
+    shape = tuple(int(size) for size in value.shape)
+    plain = value.detach().cpu() if library == "torch" else value
+    dtype = str(plain.dtype).removeprefix("torch.")
+    if dtype == "bfloat16":
+        plain = plain.float()
+    numbers = np.asarray(plain)
+    if numbers.dtype.kind == "b":
+        causal = len(shape) == 2 and shape[0] == shape[1] and bool((numbers == np.tril(np.ones(shape, bool))).all())
+        return Array(library, shape, CAUSAL if causal else BOOLEANS)
+    if numbers.dtype.kind in "iu":
+        usual = "int64"
+        other = dtype if dtype != usual else ""
+        if len(shape) == 1 and shape[0] > 2 and bool((np.sort(numbers) == np.arange(shape[0])).all()):
+            return Array(library, shape, ORDER, dtype=other)
+        low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 1)
+        return Array(library, shape, INTEGERS, low=min(0, low), high=max(high + 1, 2), dtype=other)
+    usual = "float32" if library == "torch" else "float64"
+    return Array(library, shape, _distribution(numbers), dtype=dtype if dtype != usual else "")
+
+
+def _distribution(numbers: Any) -> str:
+    import numpy as np
+
+    finite = bool(np.isfinite(numbers).all()) and numbers.size > 0
+    if not finite or numbers.dtype.kind == "c":
+        return NORMAL
+    spread = float(np.ptp(numbers))
+    if numbers.min() < 0 or numbers.max() > 1 or spread == 0:
+        return NORMAL
+    rows = numbers.sum(-1) if numbers.ndim else numbers
+    return SHARES if numbers.ndim and np.allclose(rows, 1, atol=1e-4) else UNIFORM

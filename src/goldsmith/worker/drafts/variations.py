@@ -1,0 +1,262 @@
+"""Other arguments for the same call: sizes that differ, a batch of one, longer sequences, small and large numbers,
+other options. Whether a part can be called with them is found out by trying."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from goldsmith.worker.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, mapped
+
+_OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
+_TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
+
+
+def _resized(arguments: Arguments, change: Callable[[Array], Array]) -> Arguments:
+    def apply(spec: Spec) -> Spec:
+        return change(spec) if isinstance(spec, Array) else spec
+
+    return {
+        name: mapped(spec, apply) if not isinstance(spec, Built) or not spec.is_model else spec
+        for name, spec in arguments.items()
+    }
+
+
+def resize(arguments: Arguments, old: int, new: int, *, first_only: bool = False) -> Arguments:
+    """Every axis of size `old`, or every first one, made `new`."""
+
+    def change(array: Array) -> Array:
+        shape = tuple(
+            new if size == old and (at == 0 or not first_only) else size for at, size in enumerate(array.shape)
+        )
+        return dataclasses.replace(array, shape=shape)
+
+    return _resized(arguments, change)
+
+
+def distinct_settings(arguments: Arguments) -> Arguments | None:
+    """Whole numbers among plain settings made to differ from one another, so that none can be taken for another; None
+    where they do. What divides evenly goes on to."""
+    taken = [spec.value for spec in arguments.values() if isinstance(spec, Literal) and type(spec.value) is int]
+    found: dict[str, Spec] = {}
+    seen: set[int] = set()
+    for name, spec in arguments.items():
+        if isinstance(spec, Literal) and type(spec.value) is int and spec.value > 2:
+            value = spec.value
+            if value in seen:
+                step = value // 2 if value % 2 == 0 and value > 4 else 2
+                value = next(item for item in itertools.count(value, step) if item not in taken)
+                taken.append(value)
+            seen.add(value)
+            spec = Literal(value)
+        found[name] = spec
+    return found if found != dict(arguments) else None
+
+
+def leading_size(arguments: Arguments) -> int | None:
+    """The size that most arrays begin with: the batch."""
+    counts = Counter(array.shape[0] for array in _direct(arguments) if array.shape)
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def _direct(arguments: Arguments) -> list[Array]:
+    return arrays_in(
+        {name: spec for name, spec in arguments.items() if not isinstance(spec, Built) or not spec.is_model}
+    )
+
+
+def distinct(arguments: Arguments, taken: set[int]) -> Iterator[Arguments]:
+    """Candidates with the first coinciding pair of sizes made to differ: the leading one, or another axis; new sizes
+    are none that is `taken`."""
+    sizes = {size for array in _direct(arguments) for size in array.shape} | taken
+    fresh = [size for size in _OTHER_SIZES if size not in sizes]
+    for array in _direct(arguments):
+        square = len(array.shape) == 4 and array.shape[2] == array.shape[3]
+        shape = array.shape[:3] if square else array.shape
+        same = [at for at, size in enumerate(shape) if size > 1 and shape.count(size) > 1]
+        for at in same[: len(same)]:
+            for size in fresh[:2]:
+                if at == 0:
+                    yield resize(arguments, shape[at], size, first_only=True)
+                yield _with_axis(arguments, array, at, size)
+
+
+def _with_axis(arguments: Arguments, array: Array, at: int, size: int) -> Arguments:
+    other = dataclasses.replace(array, shape=(*array.shape[:at], size, *array.shape[at + 1 :]))
+    return _resized(arguments, lambda item: other if item == array else item)
+
+
+def with_batch(arguments: Arguments, taken: set[int]) -> Arguments | None:
+    """A batch that is no other size of the call, and not one."""
+    size = leading_size(arguments)
+    fresh = next((item for item in _OTHER_SIZES if item not in taken), None)
+    if size is None or fresh is None:
+        return None
+    return resize(arguments, size, fresh, first_only=True)
+
+
+def batch_of_one(arguments: Arguments) -> Arguments | None:
+    size = leading_size(arguments)
+    return resize(arguments, size, 1, first_only=True) if size and size > 1 else None
+
+
+def longer(arguments: Arguments) -> Iterator[Arguments]:
+    """The second axis, or the only one, longer and shorter."""
+    arrays = [array for array in _direct(arguments) if array.shape]
+    axes = [array.shape[-2] for array in arrays if len(array.shape) > 2]
+    axes += [
+        array.shape[1] for array in arrays if len(array.shape) > 2 or (array.draw == INTEGERS and len(array.shape) > 1)
+    ]
+    axes += [array.shape[-2] for array in arrays if len(array.shape) == 2]
+    axes += [array.shape[0] for array in arrays if len(array.shape) == 1]
+    for size in dict.fromkeys(axes):
+        for other in (3 * size + 1, 2 * size + 1, size + 2, max(1, size - 2)):
+            if other != size:
+                yield resize(arguments, size, other)
+
+
+def scaled(arguments: Arguments, factor: float) -> Arguments | None:
+    """Floating arrays `factor` times as large."""
+    if not any(array.is_floating for array in _direct(arguments)):
+        return None
+    return _resized(
+        arguments, lambda item: dataclasses.replace(item, scale=item.scale * factor) if item.draw == "normal" else item
+    )
+
+
+def several(arguments: Arguments) -> Arguments | None:
+    """Lists of a single array made three."""
+    found = {
+        name: dataclasses.replace(spec, items=spec.items * 3)
+        if isinstance(spec, Group) and spec.kind == "list" and len(spec.items) == 1
+        else spec
+        for name, spec in arguments.items()
+    }
+    return found if found != dict(arguments) else None
+
+
+def ragged(arguments: Arguments) -> Arguments | None:
+    """Lists of arrays whose last is smaller than the others."""
+    found = dict(arguments)
+    for name, spec in arguments.items():
+        if not (isinstance(spec, Group) and spec.kind == "list" and len(spec.items) > 0):
+            continue
+        last = mapped(
+            spec.items[-1],
+            lambda item: (
+                dataclasses.replace(item, shape=(max(1, item.shape[0] // 2), *item.shape[1:]))
+                if isinstance(item, Array) and item.shape
+                else item
+            ),
+        )
+        found[name] = dataclasses.replace(spec, items=(*spec.items[:2], last))
+    return found if found != dict(arguments) else None
+
+
+def other_options(function: Any, arguments: Arguments, skip: int = 0) -> list[dict[str, Spec]]:
+    """Values that are not their default for options that nobody has given: all together first, then one by one."""
+    found: dict[str, Spec] = {}
+    try:
+        parameters = list(inspect.signature(function).parameters.items())[skip:]
+    except (TypeError, ValueError):
+        return []
+    for name, parameter in parameters:
+        if name in arguments and not isinstance(arguments[name], Literal):
+            continue
+        value = _other(name, parameter.default)
+        if value is not None and parameter.default is not parameter.empty:
+            found[name] = Literal(value)
+    alone = [{name: spec} for name, spec in found.items()]
+    return [found, *alone] if len(found) > 1 else alone
+
+
+def _other(name: str, value: Any) -> Any:
+    if type(value) is bool:
+        return not value
+    if type(value) is float and "drop" not in name:
+        return 0.3 if abs(value) < 1e-2 else round(value * 0.6, 6) if abs(value) <= 10 else 100.0
+    if type(value) is int and not isinstance(value, bool):
+        return value + 1
+    return None
+
+
+def other_values(arguments: Arguments) -> Iterator[Arguments]:
+    """Plain values of other kinds and sizes: empty, single, repeated, negative, large."""
+    pools = {name: _pool(spec.value) for name, spec in arguments.items() if isinstance(spec, Literal)}
+    pools = {name: pool for name, pool in pools.items() if pool}
+    most = max((len(pool) for pool in pools.values()), default=0)
+    for at in range(most):
+        yield {
+            name: Literal(pools[name][(at + turn) % len(pools[name])]) if name in pools else spec
+            for turn, (name, spec) in enumerate(arguments.items())
+        }
+
+
+def _pool(value: Any) -> list[Any]:
+    if type(value) is bool:
+        return [not value]
+    if type(value) is int:
+        return [item for item in (value + 3, 1, 2, 0, -value if value else -3, value * 7 + 1) if item != value]
+    if type(value) is float:
+        return [
+            item for item in (-value, round(value + 1.9, 6), 0.0, 1.0, round(-value * 31, 6), 1e-3) if item != value
+        ]
+    if isinstance(value, str):
+        return [item for item in _TEXTS if item != value] + [value[::-1]]
+    if isinstance(value, bytes):
+        return [b"a", b"", bytes(range(0, 256, 5)), value[::-1]]
+    if isinstance(value, list | tuple) and value:
+        kind = type(value)
+        wanted = [
+            value[::-1],
+            value[:1],
+            value[:0],
+            kind([*value, *value]),
+            kind(dict.fromkeys(value)) if _hashable(value) else value[:2],
+        ]
+        if all(type(item) in (int, float) for item in value):
+            wanted.insert(1, kind(-3 * item + 1 for item in value))
+        return [item for item in wanted if item != value]
+    if isinstance(value, dict) and value:
+        keys = list(value)
+        return [{key: value[key] for key in keys[::-1]}, {keys[0]: value[keys[0]]}, {}]
+    return []
+
+
+def _hashable(values: Any) -> bool:
+    try:
+        return bool(set(values)) or True
+    except TypeError:
+        return False
+
+
+def without_dropout(spec: Built) -> Built:
+    """No dropout, by default or by what was given: what it drops nobody else can draw."""
+    kind = getattr(sys.modules.get(spec.module), spec.name, None)
+    try:
+        parameters = inspect.signature(kind).parameters if kind else {}
+    except (TypeError, ValueError):
+        parameters = {}
+    settings = dict(spec.arguments)
+    for name, parameter in parameters.items():
+        value = settings.get(name, Literal(parameter.default))
+        if "drop" in name.lower() and isinstance(value, Literal) and type(value.value) in (int, float) and value.value:
+            settings[name] = Literal(0.0)
+    return dataclasses.replace(spec, arguments=tuple(settings.items()))
+
+
+def with_dropout(spec: Built, kind: Any) -> Built | None:
+    """Everything dropped in training, which needs no draws; None where there is no such setting."""
+    try:
+        names = [name for name, item in inspect.signature(kind).parameters.items() if "drop" in name.lower()]
+    except (TypeError, ValueError):
+        return None
+    if not names:
+        return None
+    settings = dict(spec.arguments) | {name: Literal(1.0) for name in names}
+    return dataclasses.replace(spec, arguments=tuple(settings.items()))

@@ -1,0 +1,266 @@
+"""Calls that work: for every part that students write, arguments that were seen or guessed, and tried."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import itertools
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.worker.drafts.guess_arguments import Known, guess
+from goldsmith.worker.drafts.observed_calls import Sightings
+from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, Steps, build, walk
+from goldsmith.worker.drafts.targets import Target
+from goldsmith.worker.failure_reasons import in_words
+
+_MOST_TRIALS, _MOST_SECONDS, _MOST_OWNERS = 1500, 8.0, 60
+CALL = "__call__"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that works. `owner` is what the object was built with that a `method` is called on."""
+
+    target: Target
+    arguments: Arguments
+    method: str = ""
+    owner: Built | None = None
+    others: tuple[Arguments, ...] = ()
+    """More arguments that were seen in calls of the same part."""
+    result: Any = None
+    prior: tuple[Call, ...] = ()
+    """What has to be called before, on the same object."""
+
+
+class Finder:
+    """Finds a call for each target; what could not be called says why in `troubles`, by its name."""
+
+    def __init__(self, targets: Sequence[Target], sightings: Sightings, seed: int) -> None:
+        self._targets, self._sightings, self._seed = targets, sightings, seed
+        self._models: list[tuple[Built, Sequence[Spec]]] = []
+        self.built: dict[str, Built] = {}
+        self.troubles: dict[str, str] = {}
+
+    def calls(self) -> dict[str, list[Call]]:
+        """By target, in its methods' order. Twice: what runs shows how others are called."""
+        found: dict[str, list[Call]] = {}
+        for _ in range(2):
+            for target in self._targets:
+                if target.object is None or target.is_optimiser:
+                    continue
+                missing = [
+                    name for name in target.calls if name not in {_label(item) for item in found.get(target.name, ())}
+                ]
+                if missing:
+                    found.setdefault(target.name, []).extend(self._find(target, missing))
+        for target in self._targets:
+            order = {name: at for at, name in enumerate(target.calls)}
+            found.get(target.name, []).sort(key=lambda item: order.get(_label(item), -1))
+        return found
+
+    def _find(self, target: Target, missing: Sequence[str]) -> Iterator[Call]:
+        if not target.is_class:
+            call = self._call(target, "", None, target.name)
+            if call:
+                yield call
+            return
+        earlier: list[Call] = []
+        for name in missing:
+            method = name.partition(".")[2]
+            if method == "__init__" or (method.startswith("_") and not method.startswith("__")):
+                continue
+            for owner in self._owners(target, name):
+                before = [] if method == "forward" else [item for item in earlier if item.owner == owner]
+                call = self._call(target, method, owner, name, before)
+                if call:
+                    if not target.is_model or call.result is None:
+                        earlier.append(call)
+                    self.built.setdefault(target.name, owner)
+                    if target.is_model and method == "forward" and owner not in [item for item, _ in self._models]:
+                        self._models.append((owner, list(call.arguments.values())))
+                    yield call
+                    break
+        if target.name not in self.built:
+            for owner in itertools.islice(self._owners(target, target.name), 1):
+                self.built[target.name] = owner
+
+    def _owners(self, target: Target, name: str) -> Iterator[Built]:
+        """What the object can be built with: as it was seen, else guessed, those that can be built only."""
+        if target.name in self.built:
+            yield self.built[target.name]
+        seen = self._sightings.owners.get(name)
+        made = [seen] if seen is not None and seen.name == target.name else []
+        made += [self._as_built(target, arguments) for arguments in self._sightings.of(target.name)]
+        with contextlib.suppress(Exception):
+            known = Known(library=_library(target.module), models=self._models)
+            about = inspect.getdoc(target.object) or ""
+            guessed = guess(target.object, known, about=about)
+            made += [self._as_built(target, item) for item in itertools.islice(guessed, _MOST_OWNERS)]
+        count, first = 0, True
+        for owner in dict.fromkeys(made):
+            _, error = self._run(lambda owner=owner: build({"it": owner}))
+            if error:
+                if first:  # the likeliest arguments fail for the likeliest reason
+                    self.troubles[target.name] = error
+                first = False
+                continue
+            yield owner
+            count += 1
+            if count == 3:
+                return
+
+    def _as_built(self, target: Target, arguments: Arguments) -> Built:
+        return Built(target.object.__module__, target.name, tuple(arguments.items()), is_model=target.is_model)
+
+    def _call(
+        self, target: Target, method: str, owner: Built | None, name: str, prior: Sequence[Call] = ()
+    ) -> Call | None:
+        seen = [_explicit(target, method, _trimmed(item)) for item in self._sightings.of(name)]
+        failures: list[str] = []
+        for arguments in seen:
+            result, error = self.run(target, method, owner, arguments, prior)
+            if not error:
+                others = tuple(item for item in seen if item is not arguments)
+                return Call(target, arguments, method, owner, others, result, tuple(prior))
+            failures.append(error)
+        deadline = time.monotonic() + _MOST_SECONDS
+        function = getattr(target.object, method) if method else target.object
+        skip = 1 if method and inspect.isfunction(inspect.getattr_static(target.object, method, None)) else 0
+        try:
+            guesses = guess(function, self._known(target, owner), skip=skip, about=_about(target, method))
+            for guessed in itertools.islice(guesses, _MOST_TRIALS):
+                arguments = _explicit(target, method, guessed)
+                result, error = self.run(target, method, owner, arguments, prior)
+                if not error and (result is not None or method):
+                    return Call(target, arguments, method, owner, (), result, tuple(prior))
+                failures.append(error or "it returns nothing")
+                if time.monotonic() > deadline:
+                    break
+        except (TypeError, ValueError) as error:
+            failures.append(in_words(error))
+        self.troubles[name] = failures[0] if failures else "none of its arguments could be guessed"
+        return None
+
+    def guesses(self, call: Call, *, also: str, most: int) -> list[Arguments]:
+        """Other arguments for a call, with one that may be left out: first beside those that it has, then all anew."""
+        method, target = call.method, call.target
+        function = getattr(target.object, method) if method else target.object
+        known = self._known(target, call.owner)
+        found = guess(function, known, skip=1 if method else 0, about=_about(target, method), also=also)
+        try:
+            wanted = list(itertools.islice(found, most))
+        except (TypeError, ValueError):
+            return []
+        return [*({**call.arguments, also: item[also]} for item in wanted if also in item), *wanted]
+
+    def _known(self, target: Target, owner: Built | None) -> Known:
+        settings = _flat(dict(owner.arguments)) if owner else {}
+        plain = [
+            item for value in settings.values() for item in (value if isinstance(value, list | tuple) else [value])
+        ]
+        widths = [value for value in plain if type(value) is int and value > 1]
+        images: list[int] = []
+        if owner is not None and owner.is_model:
+            with contextlib.suppress(Exception):
+                parts = list(build({"it": owner})["it"].modules())
+                widths = [*(part.in_features for part in parts if hasattr(part, "in_features")), *widths]
+                images = [part.in_channels for part in parts if hasattr(part, "in_channels")][:1]
+        return Known(settings, _library(target.module), self._models, tuple(dict.fromkeys(widths)), tuple(images))
+
+    def run(
+        self, target: Target, method: str, owner: Built | None, arguments: Arguments, prior: Sequence[Call] = ()
+    ) -> tuple[Any, str]:
+        """What a call returns, and why it does not; `prior` ones are made on the same object before."""
+
+        def call() -> Any:
+            values = build(arguments)
+            function = target.object
+            if owner is not None and method:
+                made = build({"it": owner})["it"]
+                for item in prior:
+                    with contextlib.suppress(Exception):
+                        getattr(made, item.method)(**build(item.arguments))
+                function = made if is_called(target, method) else getattr(made, method)
+            args = [value for name, value in values.items() if not name.startswith("*")]
+            more = next((value for name, value in values.items() if name.startswith("*")), ())
+            return _called(
+                function, method, {name: values[name] for name in values if not name.startswith("*")}, more, args
+            )
+
+        return self._run(call)
+
+    def _run(self, call: Any) -> tuple[Any, str]:
+        seed_everything(self._seed, threads=1)
+        try:
+            with self._sightings.watching(), contextlib.redirect_stdout(io.StringIO()):
+                return call(), ""
+        except Exception as error:
+            return None, in_words(error)
+
+
+def _called(function: Any, method: str, named: dict[str, Any], more: Any, args: list[Any]) -> Any:
+    """By name where the signature is the function's own; a module's call takes anything."""
+    try:
+        return function(*args, *more) if more or method in ("forward", CALL) else function(**named)
+    except TypeError:
+        return function(*args, *more)
+
+
+def is_called(target: Target, method: str) -> bool:
+    """Whether an object itself is called, and not a method by its name."""
+    own = any(CALL in vars(kind) for kind in target.object.__mro__[:-1]) if target.is_class else False
+    return method == CALL or (method == "forward" and own)
+
+
+def _label(call: Call) -> str:
+    return f"{call.target.name}.{call.method}" if call.method else call.target.name
+
+
+def _about(target: Target, method: str) -> str:
+    """What the starter says, and, of a method, its class's docstring."""
+    more = (inspect.getdoc(target.object) or "") if method else ""
+    return f"{target.docs.get(method, '')}\n{more}"
+
+
+def _trimmed(arguments: Arguments) -> Arguments:
+    """Steps large enough to show: whatever the learning rate was, plain SGD with a large one."""
+    return {name: Steps("SGD", (("lr", 0.5),)) if isinstance(spec, Steps) else spec for name, spec in arguments.items()}
+
+
+def _explicit(target: Target, method: str, arguments: Arguments) -> Arguments:
+    """With the defaults of what must be given by every call."""
+    if method or not target.explicit:
+        return arguments
+    parameters = inspect.signature(target.object).parameters
+    missing = [name for name in target.explicit if name in parameters and name not in arguments]
+    given = {name: Literal(parameters[name].default) for name in missing}
+    return {name: (arguments | given)[name] for name in parameters if name in arguments or name in given}  # type: ignore[operator]
+
+
+def _library(module: str) -> str:
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    roots = {getattr(value, "__name__", "").partition(".")[0] for value in names.values() if inspect.ismodule(value)}
+    return "torch" if "torch" in roots else "numpy" if "numpy" in roots else ""
+
+
+def _flat(arguments: Arguments) -> dict[str, Any]:
+    """Settings by name, those in dicts and configuration objects among them."""
+    found: dict[str, Any] = {}
+    for name, spec in arguments.items():
+        if isinstance(spec, Literal):
+            found |= spec.value if isinstance(spec.value, dict) else {name: spec.value}
+        elif isinstance(spec, Built):
+            found |= _flat(dict(spec.arguments))
+    return found
+
+
+def sizes_of(arguments: Arguments) -> list[int]:
+    return [
+        size for spec in arguments.values() for item in walk(spec) if isinstance(item, Array) for size in item.shape
+    ]

@@ -1,0 +1,173 @@
+"""Modules, methods and functions of a submission run alone, on what gold's own were called with.
+
+A module's inputs are the outputs of those before it. So modules run alone when everything else is over, those of a case
+in the order in which they are entered, and each is given its inputs only when its turn has come: by then, whatever can
+be learnt from them has been asked for and taken already. Where two cases are alike, what one gives away comes too late
+for what it was asked about itself, and a part is no better than where it did worst.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from goldsmith.gold.arrays import array_hash, is_tensor
+from goldsmith.gold.call_forms import rebuilt, tensors_in
+from goldsmith.instruments.call_gradients import passed_back
+from goldsmith.process.messages import ALONE, Ask, Attempt, Failure, Isolated
+from goldsmith.process.result_log import write_attempt
+from goldsmith.recipe.decorators import CaseDefinition, written_as
+from goldsmith.weights.load import Settled
+from goldsmith.worker.adapter_calls import adapt_calls
+from goldsmith.worker.failure_reasons import cause_of, in_words
+
+if TYPE_CHECKING:
+    from goldsmith.worker.replay_session import ReplayCase, ReplaySession
+
+T = TypeVar("T")
+
+
+def run_alone(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition, output: Path) -> None:
+    """One call, three times: as it was made, with something else, and as it was made. What it returns is written down
+    by its number and place (`0.1`), what it changes in its model by its number and gold's name (`0.after.mean`)."""
+    arrays: dict[str, Any] = {}
+    attempt = Attempt()
+    try:
+        target = _target(session, ask, item, definition)
+        if item.gradients:  # before a call has changed anything
+            arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
+        for number, change in enumerate((_as_given, _disturbed, _as_given)):
+            for name, value in _called(target, item, change, session.device).items():
+                arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
+    except BaseException as error:
+        attempt = Attempt(failure=cause_of(error, session.job, ask.case))
+        arrays = {}
+    try:
+        write_attempt(output, ask.case, ALONE, attempt, arrays)
+    except Exception as error:
+        failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
+        write_attempt(output, ask.case, ALONE, Attempt(failure=failure), {})
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is called, and the model that it may change."""
+
+    call: Callable[..., Any]
+    settled: Settled | None = None
+    built: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _target(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition) -> _Target:
+    """A function as the recipe has it; a module as the case has it the moment its model is built and has gold's
+    weights."""
+    if not item.model:
+        return _Target(_function(item.function, definition, session.job.folder))
+    case = session.case_for(definition, "again", ask.layout)
+    stopping = _stop_at(case, item.model)
+    try:
+        definition.function(stopping)
+    except _Reached as reached:
+        model = reached.model
+        module = model.get_submodule(item.module) if item.module else model
+        if not item.function and item.module:
+            module = adapt_calls(module, session.adapter)
+        if hasattr(module, "train"):
+            module.train(item.training)
+        settled = case.settled(item.model)
+        built = {name: value.clone() for name, value in model.state_dict().items()} if settled else {}
+        return _Target(getattr(module, item.function) if item.function else module, settled, built)
+    raise LookupError(f"the case builds no model called {item.model}")
+
+
+def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
+    """By the name that the recipe has imported, or of the first of the submission's files that has it."""
+    for case in written_as(definition.function):
+        if name in case.__globals__:
+            return case.__globals__[name]
+    for module in list(sys.modules.values()):
+        if str(getattr(module, "__file__", "") or "").startswith(folder) and callable(getattr(module, name, None)):
+            return getattr(module, name)
+    raise LookupError(f"there is no {name} in the submission")
+
+
+def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
+    """What one call returns and changes."""
+    tensors = {name: change(value) for name, value in _read(item, device).items()}
+    args, kwargs = rebuilt(item.form, tensors)
+    settled = target.settled
+    if settled is None or not (item.function or item.state):
+        return _numbered(target, args, kwargs)
+    settled.model.load_state_dict(target.built, strict=False)
+    settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    before = {name: array_hash(value) for name, value in settled.weights().items()}
+    found = _numbered(target, args, kwargs)
+    after = {name: value for name, value in settled.weights().items() if array_hash(value) != before.get(name)}
+    return found | {f"after.{name}": value for name, value in after.items()}
+
+
+def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
+    """What one call passes back, weights by gold's names."""
+    tensors, settled = _read(item, device), target.settled
+    if settled is not None:
+        settled.model.load_state_dict(target.built, strict=False)
+        settled.model.zero_grad()
+        settled.put({name: tensors[f"state.{name}"] for name in item.state})
+    inputs = [tensors[str(number)] for number in range(len(tensors)) if str(number) in tensors]
+    if settled is None:
+        return passed_back(target.call, item.form, inputs, dict)
+    return passed_back(target.call, item.form, inputs, settled.gradients, settled.frozen())
+
+
+def _numbered(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    with torch.no_grad() if torch else contextlib.nullcontext():
+        returned = target.call(*args, **kwargs)
+    return {str(number): value for number, value in enumerate(tensors_in([returned]))}
+
+
+def _read(item: Isolated, device: str) -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        from safetensors.numpy import load_file as load_arrays
+
+        return load_arrays(item.file)
+    from safetensors.torch import load_file
+
+    narrow = dict.fromkeys(item.bfloat16, torch.bfloat16)
+    return {name: tensor.to(device, narrow.get(name, tensor.dtype)) for name, tensor in load_file(item.file).items()}
+
+
+class _Reached(BaseException):
+    """Not an `Exception`, so that no recipe catches it by mistake."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+
+def _stop_at(case: ReplayCase, wanted: str) -> ReplayCase:
+    build: Callable[..., Any] = case.model
+
+    def model(factory: Callable[..., T], /, *args: Any, name: str = "model", **options: Any) -> T:
+        built = build(factory, *args, name=name, **options)
+        if name == wanted:
+            raise _Reached(built)
+        return built  # type: ignore[no-any-return]
+
+    case.model = model  # type: ignore[method-assign]
+    return case
+
+
+def _as_given(tensor: Any) -> Any:
+    return tensor
+
+
+def _disturbed(tensor: Any) -> Any:
+    """Something else in between, so that a module that remembers it gives itself away."""
+    if not is_tensor(tensor):
+        return tensor[::-1] * 1.5 if tensor.dtype.kind == "f" and tensor.ndim else tensor
+    return tensor.flip(0) * 1.5 if tensor.is_floating_point() and tensor.dim() else tensor

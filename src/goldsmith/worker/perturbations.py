@@ -1,0 +1,254 @@
+"""Cases run under conditions that their recipe does not have, to find out what would show a difference.
+
+Gold's inputs small or large, by a little or by much, moved, with ties, drawn again, with a row more, one row or none,
+plain numbers changed; weights off their identity; gradients of everything that is recorded; the other mode with
+dropout that drops all; more batches; a call on other inputs before; the statistics of initial weights. Each run is in
+float64, so that a difference is a difference, but for the one that looks for overflow. A condition says whether it
+`acted`: one that found nothing to change has shown nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from goldsmith.gold.arrays import (
+    array_hash,
+    is_array,
+    is_tensor,
+    walk,
+)
+from goldsmith.process.messages import Condition
+from goldsmith.recipe.initial_weights import Statistic
+from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.models import is_module
+from goldsmith.weights.stress import apply_stress
+
+T = TypeVar("T")
+_FACTORS: dict[Condition, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
+_AT_MOST: dict[Condition, float] = {"small": 1e-3, "tiny": 1e-6}
+_LEVELS = 2
+_DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenUnder(Given):
+    """Gold's inputs as a condition has them; its weights as they are."""
+
+    condition: Condition = "stress"
+
+    def input(self, name: str, made: Any) -> Any:
+        kept = self.inputs[name]
+        if self.condition == "draws":
+            return self._pour(made, made)
+        if self.condition in _FACTORS or self.condition in _AT_MOST:
+            return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._pour(made, kept)
+        value = super().input(name, made)
+        if self.condition == "longer":
+            return [*value, *reversed(value)] if isinstance(value, list) else value
+        if self.condition == "moved":
+            return _each(value, _moved)
+        if self.condition == "ties":
+            return _each(value, _tied)
+        if self.condition in _ROWS:
+            sizes = Counter(len(leaf) for item in self.inputs.values() for leaf in _arrays(item) if leaf.ndim)
+            usual = sizes.most_common(1)[0][0] if sizes else -1
+            return _each(value, lambda leaf: _with_rows(leaf, usual, _ROWS[self.condition]))
+        return _each(value, _another_number) if self.condition == "numbers" else value
+
+    def _resized(self, array: Any) -> Any:
+        """Larger by a factor; or smaller by one, and then no larger than that."""
+        if self.condition in _FACTORS:
+            return array * _FACTORS[self.condition]
+        least = _AT_MOST[self.condition]
+        size = float(abs(array).max()) if math.prod(array.shape) else 0.0
+        return array * (min(least, least / size) if 0 < size < math.inf else least)
+
+
+class Changes:
+    """What a condition does to the models and outputs of one case, and whether it did anything."""
+
+    def __init__(self, condition: Condition, seed: int, kept: dict[str, Any]) -> None:
+        self.condition = condition
+        self.acted = condition == "repeated"  # which is done before the case begins
+        self._seed = seed
+        self._kept = kept
+        self._sources: dict[str, Any] = {}
+        self._recorded: list[Any] = []
+        self._initial: dict[str, Any] = {}
+
+    def initial(self, name: str, statistics: Mapping[str, Mapping[str, Statistic]]) -> None:
+        """Keep how a model initialises its weights: each statistic beside its limit."""
+        import numpy as np
+
+        self.acted = True
+        for path, kinds in statistics.items():
+            self._initial |= {f"initial.{name}.{path}.{kind}": np.array(item) for kind, item in kinds.items()}
+
+    def model(self, name: str, model: Any) -> None:
+        if not is_module(model):
+            if self.condition == "stress":
+                self._stress_object(model)
+            return
+        if self.condition == "stress":
+            apply_stress(model, self._seed)
+            self.acted = True
+        elif self.condition == "mode":
+            self._other_mode(model)
+        elif self.condition == "repeated":
+            _call_before(model)
+        self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
+
+    def input(self, name: str, value: T) -> T:
+        """Where there is no model, gradients go to what a function is given."""
+        if self.condition in _OF_INPUTS:
+            self.acted = self.acted or _digest(value) != _digest(self._kept.get(name))
+        if self.condition != "gradients" or self._sources or not is_tensor(value):
+            return value
+        tensor: Any = value
+        if not tensor.is_floating_point():
+            return value
+        self._sources[name] = tensor.detach().requires_grad_()
+        return self._sources[name].clone()  # type: ignore[no-any-return]
+
+    def record(self, name: str, value: Any) -> None:
+        self._recorded += [leaf for _, leaf in walk(value, name) if is_tensor(leaf)]
+
+    def more(self) -> dict[str, Any]:
+        """What is recorded besides what the recipe records, by path."""
+        return self._initial or self._gradients()
+
+    def _gradients(self) -> dict[str, Any]:
+        """Of everything that was recorded and still can be differentiated, with respect to every source."""
+        if self.condition != "gradients" or not self._sources:
+            return {}
+        torch = sys.modules["torch"]
+        found: dict[str, Any] = {}
+        for leaf in self._recorded:
+            if not leaf.requires_grad:
+                continue
+            direction = (
+                torch.linspace(-1.0, 1.0, leaf.numel(), dtype=leaf.dtype, device=leaf.device).cos().reshape(leaf.shape)
+            )
+            with contextlib.suppress(RuntimeError):  # the case has called backward() itself
+                gradients = torch.autograd.grad(
+                    leaf, list(self._sources.values()), direction, retain_graph=True, allow_unused=True
+                )
+                for name, gradient in zip(self._sources, gradients, strict=True):
+                    if gradient is not None:
+                        found[name] = found.get(name, 0) + gradient.detach()
+        self.acted = bool(found)
+        return {f"gradients.{name}": gradient for name, gradient in found.items()}
+
+    def _stress_object(self, model: Any) -> None:
+        for name, value in list(getattr(model, "__dict__", {}).items()):
+            if is_array(value) and not is_tensor(value) and value.dtype.kind == "f" and value.size:
+                setattr(model, name, _moved(value))
+                self.acted = True
+
+    def _other_mode(self, model: Any) -> None:
+        """Train for eval and the other way round, with all dropout at 1, which draws nothing."""
+        model.train(not model.training)
+        self.acted = True
+        for part in model.modules():
+            for name in _DROPOUT_RATES:
+                rate = part.__dict__.get(name)
+                if isinstance(rate, float) and 0 <= rate < 1:
+                    setattr(part, name, 1.0)
+
+
+def _call_before(model: Any) -> None:
+    """Have a model called on other inputs just before it is called for the first time."""
+    torch = sys.modules["torch"]
+
+    def call(module: Any, args: Any, kwargs: Any) -> None:
+        handle.remove()
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), contextlib.suppress(Exception):
+            module.forward(*_each(args, _moved), **_each(kwargs, _moved))
+
+    handle = model.register_forward_pre_hook(call, with_kwargs=True)
+
+
+_ROWS: dict[Condition, int] = {"rows": 1, "single": 0, "empty": -1}
+"""How many rows there are: one more than there were, one, or none."""
+_OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with every leaf changed; forms that are not plain stay as they are."""
+    if isinstance(value, dict):
+        return {key: _each(item, change) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_each(item, change) for item in value)
+    return change(value)
+
+
+def _arrays(value: Any) -> list[Any]:
+    return [leaf for _, leaf in walk(value, "") if is_array(leaf)]
+
+
+def _moved(leaf: Any) -> Any:
+    """Numbers moved each by another amount, of their own size; of true and false, every third turned round."""
+    if not is_array(leaf) or not math.prod(leaf.shape):
+        return leaf
+    import numpy as np
+
+    kind = str(leaf.dtype)
+    steps = np.arange(math.prod(leaf.shape)).reshape(tuple(leaf.shape))
+    if "bool" in kind:
+        turned: Any = steps % 3 == 0
+        return leaf ^ (sys.modules["torch"].from_numpy(turned).to(leaf.device) if is_tensor(leaf) else turned)
+    if "float" not in kind:
+        return leaf
+    size = float(abs(leaf).max()) or 1.0
+    moves: Any = np.cos(steps * 1.7) * 0.3 * (size if math.isfinite(size) else 1.0)
+    if not is_tensor(leaf):
+        return (leaf + moves).astype(leaf.dtype)
+    moved = leaf.detach() + sys.modules["torch"].from_numpy(moves).to(leaf)
+    return moved.requires_grad_(leaf.requires_grad)
+
+
+def _tied(leaf: Any) -> Any:
+    """Numbers rounded to a few levels, so that many are equal."""
+    if not is_array(leaf) or "float" not in str(leaf.dtype) or not math.prod(leaf.shape):
+        return leaf
+    step = float(abs(leaf).max()) / _LEVELS
+    if not 0 < step < math.inf:
+        return leaf
+    tied: Any = (leaf.detach() if is_tensor(leaf) else leaf) / step
+    tied = tied.round() * step
+    return tied.requires_grad_(leaf.requires_grad) if is_tensor(leaf) else tied.astype(leaf.dtype)
+
+
+def _with_rows(leaf: Any, usual: int, more: int) -> Any:
+    """The first row once more at the end, or alone, or no row, where arrays have as many rows as most of them have."""
+    if not is_array(leaf) or not leaf.ndim or len(leaf) != usual:
+        return leaf
+    own = leaf.detach() if is_tensor(leaf) else leaf
+    if more < 1:
+        rows: Any = own[: 1 + more]
+        return rows.clone().requires_grad_(leaf.requires_grad) if is_tensor(leaf) else rows.copy()
+    if is_tensor(leaf):
+        return sys.modules["torch"].cat([own, own[:1]]).requires_grad_(leaf.requires_grad)
+    import numpy as np
+
+    return np.concatenate([own, own[:1]])
+
+
+def _another_number(leaf: Any) -> Any:
+    if type(leaf) is int:
+        return leaf + 1
+    return leaf * 1.3 + 0.1 if type(leaf) is float else leaf
+
+
+def _digest(value: Any) -> list[Any]:
+    return [
+        array_hash(leaf) if is_array(leaf) else leaf
+        for _, leaf in walk(value, "")
+        if is_array(leaf) or type(leaf) in (int, float)
+    ]

@@ -1,0 +1,178 @@
+"""Running the cases of a recipe one after the other and writing what they recorded."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goldsmith.doctor import processor_name
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.gold.arrays import leaf_facts, walk
+from goldsmith.gold.facts import CaseFacts, Environment
+from goldsmith.gold.files import (
+    TRACE_SUFFIX,
+    read_back,
+    read_payload,
+    write_payload,
+    write_trace,
+)
+from goldsmith.instruments.optimiser_use import watch_optimisers
+from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.process.messages import Draws, KeptCase
+from goldsmith.recipe.case import Case
+from goldsmith.recipe.decorators import CaseDefinition
+from goldsmith.recipe.reused_draws import RecordedDraws
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.values import plain
+
+RECORDED_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "OPENBLAS_CORETYPE",
+    "CUBLAS_WORKSPACE_CONFIG",
+)
+
+
+class Session:
+    """Records every case into `output`, or, given what gold keeps, those cases on gold's inputs and weights.
+
+    `draws` are recorded inputs and weights that take the place of what cases would draw; calls of `own_code`, what
+    students write, are traced.
+
+    `current` is the case that is running, for those who report; `ran` says how many there were, once all have run.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        *,
+        seed: int,
+        device: str = "cpu",
+        threads: int = 1,
+        variant: str = "",
+        kept: Mapping[str, KeptCase] | None = None,
+        draws: Mapping[str, Draws] | None = None,
+        own_code: OwnCode | None = None,
+        on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
+    ) -> None:
+        self.output = output
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+        self.current: str | None = None
+        self.facts: list[CaseFacts] = []
+        self.ran: int | None = None
+        self._variant = variant
+        self._kept = kept or {}
+        self._draws = draws or {}
+        self.own_code = own_code
+        self._on_case = on_case
+
+    def run(self, definitions: Sequence[CaseDefinition]) -> None:
+        if not definitions:
+            raise RecipeMisuse("the recipe has no case; mark a function with @gs.case")
+        self.output.mkdir(parents=True, exist_ok=True)
+        chosen = [item for item in definitions if not self._kept or item.name in self._kept]
+        for number, definition in enumerate(chosen, start=1):
+            self.current = definition.name
+            self._on_case(definition.name, number, len(chosen))
+            self.facts.append(self._run_case(definition))
+        self.current = None
+        self.ran = len(definitions)
+
+    def _run_case(self, definition: CaseDefinition) -> CaseFacts:
+        """Each case starts from the same seed, so that adding one does not move the others."""
+        seed_everything(self.seed, threads=self.threads)
+        draws = self._recorded_draws(definition)
+        case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
+        with watch_optimisers() as optimisers, case.watched():
+            definition.function(case)
+        payload, tracer = case.finish()
+        case.keep_gradients()
+        name = f"{definition.name}.{self._variant}" if self._variant else definition.name
+        declared = [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
+        path = write_payload(payload, self.output / name)
+        trace = None
+        if tracer.index:
+            trace = name + TRACE_SUFFIX
+            write_trace(tracer.tensors, tracer.index, self.output / trace)
+        return CaseFacts(
+            name=name,
+            variant=self._variant,
+            accepts=() if self._variant else definition.accepts,
+            kind=definition.kind,
+            title=definition.title,
+            file=read_back(path),
+            **case.names(),
+            declared=tuple(declared),
+            trace=trace,
+            origins=tracer.origins,
+            traced_calls=tracer.kept,
+            calls=tracer.calls,
+            allowed=case.allowed(),
+            pinned=case.pinned(),
+            optimisers=tuple(optimisers.values()),
+            weights=case.weight_facts,
+            config=_settings(payload),
+            drawn=draws.drawn() if draws else "",
+            draws_redrawn=draws.redrawn if draws else {},
+        )
+
+    def _recorded_draws(self, definition: CaseDefinition) -> RecordedDraws | None:
+        """The inputs and weights that were drawn before, where they are to be used again."""
+        if definition.name not in self._draws:
+            return None
+        return RecordedDraws(self._draws[definition.name], self.environment())
+
+    def _given(self, definition: CaseDefinition) -> Given | None:
+        """Gold's own inputs and weights, where this is a replay."""
+        if definition.name not in self._kept:
+            return None
+        kept = self._kept[definition.name]
+        return Given.from_payload(read_payload(Path(kept.file)), kept)
+
+    def environment(self) -> Environment:
+        """The facts about this process that bear on the bits it produced."""
+        import numpy
+
+        torch = sys.modules.get("torch")
+        return Environment(
+            python=platform.python_version(),
+            numpy=numpy.__version__,
+            torch=str(torch.__version__) if torch else None,
+            platform=f"{platform.system()} {platform.machine()}",
+            processor=processor_name(),
+            cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
+            threads=torch.get_num_threads() if torch else self.threads,
+            device=_device_name(self.device),
+            variables={name: os.environ[name] for name in RECORDED_VARIABLES if name in os.environ},
+        )
+
+
+def _settings(payload: dict[str, Any]) -> dict[str, Any]:
+    names = ("model_config", "training_config", "epoch", "loss")
+    return {name: _as_json(plain(payload[name])) for name in names if name in payload}
+
+
+def _as_json(value: Any) -> Any:
+    """JSON has no infinity and no NaN: they are written out."""
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _device_name(device: str) -> str:
+    torch = sys.modules.get("torch")
+    if torch is None or not device.startswith("cuda"):
+        return device
+    return f"{device} ({torch.cuda.get_device_name(device)})"

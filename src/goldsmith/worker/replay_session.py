@@ -1,0 +1,337 @@
+"""Replaying: every case run on somebody else's implementation, with gold's inputs and weights, never gold's outputs.
+
+Each run of each case is written down as soon as it has ended, so that a crash in one costs no other. What comes out is
+arrays and JSON; what it is worth is decided by a process that never imports this code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from goldsmith.gold.arrays import (
+    array_hash,
+    is_array,
+    is_tensor,
+    judged_part,
+    walk,
+)
+from goldsmith.gold.files import trace_as_bytes
+from goldsmith.instruments.coverage import Places
+from goldsmith.instruments.float64_mode import Purity, in_float64, noting_dtypes, widened
+from goldsmith.instruments.module_traces import Tracer
+from goldsmith.instruments.op_outputs import tapped
+from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.recipe_tensors import noting_made
+from goldsmith.instruments.uninitialised import marked_memory
+from goldsmith.instruments.weight_use import WeightUse
+from goldsmith.process.messages import CONDITIONS, NATURAL, Ask, Attempt, Failure, Job, RunName
+from goldsmith.process.result_log import arrays_in, write_attempt
+from goldsmith.process.worker_channel import asked
+from goldsmith.recipe.case import Case
+from goldsmith.recipe.decorators import CaseDefinition
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.weights import models
+from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.load import Settled
+from goldsmith.weights.models import is_module
+from goldsmith.weights.rules import Adapter, read_adapter
+from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
+from goldsmith.worker.failure_reasons import cause_of, in_words
+from goldsmith.worker.isolated_calls import run_alone
+from goldsmith.worker.payload_cache import payloads
+from goldsmith.worker.perturbations import Changes, GivenUnder
+from goldsmith.worker.record_session import Session
+
+T = TypeVar("T")
+_MOST_MODULES = 10_000
+_OPTIONS = ("weights", "name", "train", "trace", "allow")
+"""What `case.model` takes for itself."""
+_WIDE = ("float64", "watched", *(item for item in CONDITIONS if item not in NATURAL))
+
+
+class ReplaySession(Session):
+    """Runs the cases it was given in every way it was asked for; fails with none of them."""
+
+    def __init__(self, job: Job, **options: Any) -> None:
+        super().__init__(Path(job.output), kept=job.kept, **options)
+        self.job = job
+        self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
+        self._places = Places(job.folder)
+        if job.lines:
+            self._places.start()
+
+    def run(self, definitions: Sequence[CaseDefinition]) -> None:
+        adapt_recipe(self.adapter)
+        by_name = {item.name: item for item in definitions}
+        for number, asks in enumerate(asked(Path(self.job.asks)), start=1):
+            self._answer([item for item in asks if item.case in by_name], by_name, self.output / str(number))
+            self._on_case("", number, number)
+        self.ran = len(definitions)
+
+    def _answer(self, asks: Sequence[Ask], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
+        """What is asked for of one case stands together; where it fails as it comes, the rest of it is left."""
+        cases = list(dict.fromkeys(item.case for item in asks))
+        failed = ""
+        for item in asks:
+            if item.case != self.current:
+                self.current = item.case
+                self._on_case(item.case, cases.index(item.case) + 1, len(cases))
+            if item.case == failed:
+                continue
+            if item.alone is not None:
+                run_alone(self, item, item.alone, definitions[item.case], output)
+            elif self._attempt(item, definitions[item.case], output).failure is not None and item.run == "once":
+                failed = item.case
+        self.current = None
+
+    def _attempt(self, ask: Ask, definition: CaseDefinition, output: Path) -> Attempt:
+        """One run of one case, written down whatever becomes of it."""
+        run = ask.run
+        self._places.begin_case()
+        purity, started = Purity(), time.monotonic()
+        if run == "repeated":
+            self._call_before(definition, ask.layout)
+        case = self.case_for(definition, run, ask.layout)
+        arrays: dict[str, Any] = {}
+        trace = b""
+        try:
+            if run == "taps":
+                with tapped(sys.modules["torch"]) as arrays:
+                    definition.function(case)
+                return _written(output, ask, Attempt(), arrays)
+            with (
+                _circumstances(run) as purity,
+                noting_made(vars(sys.modules["__main__"])) as case.made,
+                case.watched(),
+            ):
+                definition.function(case)
+            payload, _ = case.finish()
+            leaves = judged_part(payload) | (case.changes.more() if case.changes else {})
+            arrays, pairs = arrays_in(leaves)
+            plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
+            odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
+            arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # which JSON could not hold
+            attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
+            trace = case.trace_so_far()
+        except BaseException as error:
+            attempt = Attempt(failure=cause_of(error, self.job, definition.name, case.returned_none))
+            trace = case.trace_so_far()
+        attempt = msgspec.structs.replace(
+            attempt,
+            **case.observations(),
+            places=self._places.by_file() if run == "lines" and not self._places.forked else None,
+            acted=case.changes is None or case.changes.acted,
+            pure=purity.pure,
+            rounded_to=purity.rounded_to,
+            seconds=time.monotonic() - started,
+        )
+        return _written(output, ask, attempt, arrays, trace)
+
+    def _call_before(self, definition: CaseDefinition, layout: str) -> None:
+        """Run a case on other inputs, for what is kept from one call to the next to show in the one that counts."""
+        with contextlib.suppress(Exception), _circumstances("repeated"):
+            definition.function(self.case_for(definition, "moved", layout))
+
+    def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
+        seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
+        torch = sys.modules.get("torch")
+        if torch is not None:  # what has no deterministic form on this device is no fault; running it twice shows it
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        kept = self._kept[definition.name]
+        precision = "float64" if run in _WIDE else None
+        options = {
+            "change": _widen if precision else _as_it_is,
+            "precision": precision,
+            "adapter": self.adapter,
+            "layout": layout,
+        }
+        payload, changes = payloads.of(Path(kept.file)), None
+        if run in CONDITIONS:
+            given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
+            changes = Changes(run, self.seed, dict(given.inputs))
+        else:
+            given = Given.from_payload(payload, kept, **options)
+        own_code = self.own_code if run == "traced" else None
+        return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
+
+
+def _written(file: Path, ask: Ask, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
+    try:
+        write_attempt(file, ask.case, ask.run, attempt, arrays, trace)
+    except Exception as error:
+        failure = Failure(kind="raised", message=f"what it returned cannot be stored: {in_words(error)}")
+        attempt = Attempt(failure=failure)
+        write_attempt(file, ask.case, ask.run, attempt, {})
+    return attempt
+
+
+class ReplayCase(Case):
+    """A case in the hands of somebody else's implementation: it watches what is done to what it gave away."""
+
+    def __init__(
+        self,
+        definition: CaseDefinition,
+        seed: int,
+        device: str,
+        given: Given,
+        *,
+        own_code: OwnCode | None = None,
+        changes: Changes | None = None,
+    ) -> None:
+        super().__init__(definition, seed, device, given, own_code=own_code)
+        self.changes = changes
+        self._adapter = given.adapter
+        self._tracing = own_code is not None
+        self._handed: dict[str, Any] = {}
+        self._aliased: list[str] = []
+        self.made: list[Any] = []
+        self._recorded_made: list[str] = []
+        self._weight_use: dict[str, WeightUse] = {}
+
+    def trace_so_far(self) -> bytes:
+        """What has been traced, of a run that is traced."""
+        tracer = self._tracer
+        return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
+
+    def settled(self, name: str) -> Settled | None:
+        """A torch model of this case with gold's weights in it."""
+        found = self._settled.get(name)
+        return found if isinstance(found, Settled) else None
+
+    @property
+    def returned_none(self) -> str | None:
+        return self._tracer.returned_none
+
+    def model(self, factory: Callable[..., T], /, *args: Any, **options: Any) -> T:
+        model = super().model(factory, *args, **options)
+        name = options.get("name", "model")
+        if self.changes is not None:
+            self.changes.model(name, model)
+            if self.changes.condition == "initial":
+                given = {key: value for key, value in options.items() if key not in _OPTIONS}
+                build = functools.partial(models.build, factory, args, given, self.device)
+                self.changes.initial(name, self._initial_statistics(name, build))
+        if self._tracing and is_module(model):
+            self._weight_use[name] = WeightUse(model)
+        return adapt_calls(model, self._adapter)
+
+    def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
+        """They are gold's, and nobody asks for them."""
+
+    def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
+        value = super().input(name, make, **options)
+        self._handed[name] = value
+        return value if self.changes is None else self.changes.input(name, value)
+
+    def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
+        """Whatever it is: the comparison says what is wrong with it."""
+        given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
+        given.pop(None, None)
+        shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given]
+        self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
+        made = {id(leaf) for leaf in self.made}
+        self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
+        self._keep(name, value)
+        if self.changes is not None:
+            self.changes.record(name, value)
+
+    def finish(self) -> tuple[dict[str, Any], Tracer]:
+        """A model that gold's weights never got into has shown nothing."""
+        for settled in self._settled.values():
+            if settled.unplaced is not None:
+                raise settled.unplaced
+        return super().finish()
+
+    def _path(self, recorded: str) -> str:
+        """Where it stands in the payload: of a lone output without its name."""
+        _, dot, rest = recorded.partition(".")
+        return f"output{dot}{rest}" if len(self._outputs) == 1 else f"output.{recorded}"
+
+    def observations(self) -> dict[str, Any]:
+        """What is worth knowing about this run besides its outputs."""
+        changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
+        notes = [note for settled in self._settled.values() for note in settled.notes]
+        return {
+            "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
+            "overwrote": tuple(changed),
+            "made": tuple(self._path(path) for path in self._recorded_made),
+            "placed": {
+                name: tuple((item.gold, item.theirs) for item in settled.placed)
+                for name, settled in self._settled.items()
+            },
+            "extra": {name: settled.extra for name, settled in self._settled.items() if settled.extra},
+            "modules": {name: _module_names(settled.model) for name, settled in self._settled.items()},
+            "used": {name: use.names() for name, use in self._weight_use.items()},
+        }
+
+
+@contextlib.contextmanager
+def _circumstances(run: RunName) -> Iterator[Purity]:
+    torch = sys.modules.get("torch")
+    if run in ("once", "traced"):
+        with marked_memory(), _torch_memory(torch, marked=True):
+            yield Purity()
+    elif torch is None:
+        yield Purity()
+    elif run in _WIDE:
+        with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
+            yield purity
+    elif run == "dtypes":
+        with _torch_memory(torch, marked=False), noting_dtypes(torch) as purity:
+            yield purity
+    else:
+        with _torch_memory(torch, marked=False):
+            yield Purity()
+
+
+@contextlib.contextmanager
+def _torch_memory(torch: Any, *, marked: bool) -> Iterator[None]:
+    """Whether torch fills memory that nobody has written to with NaN."""
+    if torch is None:
+        yield
+        return
+    before = torch.utils.deterministic.fill_uninitialized_memory
+    torch.utils.deterministic.fill_uninitialized_memory = marked
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = before
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+def _widen(array: Any) -> Any:
+    if is_tensor(array):
+        return widened(array, sys.modules["torch"])
+    return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
+
+
+def _module_names(model: Any) -> tuple[str, ...]:
+    try:
+        return tuple(itertools.islice((name for name, _ in model.named_modules()), _MOST_MODULES))
+    except Exception:
+        return ()  # no torch model, or one as odd as a submission's may be
+
+
+def _storage(leaf: Any) -> int | None:
+    """Where an array's memory begins; None for what has no memory that anything could share."""
+    if not is_array(leaf) or not math.prod(leaf.shape):
+        return None
+    return int(leaf.untyped_storage().data_ptr() if is_tensor(leaf) else leaf.__array_interface__["data"][0])
+
+
+def _digest(value: Any) -> list[str]:
+    return [array_hash(leaf) for _, leaf in walk(value, "") if is_array(leaf)]

@@ -1,0 +1,317 @@
+"""The process that runs a recipe in its workspace: `python -P -m goldsmith.worker.run_job JOB`.
+
+It leaves `result.json` behind only when it comes to its own end; whatever else happens to it, a missing
+result is never taken for a finished run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from goldsmith.course.points import recipe_points
+from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import BadPoints
+from goldsmith.errors.sandbox import CannotConfine
+from goldsmith.foundation.platforms import IS_LINUX
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.files import SUFFIXES, read_back
+from goldsmith.instruments.file_access import Reads
+from goldsmith.instruments.forbidden_calls import Sightings
+from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.process.messages import (
+    EVENTS,
+    NO_RESULT,
+    NOT_CONFINED,
+    RESULT,
+    Event,
+    Failure,
+    FailureKind,
+    Job,
+    Limits,
+    Result,
+)
+from goldsmith.recipe import decorators as registry
+from goldsmith.recipe import imports
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.sandbox.confinement import confine
+from goldsmith.worker import run_directly as entry
+from goldsmith.worker import stub_packages as stand_ins
+from goldsmith.worker.build_models import BuildSession
+from goldsmith.worker.failure_reasons import frames_of, in_words
+from goldsmith.worker.record_session import Session
+from goldsmith.worker.replay_session import ReplaySession
+from goldsmith.worker.tolerance_trials import TrialSession
+
+
+def run(job: Job) -> Result:
+    """What became of the job, with the files of the course that were read for it."""
+    reads = Reads(Path(job.root))
+    reads.listen()
+    sightings = Sightings(job.forbidden, job.folder, job.recipe)
+    sightings.watch()
+    result = _run(job)
+    return msgspec.structs.replace(result, reads=reads.paths(), forbidden=sightings.found())
+
+
+def _run(job: Job) -> Result:
+    tolerant = Path(job.recipe) if job.task == "replay" else None
+    imports.install(Path(job.root), Path(job.folder), tolerant=tolerant)
+    imports.announce_distribution(Path(job.folder), Path(job.scratch))
+    imports.announce(Path(job.root), Path(job.folder))
+    stand_ins.install(job.stand_ins)
+    os.chdir(job.folder)
+    seed_everything(job.seed, threads=job.threads)
+    session = _session(job)
+    entry.activate(session)
+    try:
+        if job.task == "propose":
+            from goldsmith.worker.drafts.draft import propose
+
+            return Result(mode="proposal", proposal=propose(job))
+        _check_device(job.device)
+        return _record(job, session)
+    except _NoSuchDevice as missing:
+        return Result(failure=Failure(kind="device", message=str(missing)))
+    except RecipeMisuse as misuse:
+        return Result(failure=_failure(job, "misuse", misuse, session))
+    except ModuleNotFoundError as missing:
+        if missing.name == "torch":
+            return Result(failure=Failure(kind="package", message=str(missing), package="torch"))
+        return Result(failure=_failure(job, "raised", missing, session))
+    except MemoryError as full:
+        return Result(failure=_failure(job, "memory", full, session))
+    except Exception as error:
+        out_of_memory = any(text in str(error) for text in ("can't allocate memory", "out of memory"))
+        return Result(failure=_failure(job, "memory" if out_of_memory else "raised", error, session))
+
+
+def _session(job: Job) -> Session:
+    options: dict[str, Any] = {
+        "seed": job.seed,
+        "device": job.device,
+        "threads": job.threads,
+        "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
+        "own_code": OwnCode(job.folder, job.recipe, frozenset(name.partition(".")[2] for name in job.written)),
+    }
+    if job.task == "calibrate":
+        return TrialSession(Path(job.output), job.kept, job.trials, **options)
+    if job.task == "replay":
+        return ReplaySession(job, **options)
+    if job.task == "build":
+        return BuildSession(Path(job.output), job.root, **options)
+    return Session(Path(job.output), variant=job.variant, kept=job.kept, draws=job.draws, **options)
+
+
+def _record(job: Job, session: Session) -> Result:
+    """Run the recipe as a script would run; if it only defined its cases, run those.
+
+    Leaving by `sys.exit(0)` is the end of a script and of a recipe whose cases have run, else it is too early.
+    """
+    try:
+        _run_as_main(Path(job.recipe), Path(job.output))
+        if registry.registered and session.ran is None:
+            session.run(registry.registered)
+    except SystemExit as leaving:
+        finished = not registry.registered or session.ran is not None
+        if leaving.code not in (None, 0) or not finished:
+            return Result(failure=Failure(kind="exit", message=f"sys.exit({leaving.code!r})", case=session.current))
+    if not registry.registered:
+        return _script_result(job, session)
+    if job.task == "record":
+        _check_points(Path(job.recipe))
+    return _cases_result(session)
+
+
+def _check_points(recipe: Path) -> None:
+    """Grading reads points off the recipe, which must hold all that this run has seen."""
+    try:
+        written = recipe_points(recipe, recipe)
+    except BadPoints as problem:
+        raise RecipeMisuse(
+            f"{problem.setting} in line {problem.line} must be a number that stands there: "
+            "points are read without running the recipe"
+        ) from None
+    for item in registry.registered:
+        if item.points != written.get(item.name):
+            raise RecipeMisuse(
+                f"the points of {item.name} stand nowhere as a number; write them into its decorator, "
+                "as in `@gs.case(points=2)`, once"
+            )
+
+
+def _cases_result(session: Session) -> Result:
+    never = [item.name for item in registry.registered[session.ran :]]
+    if never:
+        raise RecipeMisuse(f"case {never[0]} stands below gs.main() and never ran; move gs.main() to the end")
+    return Result(
+        mode="cases",
+        cases=tuple(session.facts),
+        environment=session.environment(),
+        built=session.built if isinstance(session, BuildSession) else {},
+        failed_trials=tuple(session.failures) if isinstance(session, TrialSession) else (),
+    )
+
+
+def _script_result(job: Job, session: Session) -> Result:
+    """A recipe that is any script: its files are read back like a case's."""
+    output = Path(job.output)
+    files = sorted(path for path in output.iterdir() if path.suffix in SUFFIXES) if output.is_dir() else []
+    if not files:
+        raise RecipeMisuse(
+            "wrote nothing: it has no @gs.case, and no .pt or .npz file appeared in the folder given by --output"
+        )
+    cases = [
+        CaseFacts(
+            name=path.stem,
+            kind="checkpoint" if path.stem == "gold_checkpoint" else "output",
+            file=read_back(path),
+        )
+        for path in files
+    ]
+    others = sorted(path.name for path in output.iterdir() if path not in files)
+    return Result(mode="script", cases=tuple(cases), environment=session.environment(), left_out=tuple(others))
+
+
+def _run_as_main(recipe: Path, output: Path) -> None:
+    module = ModuleType("__main__")
+    module.__file__ = str(recipe)
+    sys.modules["__main__"] = module
+    sys.argv = [str(recipe), "--output", str(output)]
+    output.mkdir(parents=True, exist_ok=True)
+    exec(compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True), module.__dict__)
+
+
+class _NoSuchDevice(Exception):
+    pass
+
+
+def _check_device(device: str) -> None:
+    if device == "cpu":
+        return
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise _NoSuchDevice("cpu") from None
+    available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        available.append("mps")
+    try:
+        torch.empty(1, device=device)
+    except Exception:  # each backend has its own
+        raise _NoSuchDevice(", ".join(available)) from None
+
+
+def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session) -> Failure:
+    message = str(error) if kind == "misuse" else in_words(error)
+    readable = message.encode("utf-8", "replace").decode()
+    return Failure(kind=kind, message=readable, case=session.current, frames=frames_of(error, job))
+
+
+def _announce(job: Job, event: Event) -> None:
+    with Path(job.scratch, EVENTS).open("ab") as file:
+        file.write(msgspec.json.encode(event) + b"\n")
+
+
+def _lock_in(job: Job) -> None:
+    """Before anything else: a thread would not be bound."""
+    if job.confinement is None:
+        return
+    try:
+        confine(job.confinement, job.level)
+    except CannotConfine as problem:
+        print(problem, file=sys.stderr, flush=True)
+        os._exit(NOT_CONFINED)
+
+
+def _run_tests(job: Job) -> int:
+    """pytest in this process, as `python -m pytest` would run it in a fresh one."""
+    import pytest
+
+    os.chdir(job.root)
+    sys.path.insert(0, job.root)
+    return int(pytest.main(list(job.arguments)))
+
+
+def _newest(count: int) -> set[str]:
+    """The modules that were imported last. To look at all of them would take a copy of every page that one lies in."""
+    return set(itertools.islice(reversed(sys.modules), count))
+
+
+def _packages(modules: set[str], root: str) -> tuple[str, ...]:
+    """Those among `modules`, by their first name, that are installed and not the course's own."""
+    names = sorted({name.partition(".")[0] for name in modules} - {"__main__", "goldsmith"})
+    files = {name: str(getattr(sys.modules.get(name), "__file__", None) or "") for name in names}
+    return tuple(name for name, file in files.items() if file and not file.startswith(root))
+
+
+def _limit(limits: Limits) -> None:
+    import resource  # not on Windows
+
+    for kind, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_FSIZE, limits.file)):
+        if most is not None:
+            with _unless_linux():
+                resource.setrlimit(kind, (most, most))
+
+
+def _unless_linux() -> contextlib.AbstractContextManager[None]:
+    """macOS refuses some limits, address space among them, with an error; a mutant then has as much as there is."""
+    return contextlib.nullcontext() if IS_LINUX else contextlib.suppress(OSError, ValueError)
+
+
+def _peak() -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmPeak:")), 0)
+
+
+def _watch_parent(parent: int) -> None:
+    """End with the parent: a recipe must not run on after `kill -9` of the command that started it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(70)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main(job_file: str, parent: int | None = None) -> None:
+    """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
+    job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
+    os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
+    _lock_in(job)
+    _watch_parent(job.parent if parent is None else parent)
+    _limit(job.limits)
+    if job.task == "tests":
+        raise SystemExit(_run_tests(job))
+    known = len(sys.modules)
+    result = run(job)
+    packages = _packages(_newest(max(0, len(sys.modules) - known)), job.root)
+    result = msgspec.structs.replace(
+        result, process=os.getpid(), peak=_peak(), packages=packages, stand_ins=tuple(stand_ins.used)
+    )
+    partial = Path(job.scratch, RESULT + ".partial")
+    try:
+        partial.write_bytes(msgspec.json.encode(result))
+        partial.replace(Path(job.scratch, RESULT))
+    except OSError:
+        raise SystemExit(NO_RESULT) from None
+
+
+if __name__ == "__main__":
+    # The module stays reachable under its real name: `__main__` will be the recipe.
+    from goldsmith.worker import run_job as child
+
+    child.main(sys.argv[1])

@@ -1,0 +1,182 @@
+"""Trials: the solution replayed on its own gold with things made different that must not matter.
+
+What then differs in the outputs is the noise that every correct implementation has, too. This side runs the trials
+and writes down the differences; what tolerance follows from them is decided in `gold`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from goldsmith.gold.arrays import (
+    difference_of,
+    is_array,
+    judged_leaves,
+    numbers_of,
+    walk,
+)
+from goldsmith.gold.files import read_payload, write_arrays
+from goldsmith.instruments.float64_mode import RoundedInside, in_float64
+from goldsmith.instruments.rounding_noise import disturb, rounding_noise
+from goldsmith.process.messages import GOLD, KeptCase, Trial, TrialFailure
+from goldsmith.recipe.case import Case
+from goldsmith.recipe.decorators import CaseDefinition
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.weights.gold_inputs import Change, Given
+from goldsmith.worker.record_session import Session
+
+_PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
+_BUDGET, _OTHERS, _FEWEST = 12.0, 5.5, 2
+"""What an operation takes plainly and disturbed, and a process to start, in seconds as they usually are; from that, how
+often noise can be drawn within the budget, in runs of the recipe. Counted, not timed, so that it is always the same."""
+
+
+class NothingToDisturb(Exception):
+    pass
+
+
+class TrialSession(Session):
+    """Runs every trial over every case; `output/<case>/<trial>.safetensors` has what came out differently.
+
+    For a trial in float64 that file has the values themselves: they are the reference that is kept.
+    """
+
+    def __init__(self, output: Path, kept: Mapping[str, KeptCase], trials: Sequence[Trial], **options: Any) -> None:
+        super().__init__(output, kept=kept, **options)
+        self.failures: list[TrialFailure] = []
+        self._trials = trials
+        self._busy: dict[str, int] = {}
+        self._wide: dict[str, int] = {}
+
+    def run(self, definitions: Sequence[CaseDefinition]) -> None:
+        count = len(definitions)
+        definitions = [item for item in definitions if item.name in self._kept]
+        payloads = {item.name: read_payload(Path(self._kept[item.name].file)) for item in definitions}
+        outputs = {name: judged_leaves(payload) for name, payload in payloads.items()}
+        for name, leaves in outputs.items():
+            write_arrays({path: numbers_of(leaf) for path, leaf in leaves.items()}, self._file(name, GOLD))
+        drawn = 0
+        for number, trial in enumerate(self._trials, start=1):
+            if trial.noise is not None and not trial.narrowed:
+                if drawn >= self._affordable():
+                    continue
+                drawn += 1
+            self._on_case(trial.name, number, len(self._trials))
+            for definition in definitions:
+                if not trial.narrowed or self._is_finer_inside(definition.name, payloads[definition.name]):
+                    self._try(trial, definition, payloads[definition.name], outputs[definition.name])
+        self.ran = count
+
+    def _affordable(self) -> float:
+        """How many draws of noise the budget has room for, once the first has counted the operations."""
+        operations = sum(self._busy.values())
+        if not operations:
+            return float("inf")
+        plain = _START + _PLAIN * operations
+        return max(_FEWEST, (_BUDGET * plain - _OTHERS * _PLAIN * operations) / (_NOISY * operations))
+
+    def _is_finer_inside(self, name: str, payload: Mapping[str, Any]) -> bool:
+        """Whether float64 was computed with, as noise has shown, in a case that has nothing of it itself: others will
+        do with float32 there."""
+        arrays: list[Any] = [leaf for _, leaf in walk(payload, "") if is_array(leaf)]
+        own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
+        return bool(self._wide.get(name)) and not own & _WIDE
+
+    def _try(
+        self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any], gold: Mapping[str, Any]
+    ) -> None:
+        try:
+            found = self._replay(trial, definition, payload)
+            differences = _differences(trial, gold, found)
+        except Exception as error:
+            text = (str(error).strip().splitlines() or [""])[0]
+            text = re.sub(r" at 0x[0-9a-f]+|/\S*/course/", "", text)[:120]
+            message = f"{type(error).__name__}: {text}"
+            self.failures.append(TrialFailure(definition.name, trial.name, message))
+        else:
+            write_arrays(differences, self._file(definition.name, trial.name))
+
+    def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
+        kept = self._kept[definition.name]
+        disturbed: list[bool] = []
+        given = Given.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
+        seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
+        case = Case(definition, self.seed, self.device, given)
+        with self._circumstances(trial, definition.name):
+            definition.function(case)
+        replayed, _ = case.finish()
+        if trial.noise is not None and not disturbed and "torch" not in sys.modules:
+            raise NothingToDisturb("no floating-point array goes in")
+        return judged_leaves(replayed)
+
+    @contextlib.contextmanager
+    def _circumstances(self, trial: Trial, name: str) -> Iterator[None]:
+        torch = sys.modules.get("torch")
+        if torch is None:
+            yield
+        elif trial.noise is not None:
+            with rounding_noise(torch, trial.noise, narrowed=trial.narrowed) as counter:
+                yield
+            self._busy[name], self._wide[name] = counter.operations, counter.wide
+        elif trial.precision == "float64":
+            with in_float64(torch, watch=True) as purity:
+                yield
+            if not purity.pure:
+                raise RoundedInside("it computes in a smaller dtype inside a run in float64")
+        elif trial.precision is not None:
+            before = torch.get_default_dtype()
+            torch.set_default_dtype(getattr(torch, trial.precision))
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(before)
+        else:
+            yield
+
+    def _file(self, case: str, trial: str) -> Path:
+        return self.output / case / f"{trial}.safetensors"
+
+
+_WIDE = {"float64", "complex128"}
+_COMPLEX = {"float32": "complex64", "float64": "complex128"}
+
+
+def _change(trial: Trial, disturbed: list[bool]) -> Change:
+    """What the trial does to each floating array that goes in; `disturbed` grows with each that noise was put on."""
+    import numpy as np
+
+    generator = np.random.default_rng(trial.noise)
+
+    def change(array: Any) -> Any:
+        if trial.precision and isinstance(array, np.ndarray):
+            wide = {"f": trial.precision, "c": _COMPLEX[trial.precision]}[array.dtype.kind]
+            array = array.astype(wide)
+        elif trial.precision:
+            name = _COMPLEX[trial.precision] if array.is_complex() else trial.precision
+            array = array.to(getattr(sys.modules["torch"], name))
+        if trial.columns and isinstance(array, np.ndarray):
+            array = np.asfortranarray(array)
+        if trial.noise is not None:
+            disturbed.append(True)
+            array = disturb(array, generator)
+        return array
+
+    return change
+
+
+def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Per leaf how far this trial's numbers are from gold's; of a float64 trial its own numbers."""
+    if list(gold) != list(found):
+        raise ValueError("it records other things then")
+    result = {}
+    for path, leaf in found.items():
+        one, two = numbers_of(gold[path]), numbers_of(leaf)
+        if one.shape != two.shape:
+            raise ValueError(f"{path} then has shape {two.shape}, not {one.shape}")
+        result[path] = two if trial.precision == "float64" else difference_of(two, one)
+    return result
