@@ -25,9 +25,9 @@ from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.generate.options import Options
 from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import Class, Wanted, grade_all
+from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.grade.submissions import HandedIn
+from goldsmith.grade.submissions import SubmissionRef
 
 ASSIGNMENT = "scratch-1"
 JOBS = len(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ def test_case(gold_case):
 """
 
 
-def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[list[HandedIn], dict[str, str]]:
+def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[list[SubmissionRef], dict[str, str]]:
     """`count` variations of the corpus, the kinds well mixed, and what each is known to be."""
     corpus = [item for item in known(ASSIGNMENT) if item.name not in without]
     mixed = [corpus[(index * 41) % len(corpus)] for index in range(len(corpus))]
@@ -54,12 +54,12 @@ def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[
         source.written(folder, SOLUTIONS).rename(folder / name)
         with (folder / name / "backbone.py").open("a", encoding="utf-8") as file:
             file.write(f"\n# handed in as number {number}\n")
-        items.append(HandedIn(name, str(folder / name)))
+        items.append(SubmissionRef(name, str(folder / name)))
         truth[name] = source.outcome
     return items, truth
 
 
-def graded(course: Course, items: Sequence[HandedIn], output: Path) -> tuple[Class, float]:
+def graded(course: Course, items: Sequence[SubmissionRef], output: Path) -> tuple[Class, float]:
     assignment = course.assignment(ASSIGNMENT)
     grader = Grader(
         assignment=assignment,
@@ -69,11 +69,11 @@ def graded(course: Course, items: Sequence[HandedIn], output: Path) -> tuple[Cla
         memory=6.0,
     )
     started = time.monotonic()
-    result = grade_all(Wanted(grader, items, output, Local(JOBS)))
+    result = grade_all(GradingOptions(grader, items, output, Local(JOBS)))
     return result, time.monotonic() - started
 
 
-def fresh_pytest(course: Course, item: HandedIn) -> None:
+def fresh_pytest(course: Course, item: SubmissionRef) -> None:
     """The usual way: pytest started anew for each submission. The plugin judges the same cases in the same way."""
     tests = course.root / "tests/internal/test_every_case.py"
     command = [
@@ -91,7 +91,7 @@ def fresh_pytest(course: Course, item: HandedIn) -> None:
     subprocess.run(command, cwd=course.root, env=environment, capture_output=True, check=False)
 
 
-def fresh_ones(course: Course, items: Sequence[HandedIn]) -> float:
+def fresh_ones(course: Course, items: Sequence[SubmissionRef]) -> float:
     """How many seconds they take."""
     started = time.monotonic()
     with ThreadPoolExecutor(JOBS) as pool:

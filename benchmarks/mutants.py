@@ -15,7 +15,7 @@ from pathlib import Path
 from goldsmith.course.example import copy_example
 from goldsmith.generate.options import Options
 from goldsmith.mutants.load_operators import operators_of
-from goldsmith.mutants.measure import Wanted, measure
+from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Rigor
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -27,7 +27,7 @@ def main() -> None:
         course = copy_example(Path(folder, "course"))
         tables = {"operators.md": "\n".join(operators(operators_of(course)))}
         if "--operators" not in sys.argv:
-            wanted = Wanted(
+            wanted = RigorOptions(
                 options=Options(seed=42, threads=1, timeout=600),
                 each=60,
                 jobs=len(os.sched_getaffinity(0)),

@@ -19,7 +19,7 @@ from goldsmith.gold.load import load_gold
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grades import grade
 from goldsmith.grade.rubric import make_rubric, parts_shown
-from goldsmith.process.fork_client import warm_process
+from goldsmith.process.fork_client import fork_server
 from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
@@ -36,7 +36,7 @@ CHOSEN = (
 
 def reports(course: Course) -> Iterator[tuple[str, str]]:
     """The name of each submission, and its author's report with a point for every case."""
-    with warm_process(torch=True) as warm:
+    with fork_server(torch=True) as warm:
         for assignment, name in CHOSEN:
             item = next(item for item in known(assignment) if item.name == name)
             gold = load_gold(course.assignment(assignment).gold)

@@ -29,7 +29,7 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.grade.rubric import Rubric, make_rubric, parts_shown
 from goldsmith.grade.scoring import score
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 
@@ -106,7 +106,7 @@ def rubric_for(course: Course, assignment: str) -> Rubric:
     return make_rubric(config, list(gold), parts, shown)
 
 
-def judged(course: Course, item: Known, warm: Warm, rubric: Rubric | None = None) -> Judged:
+def judged(course: Course, item: Known, warm: ForkServer, rubric: Rubric | None = None) -> Judged:
     assignment = course.assignment(item.assignment)
     with tempfile.TemporaryDirectory() as folder:
         written = item.written(Path(folder), course.root / course.config.solutions)
@@ -121,8 +121,8 @@ def judged(course: Course, item: Known, warm: Warm, rubric: Rubric | None = None
 def all_judged(course: Course, items: Sequence[Known]) -> Iterator[Judged]:
     """Two at a time, in order, each of the two with a warm process of its own."""
     rubrics = {name: rubric_for(course, name) for name in {item.assignment for item in items}}
-    with ThreadPoolExecutor(2) as pool, warm_process(torch=True) as one, warm_process(torch=True) as other:
-        free: queue.SimpleQueue[Warm] = queue.SimpleQueue()
+    with ThreadPoolExecutor(2) as pool, fork_server(torch=True) as one, fork_server(torch=True) as other:
+        free: queue.SimpleQueue[ForkServer] = queue.SimpleQueue()
         free.put(one)
         free.put(other)
 

@@ -13,7 +13,7 @@ from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 
 STARTER = '''
     """Exercise: centre, scale, and a running sum."""
@@ -141,7 +141,9 @@ def check(course: CourseOnDisk, *arguments: str, **options: str) -> Run:
     return course.run("check", "hw1", *arguments, **options)
 
 
-def judge(course: CourseOnDisk, what: str, warm: Warm, *, each: float = 20.0, cases: Sequence[str] = ()) -> Verdict:
+def judge(
+    course: CourseOnDisk, what: str, warm: ForkServer, *, each: float = 20.0, cases: Sequence[str] = ()
+) -> Verdict:
     """The same without a new process for each: a second or two less."""
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, what) as submission:

@@ -12,7 +12,7 @@ import pytest
 
 from checking import checked_course
 from courses import CourseOnDisk, copy_of_example, numpy_course
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 from injecting import make_rich
 
 pytest_plugins = ["pytester", "plugging", "spreading"]
@@ -39,9 +39,9 @@ def rich(course: CourseOnDisk) -> CourseOnDisk:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
+def warm() -> Iterator[ForkServer]:
     """A warm process without torch, for checks of NumPy courses."""
-    with warm_process(torch=False) as process:
+    with fork_server(torch=False) as process:
         yield process
 
 

@@ -15,7 +15,7 @@ from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.grade.grader import rubric_for
 from goldsmith.grade.grades import Grade, grade
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 
 FOLDER = Path(__file__).parent / "hostile" / "points"
 FULL = 12.0
@@ -131,7 +131,7 @@ def crediting_course(folder: Path) -> CourseOnDisk:
     return course
 
 
-def judged(course: CourseOnDisk, files: dict[str, str], warm: Warm) -> tuple[Verdict, Grade]:
+def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkServer) -> tuple[Verdict, Grade]:
     """What becomes of these files, handed in."""
     folder = course.root.parent / "handed in"
     folder.mkdir(exist_ok=True)

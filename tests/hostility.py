@@ -37,10 +37,10 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.grade import grader as graders
 from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import HandedIn, collect
+from goldsmith.grade.submissions import SubmissionRef, collect
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace import temporary
 from hostile_walls import write_right_results
@@ -194,14 +194,14 @@ class Scene:
         found = {"attack.py": source, "target.py": target, "kit.py": (HOSTILE / "frame/kit.py").read_text()}
         return {frame: (HOSTILE / "frame" / frame).read_text(), **found}
 
-    def hand_in(self, name: str, kind: str = "numpy") -> HandedIn:
+    def hand_in(self, name: str, kind: str = "numpy") -> SubmissionRef:
         folder = self.handed_in / name
         folder.mkdir()
         for file, content in self.files_of(name, kind).items():
             (folder / file).write_text(content)
-        return HandedIn(name, str(folder))
+        return SubmissionRef(name, str(folder))
 
-    def parcel(self, name: str) -> HandedIn:
+    def parcel(self, name: str) -> SubmissionRef:
         """An archive, a folder or a revision. Beside what is bad, the right answer is in it."""
         spec = importlib.util.spec_from_file_location(f"parcel_{name}", HOSTILE / "parcels" / f"{name}.py")
         assert spec is not None
@@ -213,17 +213,17 @@ class Scene:
         files = {"ops.py": textwrap.dedent(checking.SOLUTION)}
         made = maker.make(folder, files, self.target)
         if isinstance(made, str) or made.name.startswith("parcel"):
-            return HandedIn(name, str(made), revision=isinstance(made, str))
+            return SubmissionRef(name, str(made), revision=isinstance(made, str))
         (item,) = collect(find_course(self.course.root).assignment("hw1"), [str(made)], [])
         return item
 
-    def honest(self, kind: str, number: int = 0) -> HandedIn:
+    def honest(self, kind: str, number: int = 0) -> SubmissionRef:
         old, new, _ = HONEST[kind]
         source = textwrap.dedent(checking.SOLUTION).replace(old, new)
         folder = self.handed_in / f"beside-{kind}-{number}"
         folder.mkdir()
         (folder / "ops.py").write_text(f"{source}\n# {OF_ANOTHER}\n")
-        return HandedIn(folder.name, str(folder))
+        return SubmissionRef(folder.name, str(folder))
 
     def snapshot(self) -> dict[str, tuple[int, int, str]]:
         """Every file and folder that a run has no business with: its mode, its time, its content."""
@@ -238,7 +238,7 @@ class Scene:
                 found[str(path)] = (state.st_mode, time, hashlib.sha256(content).hexdigest())
         return found
 
-    def grade(self, items: Mapping[str, HandedIn], results: str, *, jobs: int = 2, **options: Any) -> Result:
+    def grade(self, items: Mapping[str, SubmissionRef], results: str, *, jobs: int = 2, **options: Any) -> Result:
         """All of them, in one run, with what they left in their workspaces."""
         assignment = find_course(self.course.root).assignment("hw1")
         rubric = rubric_for(assignment, allow_stale=False)
@@ -249,7 +249,7 @@ class Scene:
         written = self.folder / "results" / results
         started = time.monotonic()
         with _gathered(loot, workspaces):
-            made = grade_all(Wanted(grader, list(items.values()), written, Local(jobs)))
+            made = grade_all(GradingOptions(grader, list(items.values()), written, Local(jobs)))
         return Result(dict(zip(items, made.grades, strict=True)), loot, time.monotonic() - started, written, workspaces)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.mutants.measure import Wanted, measure
+from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Finding, Rigor
 
 STARTER = '''
@@ -124,7 +124,9 @@ def rigor_of(
     """Measured in this process: no command line to start."""
     assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
-    return measure(assignment, Wanted(options=options, each=each, names=names, jobs=2, keep=keep, on_finding=told))
+    return measure(
+        assignment, RigorOptions(options=options, each=each, names=names, jobs=2, keep=keep, on_finding=told)
+    )
 
 
 def by_name(rigor: Rigor) -> dict[str, Finding]:

@@ -29,10 +29,10 @@ from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.grade import grader as graders
 from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.submissions import HandedIn
+from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.workspace import temporary
 from leftovers import parts_in
 from stand_in import PLAIN, Baits, StandIn, Talk
@@ -98,7 +98,7 @@ class ReturnPath:
         """What an honest child leaves behind, and what it is worth."""
         left: dict[tuple[str, str], Any] = {}
         with _seen_before_removal(lambda scratch: left.update(_parts(scratch))):
-            (grade,) = self._graded([HandedIn(kind, what)], lambda made: None)
+            (grade,) = self._graded([SubmissionRef(kind, what)], lambda made: None)
         return grade, list(left.values())
 
     def _lay_baits(self) -> Baits:
@@ -112,10 +112,10 @@ class ReturnPath:
         os.mkfifo(pipe)
         return Baits(neighbour, secret, folder, pipe)
 
-    def _graded(self, items: Sequence[HandedIn], on_grade: Any) -> tuple[Grade, ...]:
+    def _graded(self, items: Sequence[SubmissionRef], on_grade: Any) -> tuple[Grade, ...]:
         options = Options(seed=42, threads=1, timeout=4)
         grader = Grader(self.assignment, self.rubric, options, each=0.3, memory=1.0, keep=False)
-        wanted = Wanted(grader, items, self.results, Local(1), lambda made, kept: on_grade(made))
+        wanted = GradingOptions(grader, items, self.results, Local(1), lambda made, kept: on_grade(made))
         return grade_all(wanted).grades
 
     @property
@@ -167,15 +167,15 @@ class ReturnPath:
                 patch.setattr(company, "Conversation", Talk)
             yield
 
-    def _handed_in(self, number: int) -> HandedIn:
+    def _handed_in(self, number: int) -> SubmissionRef:
         kind = list(KINDS)[number % len(KINDS)]
         return self._hand_in(f"{number}", f"{self._written[kind]}\n# number {number}, {kind}\n")
 
-    def _hand_in(self, name: str, source: str) -> HandedIn:
+    def _hand_in(self, name: str, source: str) -> SubmissionRef:
         folder = self.folder / "handed in" / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ops.py").write_text(source)
-        return HandedIn(name, str(folder))
+        return SubmissionRef(name, str(folder))
 
     def _problems(self, made: Grade, grown: int) -> Iterator[str]:
         allowed = self.earned[list(KINDS)[int(made.name) % len(KINDS)]]

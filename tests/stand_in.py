@@ -23,11 +23,11 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.process.launcher import Child, Ending, Watcher
-from goldsmith.process.messages import EVENTS, LOG, RESULT, Ask, Job
+from goldsmith.process.launcher import Child, ProcessExit, Watcher
+from goldsmith.process.messages import EVENTS, LOG, RESULT, Job, RunRequest
 from goldsmith.process.process_groups import Process, signal_group, wait_for
 from goldsmith.process.untrusted_files import UntrustedFolder
-from goldsmith.process.worker_channel import asked
+from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.sandbox.privileges import end_with_parent
 from leftovers import Part, damaged, dumped, mutated, mutated_part, odd_value
 
@@ -66,7 +66,7 @@ class StandIn:
 
     def begin(self, environment: dict[str, str]) -> None: ...
     def read(self, files: Any) -> None: ...
-    def import_also(self, packages: Any) -> None: ...
+    def preload_modules(self, packages: Any) -> None: ...
     def close(self) -> None: ...
     def is_ready(self, environment: dict[str, str], **options: Any) -> bool:
         return True
@@ -144,7 +144,7 @@ class Talk:
     is left behind is read by the real `Child`, as if its process had ended."""
 
     def __init__(self, job: Job, warm: StandIn) -> None:
-        self.folder = Path(job.asks)
+        self.folder = Path(job.requests_dir)
         self.folder.mkdir()
         self._player, kind = warm.player(job, is_process=False)
         self._child = Child(job)
@@ -164,7 +164,7 @@ class Talk:
         job = self._player.job
         return str(Path(job.output).relative_to(job.scratch) / str(self.next_number))
 
-    def ask(self, asks: Sequence[Ask], *, watcher: Watcher, **_: Any) -> Ending | None:
+    def submit(self, asks: Sequence[RunRequest], *, watcher: Watcher, **_: Any) -> ProcessExit | None:
         self._asked += 1
         self._child.expect([item.case for item in asks])
         code = None
@@ -177,7 +177,7 @@ class Talk:
         self._child.report(watcher)
         return None if code is None and self._child.answered >= self._asked else self.end(code)
 
-    def end(self, code: int | None = 0, *, at_once: bool = False) -> Ending:
+    def end(self, code: int | None = 0, *, at_once: bool = False) -> ProcessExit:
         self._child._process = _Gone(os.getpid(), code or 0)
         return self._child.ending()
 
@@ -220,7 +220,7 @@ class Player:
     def play(self, kind: str) -> None:
         """Answer until nobody asks any more."""
         self.begin(kind)
-        for number, asks in enumerate(asked(Path(self.job.asks)), start=1):
+        for number, asks in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
             self.answer(number, asks)
         self._leave_result(self._troubled)
 
@@ -235,10 +235,10 @@ class Player:
     def _happens(self, share: float) -> bool:
         return self.chance.random() < share
 
-    def answer(self, number: int, asks: Sequence[Ask]) -> None:
+    def answer(self, number: int, asks: Sequence[RunRequest]) -> None:
         troubled = self._troubled
         file = self.out / str(number)
-        self._tell({"case": asks[0].case if asks else "", "number": 1, "of": len(asks)}, troubled)
+        self._send({"case": asks[0].case if asks else "", "number": 1, "of": len(asks)}, troubled)
         if troubled and self._happens(0.05):
             self._end()
         with contextlib.suppress(OSError):  # it has put something else into the way itself
@@ -250,13 +250,13 @@ class Player:
         if troubled and self._happens(_SLOW):
             self._keep_waiting()
         before = self._told()
-        self._tell({"case": "", "number": number, "of": number}, troubled and self._happens(0.15))
+        self._send({"case": "", "number": number, "of": number}, troubled and self._happens(0.15))
         if self._told() != before + 1 and not self._happens(_SLOW):
             self._end()  # nobody has heard that all is done, and to be waited for takes seconds
         if troubled and self.is_process and self._happens(0.1):
             self._change_while_read(file)
 
-    def _parts(self, asks: Sequence[Ask], troubled: bool) -> Iterator[bytes]:
+    def _parts(self, asks: Sequence[RunRequest], troubled: bool) -> Iterator[bytes]:
         for ask in asks:
             run = "alone" if ask.alone is not None else ask.run
             part = next((item for item in self.known if (item.case, item.run) == (ask.case, run)), None)
@@ -280,7 +280,7 @@ class Player:
             if troubled and self._happens(0.02):
                 stream.truncate(2 ** self.chance.randint(20, 27))  # without a byte on the disk
 
-    def _tell(self, event: dict[str, Any], troubled: bool) -> None:
+    def _send(self, event: dict[str, Any], troubled: bool) -> None:
         text = dumped(event) + b"\n"
         if troubled and self._happens(_TROUBLE):
             odd = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.gold.safetensors_reader import unpacked
+from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.process.messages import Attempt
 from goldsmith.process.result_log import entries_in, write_attempt
 
@@ -43,7 +43,7 @@ def test_what_is_cut_off_anywhere_holds_the_entries_that_were_finished(
         assert msgspec.json.decode(attempt, type=Attempt).notes == (case,)
         assert bytes(its) == trace
         if size:
-            assert np.array_equal(unpacked(arrays, Path("x"))["output"], np.arange(size, dtype=np.float32))
+            assert np.array_equal(parse_bytes(arrays, Path("x"))["output"], np.arange(size, dtype=np.float32))
 
 
 @given(st.binary(max_size=300))

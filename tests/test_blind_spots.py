@@ -15,7 +15,7 @@ from goldsmith.check.submissions import open_submission
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 
 pytestmark = pytest.mark.xdist_group("blind spots")  # its fixtures are dear
 
@@ -126,8 +126,8 @@ ROWS = [(*row, "differs") for row in WRONG] + [(*row, "agrees") for row in RIGHT
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with warm_process(torch=True) as process:
+def warm() -> Iterator[ForkServer]:
+    with fork_server(torch=True) as process:
         yield process
 
 
@@ -147,7 +147,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         for name, old, new, about, outcome in ROWS
     ],
 )
-def test_it_is_seen(name: str, old: str, new: str, outcome: str, course: Course, warm: Warm, tmp_path: Path) -> None:
+def test_it_is_seen(
+    name: str, old: str, new: str, outcome: str, course: Course, warm: ForkServer, tmp_path: Path
+) -> None:
     assignment = course.assignment(name)
     (solution,) = (course.root / "private/solutions" / name).glob("*.py")
     code = solution.read_text()

@@ -97,9 +97,9 @@ def test_what_a_run_names_is_counted_before_it_is_paired() -> None:
         Attempt(extra={str(number): ("w",) for number in range(bounds.MOST_VALUES + 1)}),
         Attempt(made=many * 5),
     ):
-        assert leavings._bearable(odd, workspace).failure is not None  # type: ignore[arg-type]
+        assert leavings._truncate(odd, workspace).failure is not None  # type: ignore[arg-type]
     fused = Attempt(placed={"m": ((("q.weight", "k.weight", "v.weight"), ("qkv.weight",)),)})
-    assert leavings._bearable(fused, workspace).failure is None  # type: ignore[arg-type]
+    assert leavings._truncate(fused, workspace).failure is None  # type: ignore[arg-type]
     assert module_names(fused.placed["m"], [], {""}) == {"": ""}
 
 
@@ -108,7 +108,7 @@ def test_whatever_is_kept_of_a_run_is_short() -> None:
     frame = Frame(long, 1, long, long)
     failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
     odd = Attempt(failure=failure, notes=(long,) * 100, overwrote=(long,) * 100, rounded_to=(long,))
-    kept = leavings._bearable(odd, SimpleNamespace(folder="/f", root="/r"))  # type: ignore[arg-type]
+    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r"))  # type: ignore[arg-type]
     assert len(repr(kept)) < 200_000
 
 

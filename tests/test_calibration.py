@@ -20,7 +20,7 @@ from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.load import Gold, load_gold
-from goldsmith.gold.tolerances import excess
+from goldsmith.gold.tolerances import tolerance_ratio
 from goldsmith.instruments.rounding_noise import rounding_noise
 
 pytestmark = pytest.mark.xdist_group("calibration")  # its fixtures are dear
@@ -169,7 +169,7 @@ def test_every_trial_is_within_the_tolerance_that_follows_from_it(
     noisy = found.reference.get(NOISY_PREFIX + "output")
     assert tolerance.max >= FLOOR_MAX * 2.0**-52 * 0.99
     for item in trials.values():
-        assert excess(tolerance, item["output"], gold, noisy) <= 0.34
+        assert tolerance_ratio(tolerance, item["output"], gold, noisy) <= 0.34
 
 
 @given(values=arrays, place=st.integers(0, 29), seed=st.integers(0, 99))
@@ -182,7 +182,7 @@ def test_what_is_ten_times_farther_off_than_the_noise_is_beyond_tolerance(
     tolerance = calibrate(facts_of(gold), Trials({"output": gold}, trials)).tolerances["output"]
     gap = np.zeros_like(gold)
     gap[place % gap.size] = 10 * 1e-7 * np.abs(gold).max()
-    assert excess(tolerance, gap, gold) > 1
+    assert tolerance_ratio(tolerance, gap, gold) > 1
 
 
 def test_a_float64_run_that_computes_something_else_is_not_trusted() -> None:

@@ -14,7 +14,7 @@ from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
 from goldsmith.grade.grader import Grader, rubric_for
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.messages import Attempt
 from goldsmith.process.result_log import write_attempt
 
@@ -78,7 +78,7 @@ def test_a_submission_cannot_bring_its_own_recipe(checked: CourseOnDisk) -> None
     assert check(checked, folder).code == 1
 
 
-def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: Warm) -> None:
+def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, warm: ForkServer) -> None:
     blocked = """
     import os, pathlib
     for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):
@@ -90,7 +90,7 @@ def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, wa
     assert outcomes(found) == {"centred": "could-not-run", "scaled": "could-not-run", "counted": "agrees"}
 
 
-def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: Warm) -> None:
+def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: ForkServer) -> None:
     reference = tmp_path / "answer"
     right = {"output": load_gold(checked.gold())["scaled"].output}
     for run in ("once", "again", "float64", "traced"):
@@ -111,7 +111,7 @@ def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path
     assert found.case("scaled").outcome == "agrees"  # so that it was the link that was refused above
 
 
-def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None:
+def test_another_formula_in_float64_has_room(tmp_path: Path, warm: ForkServer) -> None:
     course = checked_course(tmp_path / "course", calibrate=True)
     other = "shifted = x + 1e3\nreturn shifted - shifted.mean(axis=-1, keepdims=True)"
     found = judge(course, hand_in(course, ("return x - mean_of(x)", other)), warm)
@@ -121,7 +121,9 @@ def test_another_formula_in_float64_has_room(tmp_path: Path, warm: Warm) -> None
     assert found.case("centred").outcome == "differs"
 
 
-def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(checked: CourseOnDisk, warm: Warm) -> None:
+def test_what_a_submission_s_process_leaves_behind_is_not_believed_unread(
+    checked: CourseOnDisk, warm: ForkServer
+) -> None:
     forged = """
     import os, pathlib
     for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????"):

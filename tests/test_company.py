@@ -12,18 +12,18 @@ import pytest
 from checking import hand_in
 from courses import CourseOnDisk
 from goldsmith.check.check import Checking, Opened, Request
-from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.submissions import open_submission
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 
 CASES = ("centred", "scaled", "counted")
 
 
 @contextlib.contextmanager
-def stage_with(course: CourseOnDisk, what: str, warm: Warm) -> Iterator[Stage]:
+def stage_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
     assignment = find_course(course.root).assignment("hw1")
     request = Request(options=Options(seed=42, threads=1, timeout=60), each=5.0, warm=warm)
     with open_submission(assignment, what) as submission:
@@ -32,7 +32,7 @@ def stage_with(course: CourseOnDisk, what: str, warm: Warm) -> Iterator[Stage]:
             yield stage
 
 
-def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: Warm) -> None:
+def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: ForkServer) -> None:
     noting = "import os\nopen('numbers', 'a').write(f'{os.getpid()}\\n')\nreturn x * factor"
     with stage_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as stage:
         numbers = stage.workspace.folder / "numbers"
@@ -47,7 +47,7 @@ def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: Wa
     assert np.array_equal(second["scaled"].leaves("again")["output"], first["scaled"].leaves("once")["output"])
 
 
-def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: Warm) -> None:
+def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkServer) -> None:
     dying = """
     import os, sys
     if hasattr(sys, "scaled_before"):
@@ -66,7 +66,7 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
     assert (failures["scaled"].kind, failures["scaled"].case) == ("exit", "scaled")
 
 
-def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: Warm) -> None:
+def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkServer) -> None:
     leaving = "import os, threading\nthreading.Timer(0.3, os._exit, [3]).start()\nreturn x * factor"
     with (
         stage_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as stage,
@@ -78,7 +78,7 @@ def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDi
     assert [item.once.failure for item in found.values()] == [None] * 3
 
 
-def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: Warm) -> None:
+def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: ForkServer) -> None:
     early = """
     import pathlib
     for path in pathlib.Path.cwd().parents[3].glob("scratch/[0-9]*-????????/events.jsonl"):
@@ -92,7 +92,7 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
     assert [item.attempts["again"].failure for item in second.values()] == [None] * 3
 
 
-def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: Warm) -> None:
+def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkServer) -> None:
     slow = """
     import sys, time
     time.sleep(30 if hasattr(sys, "scaled_before") else 0)
@@ -108,7 +108,7 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
     assert second["centred"].attempts["again"].failure is None
 
 
-def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: Warm) -> None:
+def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkServer) -> None:
     """Neither changed, nor cut short under the reader's hands, nor swapped for a link."""
     rewriting = """
     import os, pathlib, threading, time
@@ -132,7 +132,7 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
         assert again.once.failure is None or again.once.failure.kind in ("exit", "raised")
 
 
-def test_an_interruption_ends_it(checked: CourseOnDisk, warm: Warm) -> None:
+def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> None:
     class Enough(Exception):
         pass
 

@@ -17,7 +17,7 @@ from goldsmith.comparison import blocks
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.leaves import NotComparable
 from goldsmith.comparison.results import LeafComparison
-from goldsmith.gold.safetensors_reader import Bfloat16, mapped, metadata_of
+from goldsmith.gold.safetensors_reader import Bfloat16, metadata_of, open_mapped
 from goldsmith.gold.tolerances import Tolerance
 
 torch = pytest.importorskip("torch")
@@ -324,7 +324,7 @@ def bfloat16_file(path: Path) -> Path:
 
 def test_files_stand_for_what_they_hold(tmp_path: Path) -> None:
     path = bfloat16_file(tmp_path / "a.safetensors")
-    found = mapped(path)
+    found = open_mapped(path)
     assert isinstance(found["w"], Bfloat16)
     assert found.metadata == metadata_of(path) == {"made": "here"}
     expected = {"w": torch.arange(6.0).reshape(2, 3).bfloat16(), "n": torch.arange(3)}
@@ -379,7 +379,7 @@ def test_damaged_and_malicious_files_are_refused_in_one_sentence(tmp_path: Path,
     path = tmp_path / "x.safetensors"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"^x\.safetensors .*\.$") as raised:
-        mapped(path)
+        open_mapped(path)
     assert fault in str(raised.value)
     assert "\n" not in str(raised.value)
 

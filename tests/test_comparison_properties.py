@@ -15,7 +15,7 @@ from goldsmith.comparison import blocks
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.arrays import numbers_of
-from goldsmith.gold.tolerances import Tolerance, excess
+from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 
 torch = pytest.importorskip("torch")
 QUICK = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -156,7 +156,7 @@ def test_the_golds_own_tolerances_mean_the_same(
     )
     one, two = numbers_of(actual), numbers_of(gold)
     noisy = None if noisy_limit is None else np.random.default_rng(seed).random(two.shape) < 0.3
-    expected = excess(tolerance, one - two, two, noisy)
+    expected = tolerance_ratio(tolerance, one - two, two, noisy)
     leaf = only(actual, gold, tolerances={"": tolerance}, noisy={} if noisy is None else {"": noisy})
     assert leaf.excess == pytest.approx(expected, rel=2e-5)
     if abs(expected - 1) > 1e-12:

@@ -12,10 +12,10 @@ from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.grade.engines import Local
-from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.submissions import collect
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("compiled")]
@@ -110,7 +110,7 @@ def handed_in(course: CourseOnDisk) -> Path:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_compiled_code_agrees_in_check(course: CourseOnDisk, handed_in: Path, warm: Warm, way: str) -> None:
+def test_compiled_code_agrees_in_check(course: CourseOnDisk, handed_in: Path, warm: ForkServer, way: str) -> None:
     found = judge(course, str(handed_in / way), warm)
     assert outcomes(found) == {"squashed": "agrees", "whole": "agrees"}, found.cases
 
@@ -120,5 +120,5 @@ def test_compiled_code_agrees_in_the_sandbox(course: CourseOnDisk, handed_in: Pa
     rubric = rubric_for(assignment, allow_stale=False)
     grader = Grader(assignment, rubric, Options(seed=42, threads=1, timeout=60), 30.0, 6.0, keep=False)
     items = collect(assignment, [str(handed_in / way) for way in WAYS], [])
-    made = grade_all(Wanted(grader, items, tmp_path / "graded", Local(1)))
+    made = grade_all(GradingOptions(grader, items, tmp_path / "graded", Local(1)))
     assert {grade.name: grade.outcome for grade in made.grades} == dict.fromkeys(WAYS, "agrees")

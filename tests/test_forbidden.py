@@ -16,7 +16,7 @@ from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grades import grade
 from goldsmith.grade.overview import overview_markdown, overview_of
 from goldsmith.grade.rubric import make_rubric
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from grading import case, verdict
 
 ATTENTION = "torch.nn.MultiheadAttention"
@@ -74,24 +74,24 @@ def forbidding(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return made.write({"goldsmith.toml": 'forbid = ["numpy.linalg"]\n[assignment.hw1]\nforbid = ["numpy.cumsum"]\n'})
 
 
-def judged(course: CourseOnDisk, warm: Warm, code: str) -> Verdict:
+def judged(course: CourseOnDisk, warm: ForkServer, code: str) -> Verdict:
     found = judge(course, hand_in(course, ("return x * factor", f"{code}\nreturn x * factor")), warm)
     assert set(outcomes(found).values()) == {"agrees"}
     return found
 
 
-def test_where_it_is_used_is_told(forbidding: CourseOnDisk, warm: Warm) -> None:
+def test_where_it_is_used_is_told(forbidding: CourseOnDisk, warm: ForkServer) -> None:
     found = judged(forbidding, warm, "np.linalg.norm(x)")
     assert [(use.name, use.in_code) for use in found.forbidden] == [("numpy.linalg", True)]
     assert found.forbidden[0].place.startswith("ops.py:")
 
 
-def test_what_the_code_hides_is_seen_as_it_runs(forbidding: CourseOnDisk, warm: Warm) -> None:
+def test_what_the_code_hides_is_seen_as_it_runs(forbidding: CourseOnDisk, warm: ForkServer) -> None:
     found = judged(forbidding, warm, "getattr(np, 'cum' + 'sum')(x)")
     assert [(use.name, use.in_code) for use in found.forbidden] == [("numpy.cumsum", False)]
 
 
-def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: Warm) -> None:
+def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: ForkServer) -> None:
     line = "TABLE = np.cumsum(np.ones(3))"
     course = checked_course(tmp_path / "course")
     starter = textwrap.dedent(STARTER)

@@ -22,7 +22,7 @@ from goldsmith.grade.grades import Grade, grade
 from goldsmith.grade.junit import junit_xml
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import overview_markdown, overview_of
-from goldsmith.grade.redaction import Veil, clean, veiled
+from goldsmith.grade.redaction import Redaction, one_line, redact
 from goldsmith.grade.result_files import (
     file_names,
     grades_csv,
@@ -154,7 +154,7 @@ def test_no_file_holds_a_path_of_the_graders() -> None:
         "can't open '/home/prof x/course/a b.txt', see /tmp/goldsmith-77/work/model.py:3 or file:///srv/gold/out.pt"
     )
     found = verdict(case("whole", "could-not-run", **failed("raised", raised, file="/tmp/goldsmith-77/work/model.py")))
-    for name, text in everything(found, veil=Veil(paths=("/home/prof x/course",))).items():
+    for name, text in everything(found, veil=Redaction(paths=("/home/prof x/course",))).items():
         for words in ("prof", "goldsmith-77", "/srv", "/tmp"):
             assert words not in text, (name, words)
     assert "model.py:3" in everything(found)["markdown"]
@@ -167,14 +167,14 @@ def test_paths_nobody_has_told_of_are_shortened_too() -> None:
 
 def test_a_veiled_verdict_knows_nothing_of_golds_values() -> None:
     assert str(SECRET) in repr(wrong_at("norm1", "Norm"))
-    assert str(SECRET) not in repr(veiled(wrong_at("norm1", "Norm"), Veil()))
+    assert str(SECRET) not in repr(redact(wrong_at("norm1", "Norm"), Redaction()))
 
 
 def test_lines_of_private_files_are_not_shown() -> None:
     line = {"file": "generate_fixtures.py", "text": "expected = 3 * secret"}
     found = verdict(case("whole", "could-not-run", **failed("call", "TypeError: no", **line)))
     assert "secret" in everything(found)["markdown"]
-    text = everything(found, veil=Veil(files=("generate_fixtures.py",)))["markdown"]
+    text = everything(found, veil=Redaction(files=("generate_fixtures.py",)))["markdown"]
     assert "secret" not in text
     assert "generate_fixtures.py:3 in forward" in text
 
@@ -219,7 +219,7 @@ def test_feedback_keeps_its_form_whatever_was_raised(text: str) -> None:
     table = [token.content for token in tokens(written) if token.type == "inline" and token.level == 4]
     assert len(table) == 4 * (1 + 4) + 3 * (1 + 4) + 3 * (1 + 2)
     assert [table[row * 4] for row in range(1, 5)] == list(CASES), "no cell has slipped"
-    assert table[4 * 4 + 3].endswith("was changed)") == bool(clean(text))
+    assert table[4 * 4 + 3].endswith("was changed)") == bool(one_line(text))
     assert all(char.isprintable() or char == "\n" for char in written)
 
 
@@ -358,6 +358,6 @@ def test_all_files_are_written_inside_the_folder(tmp_path: Path) -> None:
 
 @given(texts)
 def test_cleaned_text_is_one_printable_line(text: str) -> None:
-    assert clean(text).isprintable()
-    assert clean(clean(text)) == clean(text)
-    assert clean(CASES[0]) == CASES[0]
+    assert one_line(text).isprintable()
+    assert one_line(one_line(text)) == one_line(text)
+    assert one_line(CASES[0]) == CASES[0]

@@ -21,7 +21,7 @@ from goldsmith.course.config import Config, ItemConfig, RubricConfig, read_confi
 from goldsmith.course.layout import find_course
 from goldsmith.errors.course import BadConfig
 from goldsmith.grade.grade_class import Class
-from goldsmith.grade.grades import Grade, grade, unopened
+from goldsmith.grade.grades import Grade, grade, rejected
 from goldsmith.grade.overview import overview_markdown, overview_of, summary_line
 from goldsmith.grade.rubric import Rubric, make_rubric, rubric_of
 from goldsmith.grade.scoring import score
@@ -203,7 +203,7 @@ def test_a_part_that_lies_behind_somebody_elses_mistake_is_not_judged() -> None:
 
 
 def test_what_cannot_be_opened_could_not_run() -> None:
-    found = grade(unopened("ada", "hw1", rubric(), "ada holds a link that leads out of it"), rubric())
+    found = grade(rejected("ada", "hw1", rubric(), "ada holds a link that leads out of it"), rubric())
     assert (found.outcome, found.score, found.cause) == ("could-not-run", 0, "unopened")
     assert len(found.review) == 4
 

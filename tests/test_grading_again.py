@@ -16,7 +16,7 @@ from goldsmith.generate.options import Options
 from goldsmith.grade import grader as graders
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.output_folder import Folder
-from goldsmith.grade.submissions import HandedIn
+from goldsmith.grade.submissions import SubmissionRef
 
 pytestmark = pytest.mark.xdist_group("grading")
 CLASS = ("grades.csv", "junit.xml")
@@ -163,8 +163,8 @@ def test_a_worker_closes_what_runs_have_left_that_nobody_goes_on_with(
     first, second, third = (
         Grader(assignment, rubric, Options(seed=42, threads=1, timeout=60), each, 6) for each in (20, 21, 22)
     )
-    item = HandedIn("ada", hand_in(course, name="ada"))
-    with graders.benches():
+    item = SubmissionRef("ada", hand_in(course, name="ada"))
+    with graders.judging_contexts():
         assert first(item).verdict.outcome == "agrees"
         room = graders._benches[first.base].room
         assert second(item).verdict.outcome == "agrees"

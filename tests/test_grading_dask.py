@@ -20,7 +20,7 @@ from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.grade import WorkersLost
 from goldsmith.generate.options import Options
 from goldsmith.grade.engines import Dask
-from goldsmith.grade.grade_class import Wanted, grade_all
+from goldsmith.grade.grade_class import GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.submissions import collect
@@ -118,7 +118,7 @@ def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
     assignment = find_course(course.root).assignment("hw1")
     victim = cluster.workers[0]
     items = collect(assignment, [str(handed_in)], [])
-    wanted = Wanted(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), killer_of(victim))
+    wanted = GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), killer_of(victim))
     result = grade_all(wanted)
     assert victim.returncode == -signal.SIGKILL
     assert {item.name: item.outcome for item in result.grades} == {
@@ -143,7 +143,7 @@ def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_ot
 
     try:
         with pytest.raises(WorkersLost) as lost:
-            grade_all(Wanted(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), on_grade))
+            grade_all(GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), on_grade))
     finally:
         cluster.close()
     assert sorted([*graded, *lost.value.names]) == [item.name for item in items]

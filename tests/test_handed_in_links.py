@@ -13,7 +13,7 @@ from courses import CourseOnDisk
 from goldsmith.course.layout import Assignment, find_course
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
-from goldsmith.grade.submissions import HandedIn, collect, opened
+from goldsmith.grade.submissions import SubmissionRef, collect, opened
 
 pytestmark = pytest.mark.xdist_group("handed-in-links")
 
@@ -37,7 +37,7 @@ def class_folder(course: CourseOnDisk, tmp_path: Path) -> Path:
     return tmp_path / "class"
 
 
-def refusal(assignment: Assignment, item: HandedIn) -> type[GoldsmithError] | None:
+def refusal(assignment: Assignment, item: SubmissionRef) -> type[GoldsmithError] | None:
     try:
         with opened(assignment, item):
             return None

@@ -252,7 +252,7 @@ def test_an_object_that_holds_itself_is_walked_once() -> None:
 
 def test_layers_in_a_list_of_a_torch_module_are_kept_and_placed() -> None:
     torch = pytest.importorskip("torch")
-    from goldsmith.weights.gold_inputs import Given
+    from goldsmith.weights.gold_inputs import GoldInputs
     from goldsmith.weights.models import weights_of
 
     class Listed(torch.nn.Module):
@@ -268,6 +268,6 @@ def test_layers_in_a_list_of_a_torch_module_are_kept_and_placed() -> None:
     for mine, theirs in ((Listed(), Registered()), (Registered(), Listed())):
         kept = weights_of(mine, "gold")
         assert list(kept) == ["layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias"]
-        settled = Given({}, {"model": kept}).settle("model", theirs, {}, type(theirs))
+        settled = GoldInputs({}, {"model": kept}).load_weights("model", theirs, {}, type(theirs))
         assert torch.equal(theirs.layers[1].weight, mine.layers[1].weight)
         assert list(settled.weights()) == list(kept)

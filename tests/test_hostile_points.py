@@ -22,7 +22,7 @@ from goldsmith.grade.junit import junit_xml
 from goldsmith.grade.overview import overview_markdown, overview_of
 from goldsmith.grade.result_files import grades_csv, gradescope_json, submission_json
 from goldsmith.grade.verdict_markdown import verdict_markdown
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile points")]
 QUICK = {"hides_its_modules", "raises_elsewhere_without_trace", "raises_in_float64", "returns_what_it_is_given"}
@@ -32,8 +32,8 @@ REVIEWED = {"raises_in_float64": "normed", "rounds_in_float64": "normed", "raise
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with warm_process(torch=True) as process:
+def warm() -> Iterator[ForkServer]:
+    with fork_server(torch=True) as process:
         yield process
 
 
@@ -42,7 +42,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return crediting_course(tmp_path_factory.mktemp("crediting") / "course")
 
 
-def handed_in(course: CourseOnDisk, warm: Warm, **bodies: str) -> tuple[Verdict, Grade]:
+def handed_in(course: CourseOnDisk, warm: ForkServer, **bodies: str) -> tuple[Verdict, Grade]:
     return judged(course, {"net.py": source(**bodies)}, warm)
 
 
@@ -51,7 +51,7 @@ def earned(grade: Grade) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: Warm, name: str) -> None:
+def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: ForkServer, name: str) -> None:
     files, most = attack(name)
     verdict, grade = judged(course, files, warm)
     assert verdict.outcome != "error"
@@ -59,26 +59,30 @@ def test_it_earns_no_more_than_it_may(course: CourseOnDisk, warm: Warm, name: st
     assert REVIEWED.get(name, "") in ("", *grade.review)
 
 
-def test_right_work_earns_everything_and_an_untouched_starter_nothing(course: CourseOnDisk, warm: Warm) -> None:
+def test_right_work_earns_everything_and_an_untouched_starter_nothing(course: CourseOnDisk, warm: ForkServer) -> None:
     assert handed_in(course, warm)[1].score == FULL
     verdict, grade = handed_in(course, warm, **dict.fromkeys(BODIES, "raise NotImplementedError"))
     assert (grade.score, verdict.not_started, set(verdict.unwritten)) == (0.0, True, set(BODIES))
 
 
 def test_parts_beside_one_that_is_not_written_are_seen_alone_and_earn_their_points(
-    course: CourseOnDisk, warm: Warm
+    course: CourseOnDisk, warm: ForkServer
 ) -> None:
     points = earned(handed_in(course, warm, Mix="raise NotImplementedError")[1])
     assert (points["Norm"], points["gap"], points["Mix"]) == (3.0, 1.0, 0.0)
 
 
-def test_one_agreeing_case_does_not_outvote_another_in_which_a_part_is_wrong(course: CourseOnDisk, warm: Warm) -> None:
+def test_one_agreeing_case_does_not_outvote_another_in_which_a_part_is_wrong(
+    course: CourseOnDisk, warm: ForkServer
+) -> None:
     body = BODIES["Norm"].replace("return ", "y = ") + "\nreturn y if x.shape == (2, 3, 8) else y * 1.5"
     points = earned(handed_in(course, warm, Norm=body)[1])
     assert (points["normed"], points["Norm"]) == (1.0, 0.0)
 
 
-def test_a_mistake_that_only_float64_shows_is_blamed_on_the_part_that_has_it(course: CourseOnDisk, warm: Warm) -> None:
+def test_a_mistake_that_only_float64_shows_is_blamed_on_the_part_that_has_it(
+    course: CourseOnDisk, warm: ForkServer
+) -> None:
     verdict, _ = handed_in(course, warm, Norm=BODIES["Norm"].replace("1e-5", "1.1e-5"))
     assert {part.name for part in verdict.parts if part.outcome == "differs"} == {"Norm"}
 
@@ -120,7 +124,7 @@ def told(course: CourseOnDisk, verdict: Verdict, grade: Grade) -> str:
 
 @pytest.mark.parametrize("actions", [SAYINGS[:2], pytest.param(SAYINGS, marks=pytest.mark.long)])
 def test_what_a_part_says_when_it_runs_alone_is_told_to_nobody(
-    course: CourseOnDisk, warm: Warm, actions: list[str]
+    course: CourseOnDisk, warm: ForkServer, actions: list[str]
 ) -> None:
     found = set()
     for action in actions:
@@ -136,7 +140,7 @@ def test_what_a_part_says_when_it_runs_alone_is_told_to_nobody(
 
 @pytest.mark.parametrize("answers", [ANSWERS[:2], pytest.param(ANSWERS, marks=pytest.mark.long)])
 def test_what_a_part_answers_when_it_runs_alone_is_right_or_wrong_and_no_more(
-    course: CourseOnDisk, warm: Warm, answers: list[str]
+    course: CourseOnDisk, warm: ForkServer, answers: list[str]
 ) -> None:
     found = set()
     for answer in answers:
@@ -152,7 +156,7 @@ DTYPES = ["bfloat16", "float16", "complex64", "complex128", "bool", "int8", "flo
 
 @pytest.mark.parametrize("dtype", ["bfloat16", *(pytest.param(name, marks=pytest.mark.long) for name in DTYPES[1:])])
 def test_a_part_that_returns_another_dtype_costs_nobody_else_a_point(
-    course: CourseOnDisk, warm: Warm, dtype: str
+    course: CourseOnDisk, warm: ForkServer, dtype: str
 ) -> None:
     body = BODIES["Norm"].replace("return ", "y = ") + f"\nreturn y.to(torch.{dtype})"
     verdict, grade = handed_in(course, warm, Norm=body, Mix="return self.line(self.norm(x).real.to(x.dtype)) + x + 1")
@@ -161,7 +165,7 @@ def test_a_part_that_returns_another_dtype_costs_nobody_else_a_point(
     assert (points["gapped"], points["gap"], points["Norm"], points["Mix"]) == (1.0, 1.0, 0.0, 0.0)
 
 
-def test_a_quantised_inner_module_is_no_error_of_ours(course: CourseOnDisk, warm: Warm) -> None:
+def test_a_quantised_inner_module_is_no_error_of_ours(course: CourseOnDisk, warm: ForkServer) -> None:
     body = "return torch.quantize_per_tensor(x.detach(), 0.1, 0, torch.qint8)"
     verdict, grade = handed_in(course, warm, Norm=body, Mix="return self.line(self.norm(x).dequantize()) + x")
     assert verdict.outcome in ("differs", "could-not-run")

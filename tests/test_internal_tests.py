@@ -365,7 +365,7 @@ def written(**changes: Any) -> bytes:
 def test_what_is_not_whole_or_at_odds_with_the_process_is_doubted(tmp_path: Path) -> None:
     def problem(content: bytes, code: int = 0) -> str:
         (tmp_path / "counts.json").write_bytes(content)
-        return suite.read_suite(UntrustedFolder(tmp_path), suite.Ending(7, code)).problem
+        return suite.read_suite(UntrustedFolder(tmp_path), suite.PytestExit(7, code)).problem
 
     failed = {"test": "t", "outcome": "failed"}
     assert problem(written()) == ""

@@ -11,8 +11,8 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.check.replay_client import Company
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.check.replay_client import ReplayClient
+from goldsmith.process.fork_client import ForkServer, fork_server
 
 pytestmark = pytest.mark.xdist_group("layouts")
 
@@ -100,8 +100,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with warm_process(torch=True) as process:
+def warm() -> Iterator[ForkServer]:
+    with fork_server(torch=True) as process:
         yield process
 
 
@@ -109,17 +109,19 @@ def warm() -> Iterator[Warm]:
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Cases that were run in another layout, as they are."""
     found: list[str] = []
-    replay = Company.replay
+    replay = ReplayClient.replay
 
-    def noted(company: Company, wanted: Mapping[str, Sequence[Any]], layouts: Any = None, until: Any = None) -> Any:
+    def noted(
+        company: ReplayClient, wanted: Mapping[str, Sequence[Any]], layouts: Any = None, until: Any = None
+    ) -> Any:
         found.extend(name for name in wanted if (layouts or {}).get(name))
         return replay(company, wanted, layouts, until)
 
-    monkeypatch.setattr(Company, "replay", noted)
+    monkeypatch.setattr(ReplayClient, "replay", noted)
     return found
 
 
-def heard(course: CourseOnDisk, warm: Warm, folder: Path, *changes: tuple[str, str]) -> Any:
+def heard(course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str]) -> Any:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         assert old in source
@@ -129,7 +131,7 @@ def heard(course: CourseOnDisk, warm: Warm, folder: Path, *changes: tuple[str, s
 
 
 def test_a_submission_is_judged_in_the_layout_in_which_it_is_right(
-    course: CourseOnDisk, warm: Warm, tmp_path: Path
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
 ) -> None:
     found = heard(course, warm, tmp_path, SWAPPED)
     assert outcomes(found) == {"one": "agrees", "two": "agrees", "three": "agrees"}
@@ -138,20 +140,20 @@ def test_a_submission_is_judged_in_the_layout_in_which_it_is_right(
 
 
 def test_what_is_wrong_in_every_layout_is_wrong_and_costs_no_other(
-    course: CourseOnDisk, warm: Warm, tmp_path: Path
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
 ) -> None:
     found = heard(course, warm, tmp_path, SWAPPED, ("model(x) * 2", "model(x) * 3"))
     assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
 
 
-def test_what_is_right_as_it_comes_is_left_so(course: CourseOnDisk, warm: Warm, tmp_path: Path) -> None:
+def test_what_is_right_as_it_comes_is_left_so(course: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> None:
     found = heard(course, warm, tmp_path, ("model(x) * 2", "model(x) * 3"))
     assert outcomes(found) == {"one": "agrees", "two": "differs", "three": "agrees"}
     assert found.layout == ""
 
 
 def test_two_cases_of_a_kind_are_tried_in_vain_and_no_third(
-    course: CourseOnDisk, warm: Warm, tmp_path: Path, tried: list[str]
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, tried: list[str]
 ) -> None:
     found = heard(course, warm, tmp_path, ("x * self.a + self.b", "x * self.a + self.b + 1"))
     assert set(outcomes(found).values()) == {"differs"}
@@ -193,7 +195,7 @@ BY_HEAD = """q = self.to_q(x).unflatten(-1, (self.num_heads, -1)).transpose(0, 1
         k, v = self.to_kv(x).unflatten(-1, (self.num_heads, 2, -1)).permute(2, 1, 0, 3)"""
 
 
-def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: Warm) -> None:
+def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: ForkServer) -> None:
     course = numpy_course(tmp_path / "course")
     body = FUSED.partition("            q, k, v")[0] + "            raise NotImplementedError\n"
     files = {"src/assignments/hw1/ops.py": body, "private/solutions/hw1/ops_solution.py": FUSED, RECIPE_FILE: ONE_CASE}

@@ -11,7 +11,7 @@ import pytest
 import goldsmith
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("numbers")]
@@ -99,20 +99,20 @@ def handed_in(folder: Path, mean: str, *change: str) -> str:
 
 @pytest.mark.parametrize("mean", [NUMPY, TORCH, HALVES])
 def test_the_mean_of_numbers_is_right_in_any_library(
-    course: CourseOnDisk, warm: Warm, tmp_path: Path, mean: str
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path, mean: str
 ) -> None:
     found = judge(course, handed_in(tmp_path, mean), warm)
     assert set(outcomes(found).values()) == {"agrees"}, found.cases
 
 
 @pytest.mark.parametrize("mean", [f"{NUMPY} + 0.01", "int(np.mean(losses))"])
-def test_a_wrong_number_stays_wrong(course: CourseOnDisk, warm: Warm, tmp_path: Path, mean: str) -> None:
+def test_a_wrong_number_stays_wrong(course: CourseOnDisk, warm: ForkServer, tmp_path: Path, mean: str) -> None:
     found = judge(course, handed_in(tmp_path, mean), warm)
     assert outcomes(found) == {"listed": "differs", "lone": "differs", "scaled": "agrees", "scaled_number": "agrees"}
 
 
 def test_what_comes_out_of_their_code_as_a_tensor_keeps_its_dtype(
-    course: CourseOnDisk, warm: Warm, tmp_path: Path
+    course: CourseOnDisk, warm: ForkServer, tmp_path: Path
 ) -> None:
     found = judge(course, handed_in(tmp_path, PYTHON, "x * 3", "x.double() * 3"), warm)
     assert outcomes(found) == {"listed": "agrees", "lone": "agrees", "scaled": "differs", "scaled_number": "agrees"}

@@ -18,7 +18,7 @@ from goldsmith.foundation.atomic_files import PARTIAL, write_durably
 from goldsmith.gold.publish import Staging
 from goldsmith.grade.output_folder import Folder
 from goldsmith.injection.inject import recover
-from goldsmith.mutants.cache import Keeper
+from goldsmith.mutants.cache import FindingCache
 from goldsmith.scaffold.changes import Change, apply
 from goldsmith.workspace.lock import course_lock
 from injecting import assert_clean, do_inject, do_reset
@@ -198,7 +198,7 @@ def test_only_findings_are_forgotten(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / f"{'2' * 40}.json").symlink_to("notes.md")
     age(tmp_path)
-    Keeper(tmp_path, "", {}).tidy()
+    FindingCache(tmp_path, "", {}).tidy()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "folder", f"{'2' * 40}.json"])
 
 

@@ -24,7 +24,7 @@ from goldsmith.gold.load import load_gold
 from goldsmith.grade import grader
 from goldsmith.grade.grades import grade
 from goldsmith.grade.junit import junit_xml
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from grading import case, failed, leaf, rubric, verdict
 
 check_module = importlib.import_module("goldsmith.check.check")
@@ -116,7 +116,7 @@ def test_a_full_disk_is_no_fault_of_whom_it_meets(course: CourseOnDisk, monkeypa
     assert run(course, "grade", dee)[1]["submissions"][0]["outcome"] == "error"
 
 
-def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:
+def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer) -> None:
     ada = hand_in(course, name="ada")
     real = check_module.judge_case
 
@@ -137,7 +137,7 @@ def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
-    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: Warm
+    course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer
 ) -> None:
     odd = NotComparable("output", "a thing", "return an array")
     monkeypatch.setattr(check_module, "judge_case", failing(100, odd, check_module.judge_case))

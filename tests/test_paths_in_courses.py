@@ -11,7 +11,7 @@ import pytest
 from courses import RECIPE, SOLUTION, STARTER, CourseOnDisk
 from goldsmith.course.layout import find_course
 from goldsmith.errors.course import BadConfig
-from goldsmith.instruments.coverage import Places
+from goldsmith.instruments.coverage import Coverage
 from goldsmith.recipe.imports import _find_by_plain_path
 
 WHOLE = {
@@ -93,7 +93,7 @@ def test_a_file_imported_by_a_relative_path_is_the_folders_own(tmp_path: Path, m
     code = compile((tmp_path / "python/watched_ops.py").read_text(), "./python/../python/watched_ops.py", "exec")
     names: dict[str, object] = {}
     exec(code, names)
-    places, before = Places(str(tmp_path)), sys.gettrace()
+    places, before = Coverage(str(tmp_path)), sys.gettrace()
     sys.settrace(places._enter)
     try:
         names["twice"](2)  # type: ignore[operator]

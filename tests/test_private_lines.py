@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from checking import RECIPE, checked_course, hand_in
 from goldsmith.foundation.log_injection import without_commands
-from goldsmith.grade.redaction import Veil, clean, escaped, private_lines, veiled
+from goldsmith.grade.redaction import Redaction, escaped, one_line, private_lines, redact
 from goldsmith.render.verdict import verdict_text
 from goldsmith.sandbox.capabilities import probe
 from grading import case, failed, texts, verdict
@@ -28,7 +28,7 @@ THIEF = """
 )
 def test_nothing_printed_is_taken_for_a_command(text: str) -> None:
     assert COMMAND.search(text) or "a ::" in text
-    for safe in (without_commands(text), clean(text), escaped(text)):
+    for safe in (without_commands(text), one_line(text), escaped(text)):
         assert not COMMAND.search(safe.replace(" ", "\n")), "however the line is broken"
     odd = verdict(
         case("whole", "could-not-run", **failed("raised", text, file=text, text=text, function=text)), name=text
@@ -39,14 +39,14 @@ def test_nothing_printed_is_taken_for_a_command(text: str) -> None:
 @settings(deadline=None)
 @given(text=texts)
 def test_whatever_is_said_starts_no_command(text: str) -> None:
-    assert not COMMAND.search(clean(f"::{text}"))
+    assert not COMMAND.search(one_line(f"::{text}"))
 
 
 def test_lines_of_private_files_are_nowhere_in_a_veiled_verdict() -> None:
     private = "import torch\nexpected = secret_function(3)\n    other   = expected * 2.0\n"
     lines = private_lines([private], ["import torch\n"])
     said = "got: expected = secret_function(3)\n other = expected * 2.0; import torch"
-    shown = veiled(verdict(case("whole", "could-not-run", **failed("raised", said, text=said))), Veil(lines=lines))
+    shown = redact(verdict(case("whole", "could-not-run", **failed("raised", said, text=said))), Redaction(lines=lines))
     assert "secret" not in repr(shown)
     assert "expected" not in repr(shown)
     assert "import torch" in repr(shown)

@@ -16,7 +16,7 @@ from courses import CourseOnDisk, numpy_course
 from goldsmith.check.attribution import part_of
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 from submissions import CORPUS, Judged, Known, judged, known
 
 pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
@@ -50,8 +50,8 @@ QUICK = {
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with warm_process(torch=True) as process:
+def warm() -> Iterator[ForkServer]:
+    with fork_server(torch=True) as process:
         yield process
 
 
@@ -69,7 +69,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         if item.name in names
     ],
 )
-def test_it_is_judged_right(item: Known, course: Course, warm: Warm) -> None:
+def test_it_is_judged_right(item: Known, course: Course, warm: ForkServer) -> None:
     found = judged(course, item, warm)
     assert list(found.problems()) == []
     assert sum(found.earned.values()) <= _worth_at_most(found)
@@ -160,7 +160,7 @@ def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
 )
 def test_a_whole_repository_is_imported_from_its_root(
-    basics: CourseOnDisk, warm: Warm, name: str, outcome: str, first: str
+    basics: CourseOnDisk, warm: ForkServer, name: str, outcome: str, first: str
 ) -> None:
     found = judge(basics, str(Path(CORPUS, name)), warm)
     assert (found.outcome, found.first_divergence) == (outcome, first), found

@@ -14,7 +14,7 @@ import pytest
 from courses import RECIPE_FILE, CourseOnDisk, recipe
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ownership import MARK
-from goldsmith.workspace.temporary import make_room, sweep_abandoned
+from goldsmith.workspace.temporary import private_folder, sweep_abandoned
 from killing import killed_at_step
 from strangers import TEST, TEST_FILE, age, bytes_in
 
@@ -118,26 +118,26 @@ def test_what_a_killed_command_left_is_removed_by_the_next_one(course: CourseOnD
 
 
 def test_a_room_is_made_and_removed_beside_what_others_have(temporary: Path, tmp_path: Path) -> None:
-    with make_room() as room:
+    with private_folder() as room:
         assert room.parent == temporary / f"goldsmith-{os.getuid()}"
         for folder in (room, room.parent):
             assert folder.stat().st_mode & 0o777 == 0o700
-        with make_room(room) as inner:
+        with private_folder(room) as inner:
             assert inner.parent == room
         assert not inner.exists()
     assert list(temporary.iterdir()) == []
     unlucky(temporary, tmp_path / "elsewhere")
     before = bytes_in(temporary)
-    with make_room() as room:
+    with private_folder() as room:
         assert room.parent.name == f"goldsmith-{os.getuid()}-4"
     assert bytes_in(temporary) == before
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o755])
 def test_a_folder_that_others_have_a_right_to_is_not_used(temporary: Path, mode: int) -> None:
-    with make_room() as room:
+    with private_folder() as room:
         room.parent.chmod(mode)
-        with make_room() as other:
+        with private_folder() as other:
             assert other.parent != room.parent
         room.parent.chmod(0o700)
     assert list(temporary.iterdir()) == []
@@ -145,7 +145,7 @@ def test_a_folder_that_others_have_a_right_to_is_not_used(temporary: Path, mode:
 
 def test_what_others_put_beside_rooms_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("goldsmith.workspace.temporary._SWEEP_AGE_S", 0.0)
-    with make_room() as room:
+    with private_folder() as room:
         theirs = room.parent / "0123456789ab"
         theirs.mkdir(mode=0o700)
         (theirs / "owner.lock").touch()
@@ -164,7 +164,7 @@ def test_rooms_are_made_while_others_are_removed(temporary: Path) -> None:
     def work() -> None:
         try:
             for _ in range(40):
-                with make_room() as room:
+                with private_folder() as room:
                     (room / "file").write_text("x")
         except BaseException as error:
             problems.append(error)
@@ -180,7 +180,7 @@ def test_rooms_are_made_while_others_are_removed(temporary: Path) -> None:
 
 def test_without_a_temporary_folder_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
-    with pytest.raises(CannotWrite), make_room():
+    with pytest.raises(CannotWrite), private_folder():
         pass
 
 
@@ -191,7 +191,7 @@ def test_killed_at_any_step_a_room_is_removed_by_the_next(
     monkeypatch.setattr("goldsmith.workspace.temporary._SWEEP_AGE_S", 0.0)
 
     def work() -> None:
-        with make_room() as room:
+        with private_folder() as room:
             (room / "solution.py").write_text("secret")
 
     killed_at_step(step, work)

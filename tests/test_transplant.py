@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from goldsmith.gold.facts import WeightFacts
-from goldsmith.weights.load import Settled, weight_facts
+from goldsmith.weights.load import LoadedModule, weight_facts
 from goldsmith.weights.rules import ORDERS, Adapter, BadRule, fill, match, read_adapter
 from goldsmith.weights.transplant import CannotPlace, plan
 
@@ -22,8 +22,8 @@ def adapter(text: str) -> Adapter:
     return read_adapter(source.encode(), "adapter.py")
 
 
-def settled(gold: nn.Module, theirs: nn.Module, rules: str = "", layout: str = "", **settings: Any) -> Settled:
-    return Settled(
+def settled(gold: nn.Module, theirs: nn.Module, rules: str = "", layout: str = "", **settings: Any) -> LoadedModule:
+    return LoadedModule(
         theirs,
         {name: value.clone() for name, value in gold.state_dict().items()},
         weight_facts(gold),
@@ -257,7 +257,7 @@ class Drawn(nn.Module):
 
 def test_a_computed_buffer_stays_their_own_so_that_a_bug_in_it_shows() -> None:
     theirs = Computed(2.0)
-    done = Settled(
+    done = LoadedModule(
         theirs,
         Computed().state_dict(),
         weight_facts(Computed()),
@@ -279,7 +279,7 @@ def test_a_drawn_buffer_is_gold_s() -> None:
 def test_moving_statistics_are_gold_s() -> None:
     gold, theirs = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     gold.running_mean.copy_(torch.tensor([1.0, 2.0, 3.0]))
-    done = Settled(
+    done = LoadedModule(
         theirs,
         gold.state_dict(),
         weight_facts(gold),

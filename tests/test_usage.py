@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.process.clocks import Allowance, Clock, processes
-from goldsmith.process.descendants import DESCRIPTORS, THREADS, Room, why_too_much
+from goldsmith.process.descendants import DESCRIPTORS, THREADS, Quota, why_too_much
 from goldsmith.process.resource_use import Nameless, Tally, lies_in_memory, memory_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is counted from /proc")
@@ -35,12 +35,12 @@ def group(code: str, folder: Path) -> Iterator[list[int]]:
             os.killpg(leader.pid, 9)
 
 
-def room(folder: Path, **limits: int) -> Room:
+def room(folder: Path, **limits: int) -> Quota:
     given = {"memory": None, "disk": None, "files": None, **limits}
-    return Room(folder, **given)  # type: ignore[arg-type]
+    return Quota(folder, **given)  # type: ignore[arg-type]
 
 
-def why(numbers: list[int], limits: Room) -> str:
+def why(numbers: list[int], limits: Quota) -> str:
     return why_too_much([item for item in processes() if item.number in numbers], limits)
 
 
@@ -83,12 +83,12 @@ def test_a_file_without_a_name_counts_open_or_mapped(tmp_path: Path) -> None:
         found = Nameless.of(numbers, tmp_path, largest=64 * MIB)
         assert sorted(found.sizes.values()) == [MIB, 64 * MIB]
         assert Nameless.of(numbers, tmp_path / "elsewhere", largest=64 * MIB).size == MIB
-        limits = Room(tmp_path, None, 32 * MIB, None, file_size=64 * MIB)
+        limits = Quota(tmp_path, None, 32 * MIB, None, file_size=64 * MIB)
         assert why(numbers, limits) == "it wrote more than 32 MiB"
 
 
 def test_files_take_memory_where_they_lie_in_it(tmp_path: Path) -> None:
-    limits = Room(tmp_path, 64 * MIB, None, None, in_memory=True)
+    limits = Quota(tmp_path, 64 * MIB, None, None, in_memory=True)
     with group("import time; print('ready', flush=True); time.sleep(60)", tmp_path) as numbers:
         assert not why(numbers, limits)
         (tmp_path / "file").write_bytes(b"x" * 64 * MIB)

@@ -11,14 +11,14 @@ import msgspec
 import numpy as np
 
 from goldsmith.gold.files import write_payload
-from goldsmith.process.fork_client import Warm, warm_process
-from goldsmith.process.launcher import settled_environment
+from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.launcher import deterministic_environment
 from goldsmith.process.messages import Job
 
-ENVIRONMENT = settled_environment(1)
+ENVIRONMENT = deterministic_environment(1)
 
 
-def said_by_a_child(warm: Warm, folder: Path, recipe: str) -> str:
+def said_by_a_child(warm: ForkServer, folder: Path, recipe: str) -> str:
     folder.mkdir()
     file, job_file, log = (folder / name for name in ("recipe.py", "job.json", "log"))
     file.write_text(recipe)
@@ -31,7 +31,7 @@ def said_by_a_child(warm: Warm, folder: Path, recipe: str) -> str:
     return log.read_text()
 
 
-def kill_while_asked(warm: Warm) -> None:
+def kill_while_asked(warm: ForkServer) -> None:
     """It is killed a moment from now, and says nothing any more until then."""
     assert warm._server is not None
     os.kill(warm._server.pid, signal.SIGSTOP)
@@ -39,7 +39,7 @@ def kill_while_asked(warm: Warm) -> None:
 
 
 def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
-    with warm_process(torch=False) as warm:
+    with fork_server(torch=False) as warm:
         warm.begin(ENVIRONMENT)
         kill_while_asked(warm)
         assert "here I am" in said_by_a_child(warm, tmp_path / "child", "print('here I am')\n")
@@ -52,7 +52,7 @@ from pathlib import Path
 from goldsmith.worker.payload_cache import payloads
 print(payloads.of(Path({str(file)!r}))["input"].sum())
 """
-    with warm_process(torch=False) as warm:
+    with fork_server(torch=False) as warm:
         warm.begin(ENVIRONMENT)
         warm.read([file])
         file.unlink()

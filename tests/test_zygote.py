@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from goldsmith.process.fork_client import Warm, warm_process
-from goldsmith.process.launcher import settled_environment
+from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.launcher import deterministic_environment
 from goldsmith.process.messages import Job
 from goldsmith.process.process_groups import Process, end_group
 from goldsmith.sandbox.capabilities import probe
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.readable_paths import reach
 
-ENVIRONMENT = settled_environment(1)
+ENVIRONMENT = deterministic_environment(1)
 
 WAITS = "import time\nfrom pathlib import Path\nPath('begun').touch()\ntime.sleep(60)\n"
 
@@ -101,7 +101,7 @@ Path("seen.json").write_text(json.dumps(found))
 class Nursery:
     """Children of one warm process, each with a folder of its own in a common one."""
 
-    warm: Warm
+    warm: ForkServer
     folder: Path
     started: list[Process] = field(default_factory=list)
 
@@ -139,7 +139,7 @@ class Nursery:
 @pytest.fixture
 def nursery(tmp_path: Path) -> Iterator[Nursery]:
     clean = {name: value for name, value in ENVIRONMENT.items() if name not in ("PWD", "OLDPWD", "TMPDIR")}
-    with warm_process(torch=False, environment=clean) as warm:
+    with fork_server(torch=False, environment=clean) as warm:
         made = Nursery(warm, tmp_path)
         yield made
         for process in made.started:

@@ -25,8 +25,8 @@ from goldsmith.check.localisation import (
 )
 from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.check.own_weights import OWN_WEIGHTS
-from goldsmith.check.replay_results import Replayed
-from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, pair_traces
 from goldsmith.check.verdicts import (
     AGREES,
@@ -39,7 +39,7 @@ from goldsmith.check.verdicts import (
 )
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.manifest import CaseEntry
-from goldsmith.gold.safetensors_reader import mapped
+from goldsmith.gold.safetensors_reader import open_mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """Of a module that has no partner, inside one that has: where in that one it goes wrong."""
@@ -49,10 +49,10 @@ ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
 
 
 def attribute(
-    stage: Stage,
+    stage: ReplayWorkspace,
     folder: Path,
     verdicts: Mapping[str, CaseVerdict],
-    replays: Mapping[str, Replayed],
+    replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
     """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
@@ -73,11 +73,11 @@ def attribute(
 
 
 def _attributed(
-    stage: Stage,
+    stage: ReplayWorkspace,
     folder: Path,
     shown: Shown,
     verdicts: Mapping[str, CaseVerdict],
-    replays: Mapping[str, Replayed],
+    replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
     pairs: dict[str, TracePair] = {}
@@ -128,7 +128,7 @@ def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
     return tuple(name for name in names if name not in (right - silent) | guilty | victims)
 
 
-def _their_names(verdict: CaseVerdict, replayed: Replayed) -> dict[str, str]:
+def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
     """What weights that are wrong are called in the submission, where that is one weight of another name."""
     wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
     single = {
@@ -160,7 +160,7 @@ def _is_against(verdict: CaseVerdict) -> bool:
     return verdict.outcome == DIFFERS or (verdict.outcome == COULD_NOT_RUN and verdict.kind not in ELSEWHERE)
 
 
-def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: Replayed) -> list[ModuleVerdict]:
+def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -> list[ModuleVerdict]:
     """Where names pair too little, the first of gold's modules whose output is nowhere to be found."""
     source = next(sources(modules), None)
     unpaired = pair.unpaired_in(source)
@@ -211,7 +211,7 @@ def part_of(callable_name: str) -> str:
 
 def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
     """What an older gold says by its trace alone."""
-    calls = calls_in(mapped(folder / entry.trace)) if entry.trace else []
+    calls = calls_in(open_mapped(folder / entry.trace)) if entry.trace else []
     return tuple(dict.fromkeys(call.name for call in calls if call.own))
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.check.coarser_dtypes import coarser_dtype, explains, is_unseen
 from goldsmith.check.own_weights import with_caveat
-from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
 from goldsmith.comparison.against_gold import compare_case, tolerances_of
 from goldsmith.comparison.api import compare
@@ -31,15 +31,15 @@ _AGAIN = ("traced", "again")
 _RAISED = ("raised", "none", "call", "stub")
 """How a case could not run where a trace shows what was called with what before it did."""
 
-Excused = Callable[[str, Any], bool]
+MayBeMissing = Callable[[str, Any], bool]
 """Whether a weight, by its name and the value gold has recorded, may be missing."""
 
 
 def judge_case(
     gold: GoldCase,
-    replayed: Replayed,
+    replayed: CaseRuns,
     *,
-    excused: Excused,
+    excused: MayBeMissing,
     overwriting_differs: bool = False,
     guessing: bool = True,
     before: CaseVerdict | None = None,
@@ -97,14 +97,14 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
     return ("traced", "again") if marked else ("traced",)
 
 
-def is_shown_twice(replayed: Replayed) -> bool:
+def is_shown_twice(replayed: CaseRuns) -> bool:
     """Whether a second run, in the process of the first, has said anything."""
     wide = replayed.attempts.get("float64")
     says = wide is not None and wide.failure is None and wide.pure and "watched" not in replayed.attempts
     return says or any(run in replayed.attempts for run in _AGAIN)
 
 
-def is_doubtful(verdict: CaseVerdict, replayed: Replayed) -> bool:
+def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
     """Whether a run in float64 alone speaks against a case, or says nothing, in a process that had done other things
     before: something kept from those may be why."""
     if "float64" not in replayed.attempts or "watched" in replayed.attempts:
@@ -123,7 +123,7 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
     return far(verdict) < far(other)
 
 
-def _only_raised_in_float64(replayed: Replayed) -> bool:
+def _only_raised_in_float64(replayed: CaseRuns) -> bool:
     """Much is written for one dtype: then that is what it is judged in, and the verdict says so. A process that ends
     there is no such thing."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
@@ -135,8 +135,8 @@ def _judge(
     verdict: CaseVerdict,
     met: str,
     gold: GoldCase,
-    replayed: Replayed,
-    excused: Excused,
+    replayed: CaseRuns,
+    excused: MayBeMissing,
     guessing: bool,
     known: Comparison | None,
 ) -> CaseVerdict:
@@ -209,7 +209,7 @@ def _distance(verdict: CaseVerdict) -> float:
 
 
 def _in_float64(
-    gold: GoldCase, replayed: Replayed, expected: Mapping[str, Any], guessing: bool
+    gold: GoldCase, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool
 ) -> tuple[Comparison | None, str]:
     """The comparison with gold's float64 reference, or why there is none."""
     attempt = replayed.attempts.get("float64")
@@ -297,7 +297,7 @@ def _dtype(comparison: Comparison) -> str:
     return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
-def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed, overwriting_differs: bool) -> CaseVerdict:
+def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns, overwriting_differs: bool) -> CaseVerdict:
     """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
     once = replayed.once
     notes = list(dict.fromkeys([*verdict.notes, *once.notes]))

@@ -21,16 +21,16 @@ from goldsmith.check.bounds import (
     bounded_by,
     spend,
 )
-from goldsmith.check.case_verdict import Excused, is_doubtful, judge_case, same_bits, weights_by_model
+from goldsmith.check.case_verdict import MayBeMissing, is_doubtful, judge_case, same_bits, weights_by_model
 from goldsmith.check.coarser_dtypes import needs_dtypes
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.missing_files import not_given
 from goldsmith.check.part_verdicts import judge_parts
 from goldsmith.check.provided_restored import Provided
-from goldsmith.check.replay_results import Replayed
-from goldsmith.check.replay_strategy import Hearing
-from goldsmith.check.replay_workspace import Confined, Stage, recipe_placements
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_strategy import ReplayStrategy
+from goldsmith.check.replay_workspace import ReplayWorkspace, SandboxPolicy, recipe_placements
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import (
     AGREES,
@@ -58,11 +58,11 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold, GoldCase, load_gold
 from goldsmith.gold.manifest import MANIFEST, Manifest
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import Warm, warm_process
+from goldsmith.process.fork_client import ForkServer, fork_server
 from goldsmith.process.launcher import Watcher
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.workspace.copies import make_workspaces
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 CLEAR = 1e-3
 """A case whose first wrong record is this far off, over the size of gold's, shows clearly that something is wrong."""
@@ -81,8 +81,8 @@ class Request:
     adapter: Path | None = None
     allow_stale: bool = False
     watcher: Watcher = field(default_factory=Watcher)
-    warm: Warm | None = None
-    confined: Confined | None = None
+    warm: ForkServer | None = None
+    confined: SandboxPolicy | None = None
     opened: Opened | None = None
     room: Path | None = None
     without: Sequence[Path] = ()
@@ -150,7 +150,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
     gold = opened.gold
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
-        warm = request.warm or stack.enter_context(warm_process(torch=uses_torch))
+        warm = request.warm or stack.enter_context(fork_server(torch=uses_torch))
         in_all = request.options.timeout + RUNS_OF_A_CASE * request.each * len(opened.golds)
         checking = Checking(assignment, opened, request, warm, Allowance(in_all))
         with checking.stage(submission.placed, submission.beside) as stage:
@@ -160,7 +160,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
             changed = provided.parts
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
-            stood_in = tuple(sorted(stage.stood_in))
+            stood_in = tuple(sorted(stage.stubs_used))
             # last, for a module that runs alone is given what others should have returned; nothing that a child says
             # from here on is told to anybody but staff
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
@@ -260,7 +260,7 @@ class Checking:
     assignment: Assignment
     opened: Opened
     request: Request
-    warm: Warm
+    warm: ForkServer
     allowance: Allowance | None = None
 
     @property
@@ -272,13 +272,13 @@ class Checking:
         return self.opened.adapter
 
     @contextlib.contextmanager
-    def stage(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[Stage]:
+    def stage(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[ReplayWorkspace]:
         """A workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
         without = (*self.request.without, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
         reads, room = self.opened.gold.manifest.provenance.reads, self.request.room
         with make_workspaces(self.assignment, everything, 1, reads=reads, room=room, without=without) as (workspace,):
-            yield Stage(
+            yield ReplayWorkspace(
                 self.assignment,
                 workspace,
                 msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
@@ -294,10 +294,10 @@ class Checking:
                 allowance=self.allowance,
             )
 
-    def judge(self, stage: Stage, cases: Sequence[str] | None = None) -> Hearing:
+    def judge(self, stage: ReplayWorkspace, cases: Sequence[str] | None = None) -> ReplayStrategy:
         """Every case, or these, until there is no doubt about any."""
-        hearing = Hearing(self, stage)
-        hearing.hear(list(self.golds) if cases is None else cases)
+        hearing = ReplayStrategy(self, stage)
+        hearing.run_cases(list(self.golds) if cases is None else cases)
         return hearing
 
     def layouts_of(self, case: str) -> list[str]:
@@ -312,8 +312,8 @@ class Checking:
 
     def verdicts(
         self,
-        stage: Stage,
-        replays: dict[str, Replayed],
+        stage: ReplayWorkspace,
+        replays: dict[str, CaseRuns],
         layouts: Mapping[str, str] | None = None,
         before: Mapping[str, CaseVerdict] | None = None,
     ) -> dict[str, CaseVerdict]:
@@ -338,7 +338,7 @@ class Checking:
         return found
 
     def verdict(
-        self, name: str, replay: Replayed, *, guessing: bool = True, before: CaseVerdict | None = None
+        self, name: str, replay: CaseRuns, *, guessing: bool = True, before: CaseVerdict | None = None
     ) -> CaseVerdict:
         gold = self.golds[name]
         verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
@@ -348,7 +348,7 @@ class Checking:
                 return judge_case(
                     gold,
                     replay,
-                    excused=self._excused(name),
+                    excused=self._may_be_missing(name),
                     overwriting_differs=self.assignment.config.overwriting == "differs",
                     guessing=guessing,
                     before=before,
@@ -363,7 +363,7 @@ class Checking:
                 verdict = msgspec.structs.replace(verdict, reason=f"goldsmith could not judge this: {error!r}")
         return verdict
 
-    def _excused(self, case: str) -> Excused:
+    def _may_be_missing(self, case: str) -> MayBeMissing:
         """Weights that another implementation need not have: what is computed and still as it was built, what is tied
         to another, what the course has declared."""
         gold = self.golds[case]
@@ -407,7 +407,7 @@ class Checking:
     ) -> dict[str, CaseVerdict]:
         """The verdicts on those of `cases` that agree with these parts put back."""
         with contextlib.ExitStack() as stack:
-            restored = provided.restored(submission, stack.enter_context(make_room()) / "restored", parts)
+            restored = provided.restored(submission, stack.enter_context(private_folder()) / "restored", parts)
             stage = stack.enter_context(self.stage(restored, submission.beside))
             found = self.judge(stage, cases).verdicts
         return {name: found[name] for name in cases if found[name].outcome == AGREES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.gold.load import GoldCase
@@ -24,7 +24,7 @@ def is_excused(verdict: CaseVerdict) -> bool:
     return verdict.outcome == AGREES and not all(leaf.agrees for leaf in verdict.natural)
 
 
-def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed) -> bool:
+def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bool:
     """Whether a verdict depends on the dtypes that were computed in, or would be explained by them. A run in float64
     says nothing about them: autocast leaves it alone."""
     if "dtypes" in replayed.attempts or gold.path.suffix != ".pt":
@@ -40,7 +40,7 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: Replayed) -> bo
     )
 
 
-def coarser_dtype(gold: GoldCase, replayed: Replayed) -> str:
+def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
     """The coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else ""."""
     attempt = replayed.attempts.get("dtypes")
     if attempt is None:
@@ -50,7 +50,7 @@ def coarser_dtype(gold: GoldCase, replayed: Replayed) -> str:
     return max(coarser, key=_eps, default="")
 
 
-def is_unseen(replayed: Replayed) -> bool:
+def is_unseen(replayed: CaseRuns) -> bool:
     """Whether it was to be seen which dtypes are computed in, and could not be."""
     return "dtypes" in replayed.attempts and replayed.attempts["dtypes"].failure is not None
 

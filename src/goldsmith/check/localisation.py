@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.module_traces import CLOSE, Call, Held, as_numbers, by_execution
-from goldsmith.check.replay_client import Company
-from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_client import ReplayClient
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
@@ -40,11 +40,11 @@ class Alone:
     """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
     needed it."""
 
-    runs: dict[tuple[str, int], Replayed] = field(default_factory=dict)
+    runs: dict[tuple[str, int], CaseRuns] = field(default_factory=dict)
     cases: set[str] = field(default_factory=set)
 
 
-def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
+def run_alone(company: ReplayClient, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
     """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
     found = Alone()
     hung: list[str] = []
@@ -67,7 +67,7 @@ def run_alone(company: Company, pairs: Mapping[str, TracePair], layouts: Mapping
     return found
 
 
-def judge_gradients(company: Company, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+def judge_gradients(company: ReplayClient, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
     """Where all is right on the way there: the first call that passes back something else than gold's; with those
     before it that would not say."""
     found = []
@@ -102,8 +102,8 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
 
 
 def _alone(
-    company: Company, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
-) -> Replayed:
+    company: ReplayClient, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
+) -> CaseRuns:
     inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
     state = call.state or {}
     item = Isolated(
@@ -202,7 +202,7 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
 
 
-def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdict:
+def _on_golds_inputs(pair: TracePair, call: Call, run: CaseRuns) -> ModuleVerdict:
     if run.once.failure is not None:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
     arrays = _arrays(run)
@@ -218,7 +218,7 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: Replayed) -> ModuleVerdic
     return _verdict(pair, call, AGREES, alone=True, relative=off)
 
 
-def _arrays(run: Replayed) -> dict[str, Any]:
+def _arrays(run: CaseRuns) -> dict[str, Any]:
     """What a call that was made alone has left behind, as far as it is numbers."""
     return {name: as_numbers(value) for name, value in run.arrays.get("once", {}).items()}
 

@@ -20,7 +20,7 @@ import msgspec
 
 from goldsmith.check import bounds
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.gold.safetensors_reader import unpacked
+from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.process.messages import (
     ALONE,
     Attempt,
@@ -36,7 +36,7 @@ _MOST_IN_MEMORY = 16 * 2**20
 
 
 @dataclass(frozen=True)
-class Replayed:
+class CaseRuns:
     """What one case left behind, by run; a run that never ended has a failure and no arrays."""
 
     attempts: Mapping[str, Attempt]
@@ -47,19 +47,19 @@ class Replayed:
     def once(self) -> Attempt:
         return self.attempts["once"]
 
-    def joined(self, other: Replayed) -> Replayed:
+    def joined(self, other: CaseRuns) -> CaseRuns:
         """With what the case did in other runs."""
-        return Replayed({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
+        return CaseRuns({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
 
-    def failed_as(self, attempt: Attempt, trace: memoryview | None) -> Replayed:
+    def with_failure(self, attempt: Attempt, trace: memoryview | None) -> CaseRuns:
         """The same, with what another attempt, which was traced, says about why it failed."""
         return dataclasses.replace(self, attempts={**self.attempts, "once": attempt}, trace=trace)
 
-    def in_float64(self, watched: Replayed) -> Replayed:
+    def in_float64(self, watched: CaseRuns) -> CaseRuns:
         """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
         arrays = watched.arrays.get("watched", {})
         attempt = watched.attempts["watched"]
-        return self.joined(Replayed({"float64": attempt, "watched": attempt}, {"float64": arrays, "watched": arrays}))
+        return self.joined(CaseRuns({"float64": attempt, "watched": attempt}, {"float64": arrays, "watched": arrays}))
 
     def leaves(self, run: str) -> dict[str, Any]:
         """Everything that was recorded in that run, by path."""
@@ -80,7 +80,7 @@ class Taken:
 
 
 @dataclass
-class Leavings:
+class ResultReader:
     """What a child writes down, in one file, of all that it is asked for at once. Nothing in it is believed without
     being checked."""
 
@@ -92,7 +92,7 @@ class Leavings:
     _found: dict[tuple[str, str], list[memoryview]] = field(default_factory=dict)
     _damage: str = ""
 
-    def of(self, case: str, runs: Sequence[RunName], otherwise: Failure) -> Replayed:
+    def of(self, case: str, runs: Sequence[RunName], otherwise: Failure) -> CaseRuns:
         """What a case has left behind in every one of these runs."""
         self._read_on()
         attempts: dict[str, Attempt] = {}
@@ -103,13 +103,13 @@ class Leavings:
             trace = its or trace
             if (case, run) not in self._found or (run == "once" and attempts[run].failure is not None):
                 break
-        return Replayed(attempts, arrays, trace)
+        return CaseRuns(attempts, arrays, trace)
 
-    def alone(self, case: str, otherwise: Failure) -> Replayed:
+    def alone(self, case: str, otherwise: Failure) -> CaseRuns:
         """What a module of a case has left behind that ran alone."""
         self._read_on()
         attempt, arrays, _ = self._attempt(case, ALONE, otherwise)
-        return Replayed({"once": attempt}, {"once": arrays})
+        return CaseRuns({"once": attempt}, {"once": arrays})
 
     def _read_on(self) -> None:
         """Take what has been added."""
@@ -165,10 +165,10 @@ class Leavings:
             most = bounds.LONGEST_JSON if len(text) > bounds.LONGEST_JSON else bounds.MOST_TEXT_TAKEN
             return Attempt(failure=_unreadable(f"its JSON is larger than {most // 2**20} MiB")), {}, None
         try:
-            attempt = _bearable(msgspec.json.decode(text, type=Attempt), self.workspace)
+            attempt = _truncate(msgspec.json.decode(text, type=Attempt), self.workspace)
             if attempt.failure is not None or not content:
                 return attempt, {}, trace or None
-            arrays = dict(unpacked(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
+            arrays = dict(parse_bytes(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
             if len(arrays) > bounds.MOST_VALUES:
                 raise ValueError(f"it holds more than {bounds.MOST_VALUES} values")
             return attempt, arrays | {path: _as_complex(arrays[path]) for path in attempt.complex}, trace or None
@@ -184,7 +184,7 @@ def _copy(content: IO[bytes], copy: Path, size: int) -> None:
             size -= len(some)
 
 
-def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:
+def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
     """The same, with no more in it than anybody would read, and files named as the submission's author names them."""
     why = _why_unbearable(attempt)
     if why:
@@ -194,7 +194,7 @@ def _bearable(attempt: Attempt, workspace: Workspace) -> Attempt:
         frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MOST_FRAMES :])
         message, package = failure.message[: bounds.LONGEST_TEXT], failure.package[: bounds.LONGEST_LINE]
         failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
-        failure = in_their_words(failure, workspace)
+        failure = with_submission_paths(failure, workspace)
     return msgspec.structs.replace(
         attempt,
         failure=failure,
@@ -245,7 +245,7 @@ def _around(name: str) -> int:
     return (name.count(".") + 1) * (len(name) + 1)
 
 
-def in_their_words(failure: Failure, workspace: Workspace) -> Failure:
+def with_submission_paths(failure: Failure, workspace: Workspace) -> Failure:
     """With files not as they lie in the workspace."""
 
     def short(text: str) -> str:

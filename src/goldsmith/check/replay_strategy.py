@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from goldsmith.check.case_verdict import is_close, is_nearer, is_shown_twice, still_to_run
-from goldsmith.check.replay_client import Company
-from goldsmith.check.replay_results import Replayed
-from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.replay_client import ReplayClient
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, CaseVerdict
 from goldsmith.process.messages import RunName
 
@@ -26,49 +26,49 @@ _OTHERWISE = ("raised", "weights", "values")
 
 
 @dataclass
-class Hearing:
+class ReplayStrategy:
     """What has been found out. `layouts` are those that cases are judged in, where it is not the plain one."""
 
     checking: Checking
-    stage: Stage
-    replays: dict[str, Replayed] = field(default_factory=dict)
+    stage: ReplayWorkspace
+    replays: dict[str, CaseRuns] = field(default_factory=dict)
     verdicts: dict[str, CaseVerdict] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)
-    _in_vain: set[str] = field(default_factory=set)
+    _useless_layouts: set[str] = field(default_factory=set)
 
-    def hear(self, cases: Sequence[str]) -> None:
+    def run_cases(self, cases: Sequence[str]) -> None:
         """Everything as it comes before anything in float64: what code keeps for itself from one run to the next must
         not change what it is judged by."""
         with self.stage.company() as company:
-            self._once(company, cases)
+            self._first_run(company, cases)
             self._in_other_layouts(company, [name for name in cases if not is_close(self.verdicts[name])])
-            self._once_more(company, cases)
-        self._make_sure(cases)
+            self._repeat(company, cases)
+        self._confirm(cases)
         late = [name for name in cases if self.verdicts[name].outcome == DIFFERS and name not in self.layouts]
         with self.stage.company() as company:
             moved = self._in_other_layouts(company, late)
-            self._once_more(company, moved)
-        self._make_sure(moved)
+            self._repeat(company, moved)
+        self._confirm(moved)
         for name in cases:
             self._tell_layout(name)
 
-    def _once(self, company: Company, cases: Sequence[str]) -> None:
+    def _first_run(self, company: ReplayClient, cases: Sequence[str]) -> None:
         self.replays |= company.replay(dict.fromkeys(cases, ("once",)))
-        self.verdicts |= {name: self._natural(name, self.replays[name]) for name in cases}
+        self.verdicts |= {name: self._in_own_dtype(name, self.replays[name]) for name in cases}
 
-    def _natural(self, name: str, replay: Replayed) -> CaseVerdict:
+    def _in_own_dtype(self, name: str, replay: CaseRuns) -> CaseVerdict:
         return self.checking.verdict(name, replay, guessing=False)
 
-    def _in_other_layouts(self, company: Company, cases: Sequence[str]) -> list[str]:
+    def _in_other_layouts(self, company: ReplayClient, cases: Sequence[str]) -> list[str]:
         """Cases that come nearer to gold with their weights in another layout, where that helps any of `cases`."""
         moved: list[str] = []
         for other in self.checking.adapter.layouts:
             bad = [name for name in self._with(other, cases) if self.verdicts[name].kind in _OTHERWISE]
-            if not bad or other in self._in_vain:
+            if not bad or other in self._useless_layouts:
                 continue
             tried = self._tried(company, self._first_of_each_kind(bad), other)
             if not any(is_close(verdict) for _, verdict in tried.values()):
-                self._in_vain.add(other)
+                self._useless_layouts.add(other)
                 continue
             tried |= self._tried(
                 company, [name for name in self._with(other, self.replays) if name not in tried], other
@@ -89,26 +89,28 @@ class Hearing:
     def _with(self, layout: str, cases: Iterable[str]) -> list[str]:
         return [name for name in cases if name not in self.layouts and layout in self.checking.layouts_of(name)]
 
-    def _tried(self, company: Company, cases: Sequence[str], layout: str) -> dict[str, tuple[Replayed, CaseVerdict]]:
+    def _tried(
+        self, company: ReplayClient, cases: Sequence[str], layout: str
+    ) -> dict[str, tuple[CaseRuns, CaseVerdict]]:
         replays = company.replay(dict.fromkeys(cases, ("once",)), dict.fromkeys(cases, layout))
-        return {name: (replay, self._natural(name, replay)) for name, replay in replays.items()}
+        return {name: (replay, self._in_own_dtype(name, replay)) for name, replay in replays.items()}
 
-    def _once_more(self, company: Company, cases: Sequence[str]) -> None:
+    def _repeat(self, company: ReplayClient, cases: Sequence[str]) -> None:
         """Whatever a verdict still needs, float64 last."""
         golds = self.checking.golds
         wanted = {name: still_to_run(self.verdicts[name], golds[name]) for name in cases}
         in_order = sorted(filter(wanted.get, wanted), key=lambda name: "float64" in wanted[name])
         self._join(company.replay({name: wanted[name] for name in in_order}, self.layouts))
 
-    def _join(self, replays: Mapping[str, Replayed]) -> None:
+    def _join(self, replays: Mapping[str, CaseRuns]) -> None:
         for name, replay in replays.items():
             known = self.replays[name]
             if known.once.failure is None or "once" in replay.attempts:
                 self.replays[name] = known.joined(replay)
             elif replay.attempts["traced"].failure is not None:
-                self.replays[name] = known.failed_as(replay.attempts["traced"], replay.trace)
+                self.replays[name] = known.with_failure(replay.attempts["traced"], replay.trace)
 
-    def _make_sure(self, cases: Sequence[str]) -> None:
+    def _confirm(self, cases: Sequence[str]) -> None:
         """The final verdicts. What agrees has done so twice in one process; what differs has left a trace."""
         self._judge(cases, self.verdicts)
         wanted: dict[str, tuple[RunName, ...]] = {}

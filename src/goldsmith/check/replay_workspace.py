@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_client import Company, Until
-from goldsmith.check.replay_results import Replayed, Taken
+from goldsmith.check.replay_client import ReplayClient, Until
+from goldsmith.check.replay_results import CaseRuns, Taken
 from goldsmith.course.forbidden import MOST_USES
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
@@ -23,7 +23,7 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import (
     Job,
@@ -37,12 +37,12 @@ from goldsmith.sandbox.confinement import Confinement
 from goldsmith.workspace.copies import Workspace
 
 RUNS: tuple[RunName, ...] = ("once", "again", "float64")
-GIVEN = "given"
+INPUTS_DIR = "given"
 _GIVEN = ("input", "state_dict")
 
 
 @dataclass(frozen=True)
-class Confined:
+class SandboxPolicy:
     """How submissions are locked in: what this machine can do, and what every one of them is left with."""
 
     level: Level
@@ -50,7 +50,7 @@ class Confined:
 
 
 @dataclass
-class Stage:
+class ReplayWorkspace:
     """A workspace with a submission in it, in which its cases can be run as often as need be."""
 
     assignment: Assignment
@@ -60,12 +60,12 @@ class Stage:
     adapter: bool
     each: float
     watcher: Watcher
-    warm: Warm
+    warm: ForkServer
     limits: Limits = field(default_factory=Limits)
-    confined: Confined | None = None
+    confined: SandboxPolicy | None = None
     stand_ins: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
-    stood_in: set[str] = field(default_factory=set)
+    stubs_used: set[str] = field(default_factory=set)
     sightings: dict[tuple[str, str], None] = field(default_factory=dict)
     given: Path | None = None
     allowance: Allowance | None = None
@@ -80,7 +80,7 @@ class Stage:
 
     def replay(
         self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "", until: Until | None = None
-    ) -> dict[str, Replayed]:
+    ) -> dict[str, CaseRuns]:
         """Every case in every way, in a child of its own; each has an attempt at least for its first run.
 
         Each is shown to `until` as soon as it has ended; once that says so, those after it are not run.
@@ -89,19 +89,19 @@ class Stage:
             return company.replay(dict.fromkeys(cases, runs), dict.fromkeys(cases, layout), until)
 
     @contextlib.contextmanager
-    def company(self, *, lines: bool = False) -> Iterator[Company]:
+    def company(self, *, lines: bool = False) -> Iterator[ReplayClient]:
         """As long as this lasts, a child can be asked for one run after another."""
-        company = Company(self, lines)
+        company = ReplayClient(self, lines)
         try:
             yield company
         finally:
             company.part()
 
-    def hear_out(self, result: Result) -> None:
+    def merge_report(self, result: Result) -> None:
         """What a child has to say at its end."""
         self.peak = max(self.peak, result.peak)
         self.packages |= set(result.packages)
-        self.stood_in |= set(result.stand_ins) & set(self.stand_ins)
+        self.stubs_used |= set(result.stand_ins) & set(self.stand_ins)
         self.sightings |= dict.fromkeys(result.forbidden[:MOST_USES])
 
     def job(self, *, lines: bool = False) -> Job:
@@ -115,9 +115,9 @@ class Stage:
             job,
             output=str(scratch / "out"),
             scratch=str(scratch),
-            asks=str(scratch.with_name(f"{scratch.name}.asks")),
+            requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),
             lines=lines,
-            kept=self.give(),
+            kept=self.write_inputs(),
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,
             written=self.written,
@@ -129,7 +129,7 @@ class Stage:
     def _walls(self, job: Job) -> dict[str, Any]:
         """One child may read its own workspace and what it is given, and write into the workspace and its scratch."""
         assert self.confined is not None
-        given = (*(item.file for item in job.kept.values()), job.asks)
+        given = (*(item.file for item in job.kept.values()), job.requests_dir)
         confinement = msgspec.structs.replace(
             self.confined.confinement,
             home=str(Path(job.scratch, "home")),
@@ -138,10 +138,10 @@ class Stage:
         )
         return {"confinement": confinement, "level": self.confined.level}
 
-    def give(self) -> dict[str, KeptCase]:
+    def write_inputs(self) -> dict[str, KeptCase]:
         """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
         been written before they are copied, or, where nobody could change them, shared."""
-        folder = self.workspace.scratch / GIVEN
+        folder = self.workspace.scratch / INPUTS_DIR
         if self.confined is not None and self.given is not None:
             folder = self.given
         elif not folder.exists():
@@ -150,7 +150,7 @@ class Stage:
                 shutil.copyfile(file, folder / file.name)
         return {
             name: KeptCase(
-                file=str(given_file(case, folder)),
+                file=str(input_file(case, folder)),
                 inputs=case.entry.inputs,
                 models=case.entry.models,
                 weights=case.entry.weights,
@@ -159,7 +159,7 @@ class Stage:
         }
 
 
-def given_file(case: GoldCase, folder: Path) -> Path:
+def input_file(case: GoldCase, folder: Path) -> Path:
     """What a case gives away of its gold, in `folder`, written there unless it is."""
     path = folder / f"{case.name}{case.path.suffix}"
     if not path.exists():

@@ -13,9 +13,9 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.generate.options import Options
 from goldsmith.gold.load import load_gold
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 NAME = "a copy of the solution"
 
@@ -26,7 +26,7 @@ def check_copy(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    warm: Warm | None,
+    warm: ForkServer | None,
     watcher: Watcher,
 ) -> Verdict | None:
     """The verdict on the solution's files `placed` against the gold in `folder`, which need not be published yet. None
@@ -35,7 +35,7 @@ def check_copy(
     steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
-    with make_room() as room:
+    with private_folder() as room:
         copy = room / "copy"
         for item in placed:
             target = copy / item.target

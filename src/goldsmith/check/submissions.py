@@ -22,7 +22,7 @@ from goldsmith.errors.check import (
 )
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 _CODE = (".py", ".ipynb")
 
@@ -83,7 +83,7 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
 @contextlib.contextmanager
 def open_revision(assignment: Assignment, course: Course, revision: str, name: str = "") -> Iterator[Submission]:
     """What a revision of the git repository that `course` lies in holds, whatever paths there are of that name."""
-    with make_room() as room:
+    with private_folder() as room:
         folder = room / "submission"
         folder.mkdir()
         if not _extract(assignment, course, revision, folder, name or revision):

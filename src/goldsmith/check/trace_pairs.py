@@ -30,15 +30,15 @@ from goldsmith.check.module_traces import (
     module_names,
     same_plain,
 )
-from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.call_forms import TENSOR
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.safetensors_reader import (
     Bfloat16,
     Mapped,
-    mapped,
-    unpacked,
+    open_mapped,
+    parse_bytes,
 )
 
 AMPLIFIED = 20.0
@@ -188,12 +188,12 @@ def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
     return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
 
 
-def pair_traces(case: GoldCase, folder: Path, replayed: Replayed, *, of_another_run: bool = False) -> TracePair | None:
+def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_run: bool = False) -> TracePair | None:
     """The two traces of a case that left one, on gold's side at least. Theirs may be `of_another_run`, which came out
     differently."""
     if case.entry.trace is None:
         return None
-    recorded = mapped(folder / case.entry.trace)
+    recorded = open_mapped(folder / case.entry.trace)
     gold = calls_in(recorded)
     theirs = _their_calls(replayed, recorded)
     names = {}
@@ -220,12 +220,12 @@ def most_compared(gold: Sequence[Call]) -> int:
     return max(MOST_COMPARED, COMPARED_FOR_EACH * numbers)
 
 
-def _their_calls(replayed: Replayed, gold: Mapped) -> list[Call]:
+def _their_calls(replayed: CaseRuns, gold: Mapped) -> list[Call]:
     if replayed.trace is None or len(replayed.trace) > max(LARGEST_TRACE, 4 * sum(map(_size, gold.values()))):
         return []
     try:
         largest = max(LARGEST_HEADER, 4 * len(gold.metadata.get(INDEX, "")))
-        return calls_in(unpacked(replayed.trace, Path("its trace"), largest), suspicious=True)
+        return calls_in(parse_bytes(replayed.trace, Path("its trace"), largest), suspicious=True)
     except (OSError, ValueError, RecursionError, MemoryError):
         return []  # what a submission's process wrote and nobody can read is no evidence
 

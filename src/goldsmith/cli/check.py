@@ -15,8 +15,8 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose_one,
     open_course,
-    shown_errors,
-    watching,
+    replay_progress,
+    report_errors,
 )
 from goldsmith.errors.usage import BadOption
 
@@ -66,7 +66,7 @@ def check(
     goldsmith itself failed.
     """
     verdicts: list[dict[str, object]] = []
-    with shown_errors("check", as_json=json, debug=debug, subjects="submissions"):
+    with report_errors("check", as_json=json, debug=debug, subjects="submissions"):
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
         ask = at_a_terminal() and not json
@@ -78,7 +78,7 @@ def check(
         from goldsmith.generate.options import Options
 
         config = chosen.course.config
-        with open_submission(chosen, submission) as opened, watching(no_color, chosen.name) as watcher:
+        with open_submission(chosen, submission) as opened, replay_progress(no_color, chosen.name) as watcher:
             request = Request(
                 options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout, device=device),
                 each=timeout or config.case_timeout,

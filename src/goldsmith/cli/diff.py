@@ -16,9 +16,9 @@ from goldsmith.cli.options import (
     NoColorOption,
     at_a_terminal,
     choose_one,
+    make_progress,
     open_course,
-    progress_on,
-    shown_errors,
+    report_errors,
 )
 from goldsmith.errors.base import AGAINST
 
@@ -56,12 +56,12 @@ def diff(
 
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
-    with shown_errors("diff", as_json=json, debug=debug):
-        from goldsmith.workspace.temporary import make_room
+    with report_errors("diff", as_json=json, debug=debug):
+        from goldsmith.workspace.temporary import private_folder
 
         ask = at_a_terminal() and not json
         assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
-        with make_room() as folder:
+        with private_folder() as folder:
             if revision:
                 found = _Found(tuple(_since(assignment, revision, folder)))
             else:
@@ -95,7 +95,7 @@ def _would(assignment: Assignment, folder: Path, exact: bool, redraw: bool, no_c
     from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 
     options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
-    outcome, _ = dry_run_as_recorded(assignment, options, progress_on(no_color), folder)
+    outcome, _ = dry_run_as_recorded(assignment, options, make_progress(no_color), folder)
     if outcome.error is not None and outcome.outcome != "stale":
         raise Failed(outcome.error.message)
     return _Found(outcome.changes, outcome.notes, outcome.noise, outcome.environment, outcome.redrawn)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
 
 if TYPE_CHECKING:
     from goldsmith.doctor import Fact
@@ -18,7 +18,7 @@ def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: Deb
 
     Exit codes: 0 nothing interferes, 1 something does.
     """
-    with shown_errors("doctor", as_json=json, debug=debug, subjects="facts"):
+    with report_errors("doctor", as_json=json, debug=debug, subjects="facts"):
         from goldsmith.doctor import examine
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.promises import sandbox_level

@@ -16,9 +16,9 @@ from goldsmith.cli.options import (
     NoColorOption,
     at_a_terminal,
     choose,
+    make_progress,
     open_course,
-    progress_on,
-    shown_errors,
+    report_errors,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 
@@ -101,7 +101,7 @@ def generate(
     debug: DebugOption = False,
 ) -> None:
     outcomes: list[Outcome] = []
-    with shown_errors("generate", as_json=json, debug=debug, finished=outcomes):
+    with report_errors("generate", as_json=json, debug=debug, finished=outcomes):
         from goldsmith.generate.options import Options
 
         found = open_course(course)
@@ -168,12 +168,12 @@ def _check(
 
     from goldsmith.generate.nine_steps import dry_run
     from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
-    from goldsmith.workspace.temporary import make_room
+    from goldsmith.workspace.temporary import private_folder
 
-    progress = progress_on(show.no_color, verbose=show.verbose)
+    progress = make_progress(show.no_color, verbose=show.verbose)
     for assignment in chosen:
         same = msgspec.structs.replace(as_recorded(assignment, options), **given)
-        with make_room() as folder:
+        with private_folder() as folder:
             if "device" in given:
                 outcome = dry_run(assignment, same, progress, folder / "gold")
             else:
@@ -202,7 +202,7 @@ def _run(
     from goldsmith.render.refuse_disagreeing import refuse_disagreeing
     from goldsmith.workspace.lock import course_lock
 
-    progress = progress_on(show.no_color, verbose=show.verbose)
+    progress = make_progress(show.no_color, verbose=show.verbose)
     doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
     planned = [_planned(assignment, options, interactive, show.no_color) for assignment in chosen]
     with course_lock(course, doing, wait=wait, on_wait=progress.note):

@@ -16,7 +16,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose_one,
     open_course,
-    shown_errors,
+    report_errors,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.usage import BadOption
@@ -93,24 +93,26 @@ def grade(
     or goldsmith itself failed on somebody's work, which then has no verdict.
     """
     finished: list[Grade] = []
-    with shown_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
+    with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
         require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
         if not 0.5 <= memory < 1e6:
             raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
         ask = at_a_terminal() and not json and bool(refs)
-        chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
+        chosen = choose_one(
+            open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/"
+        )
 
         from rich.console import Console
 
         from goldsmith.course.config import bad_setting
         from goldsmith.doctor import processors
         from goldsmith.generate.options import Options
-        from goldsmith.grade.grade_class import Wanted, grade_all
+        from goldsmith.grade.grade_class import GradingOptions, grade_all
         from goldsmith.grade.grader import Grader, rubric_for
         from goldsmith.grade.secret_gold import fresh_assignment
-        from goldsmith.grade.submissions import collect, kept_apart
+        from goldsmith.grade.submissions import collect, hidden_paths
         from goldsmith.render.grades import closing_lines, grades_report, grading_progress, show_grades
         from goldsmith.render.refuse_disagreeing import refuse_disagreeing
         from goldsmith.sandbox.capabilities import probe
@@ -139,7 +141,7 @@ def grade(
                 sandboxed=not allow_unsandboxed,
                 allow_stale=allow_stale,
                 hidden=(str(chosen.course.root),),
-                without=kept_apart(chosen, items),
+                without=hidden_paths(chosen, items),
             )
             progress = stack.enter_context(grading_progress(told, len(items)))
 
@@ -148,7 +150,7 @@ def grade(
                 progress.finished(made)
 
             by = _engine(engine, scheduler, count, tls)
-            result = grade_all(Wanted(grader, items, folder, by, on_grade, verbose=verbose))
+            result = grade_all(GradingOptions(grader, items, folder, by, on_grade, verbose=verbose))
         if json:
             print(grades_report(result, True))
         else:

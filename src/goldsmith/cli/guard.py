@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, report_errors
 from goldsmith.errors.base import AGAINST
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def guard(
     debug: DebugOption = False,
 ) -> None:
     findings: list[Finding] = []
-    with shown_errors("guard", as_json=json, debug=debug, subjects="findings"):
+    with report_errors("guard", as_json=json, debug=debug, subjects="findings"):
         from goldsmith.errors.course import OneTargetOnly, Unreadable
         from goldsmith.guard.public_files import (
             public_at,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
 from goldsmith.help_topics import TOPICS, topic_text
 
 EXAMPLES = """
@@ -28,7 +28,7 @@ def help_(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors("help", as_json=json, debug=debug, subjects="topics"):
+    with report_errors("help", as_json=json, debug=debug, subjects="topics"):
         from goldsmith.errors.usage import BadUsage
 
         if topic and topic not in TOPICS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, report_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ def init(
     debug: DebugOption = False,
 ) -> None:
     items: list[dict[str, Any]] = []
-    with shown_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
+    with report_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
         from goldsmith.errors.scaffold import ExampleIsWhole
 
         if example and (dry_run or without):

@@ -16,7 +16,7 @@ from goldsmith.cli.options import (
     choose_one,
     locked,
     open_course,
-    shown_errors,
+    report_errors,
 )
 
 EXAMPLES = """
@@ -38,7 +38,7 @@ def inject(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors("inject", as_json=json, debug=debug):
+    with report_errors("inject", as_json=json, debug=debug):
         from goldsmith.course.solutions import placements
         from goldsmith.injection.inject import edited_since
         from goldsmith.injection.inject import inject as put_in_place

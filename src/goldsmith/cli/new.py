@@ -15,7 +15,7 @@ from goldsmith.cli.options import (
     NoColorOption,
     at_a_terminal,
     open_course,
-    shown_errors,
+    report_errors,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def new(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors("new", as_json=json, debug=debug):
+    with report_errors("new", as_json=json, debug=debug):
         from rich.console import Console
 
         from goldsmith.render.json_output import report

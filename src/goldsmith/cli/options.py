@@ -32,7 +32,7 @@ NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_
 
 
 @contextlib.contextmanager
-def shown_errors(
+def report_errors(
     command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = (), subjects: str = "assignments"
 ) -> Iterator[None]:
     """One sentence on standard error and the right exit code; with --json an object that says the same.
@@ -133,7 +133,7 @@ def _assignments(course: Course) -> list[Assignment]:
     return found
 
 
-def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
+def make_progress(no_color: bool, *, verbose: bool = False) -> Progress:
     """Progress on standard error, live where that is a terminal."""
     from rich.console import Console
 
@@ -144,7 +144,7 @@ def progress_on(no_color: bool, *, verbose: bool = False) -> Progress:
 
 
 @contextlib.contextmanager
-def watching(no_color: bool, name: str) -> Iterator[Watcher]:
+def replay_progress(no_color: bool, name: str) -> Iterator[Watcher]:
     """Progress of a replay on standard error, live where that is a terminal."""
     from rich.console import Console
 

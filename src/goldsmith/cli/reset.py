@@ -16,7 +16,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     locked,
     open_course,
-    shown_errors,
+    report_errors,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def reset(
     debug: DebugOption = False,
 ) -> None:
     items: list[dict[str, Any]] = []
-    with shown_errors("reset", as_json=json, debug=debug, finished=items):
+    with report_errors("reset", as_json=json, debug=debug, finished=items):
         from goldsmith.errors.injection import OneWayOnly
 
         if keep + discard + (save is not None) > 1:

@@ -17,7 +17,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     open_course,
-    shown_errors,
+    report_errors,
 )
 from goldsmith.errors.usage import BadOption
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from goldsmith.course.layout import Assignment
-    from goldsmith.mutants.measure import Wanted
+    from goldsmith.mutants.measure import RigorOptions
     from goldsmith.mutants.results import Finding, Rigor
 
 
@@ -76,7 +76,7 @@ def rigor(
     """
     findings: list[Finding] = []
     measured: list[Rigor] = []
-    with shown_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
+    with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
         opened = open_course(course)
@@ -87,11 +87,11 @@ def rigor(
 
         from goldsmith.doctor import processors
         from goldsmith.generate.options import Options
-        from goldsmith.mutants.measure import Wanted, having
+        from goldsmith.mutants.measure import RigorOptions, with_any_mutant
 
         console = Console(no_color=no_color or None)
         config = opened.config
-        wanted = Wanted(
+        wanted = RigorOptions(
             options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
             each=config.case_timeout,
             names=tuple(only or ()),
@@ -101,7 +101,7 @@ def rigor(
             baselines=baselines,
             allow_stale=allow_stale,
         )
-        chosen = having(named, wanted.names)
+        chosen = with_any_mutant(named, wanted.names)
         if listed:
             _list(console, chosen, wanted.names, json)
             raise typer.Exit(0)
@@ -125,7 +125,7 @@ def rigor(
     raise typer.Exit(1 if below else 3 if untried else 0)
 
 
-def _measure(assignment: Assignment, wanted: Wanted, no_color: bool) -> Rigor:
+def _measure(assignment: Assignment, wanted: RigorOptions, no_color: bool) -> Rigor:
     from rich.console import Console
 
     from goldsmith.mutants.measure import measure

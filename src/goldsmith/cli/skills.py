@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, open_course, report_errors
 from goldsmith.errors.base import AGAINST
 
 COMMAND = "skills install"
@@ -47,7 +47,7 @@ def install(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with shown_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
+    with report_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
         from goldsmith.errors.skills import CheckOrForce
         from goldsmith.skills.install import check_skills, install_skills
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, shown_errors
+from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, report_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def status(
 
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
     """
-    with shown_errors("status", as_json=json, debug=debug):
+    with report_errors("status", as_json=json, debug=debug):
         from goldsmith.generate.freshness import survey
 
         found = open_course(course)

@@ -15,7 +15,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     open_course,
-    shown_errors,
+    report_errors,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def try_tests(
     Exit codes: 0 passed, 1 failed on the solution or not on the starter, 2 bad usage, 3 could not run.
     """
     verdicts: list[InternalVerdict] = []
-    with shown_errors("test", as_json=json, debug=debug, finished=verdicts):
+    with report_errors("test", as_json=json, debug=debug, finished=verdicts):
         found = open_course(course)
         ask = at_a_terminal() and not json
         chosen = choose(found, assignments or [], "test", ask=ask, no_color=no_color)

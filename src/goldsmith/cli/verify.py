@@ -14,9 +14,9 @@ from goldsmith.cli.options import (
     NoColorOption,
     at_a_terminal,
     choose,
+    make_progress,
     open_course,
-    progress_on,
-    shown_errors,
+    report_errors,
 )
 from goldsmith.foundation.platforms import require
 
@@ -49,7 +49,7 @@ def verify(
     Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """
     proofs: list[Proof] = []
-    with shown_errors("verify", as_json=json, debug=debug, finished=proofs):
+    with report_errors("verify", as_json=json, debug=debug, finished=proofs):
         require("verify --reproduce" if reproduce else "verify")
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
@@ -59,7 +59,7 @@ def verify(
 
             proof = prove(assignment)
             if reproduce:
-                proof = run_again(proof, assignment, progress_on(no_color))
+                proof = run_again(proof, assignment, make_progress(no_color))
             proofs.append(proof)
             if not json:
                 _show(proof, no_color)

@@ -10,12 +10,12 @@ import numpy as np
 
 from goldsmith.comparison.blocks import Buffers, lent_buffers, memory_order
 from goldsmith.comparison.explanations import guess
-from goldsmith.comparison.leaf_result import alone, apart, empty, texts, told
+from goldsmith.comparison.leaf_result import empty_leaf, from_pass, mismatch, plain_values, unmatched
 from goldsmith.comparison.leaves import Array, Form, Leaf, leaf_of
 from goldsmith.comparison.limits import Limit, default_limit, limit_of
 from goldsmith.comparison.numeric_pass import Pass
 from goldsmith.comparison.pairs import ABSENT, Pair, pairs_of
-from goldsmith.comparison.precision_paths import Route, route_for
+from goldsmith.comparison.precision_paths import ComputePath, route_for
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.gold.tolerances import Tolerance
 
@@ -70,30 +70,30 @@ class _Engine:
         self._buffers = buffers
         self._guessing = guessing
         self._defaults: dict[tuple[str, str], Limit] = {}
-        self._routes: dict[tuple[str, str, bool], Route] = {}
+        self._routes: dict[tuple[str, str, bool], ComputePath] = {}
 
     def leaf(self, pair: Pair) -> LeafComparison:
         path, notes = pair.path, (pair.note,) if pair.note else ()
         if pair.clash is not None:
-            return apart(path, "type", *pair.clash, notes=notes)
+            return mismatch(path, "type", *pair.clash, notes=notes)
         if pair.actual is ABSENT:
-            return alone(path, "missing", pair.gold)
+            return unmatched(path, "missing", pair.gold)
         if pair.gold is ABSENT:
-            return alone(path, "extra", pair.actual)
+            return unmatched(path, "extra", pair.actual)
         ours, theirs = leaf_of(pair.actual, path), leaf_of(pair.gold, path)
         if isinstance(ours, Leaf) and isinstance(theirs, Leaf):
             return self._numbers(path, ours, theirs, notes)
-        return texts(path, ours, theirs, notes)
+        return plain_values(path, ours, theirs, notes)
 
     def _numbers(self, path: str, ours: Leaf, gold: Leaf, notes: tuple[str, ...]) -> LeafComparison:
         one, two = ours.array, gold.array
         if one.shape != two.shape:
             said = guess(ours, gold, math.inf, self._buffers) if self._guessing else ""
-            return apart(path, "shape", ours.dtype, gold.dtype, one.shape, two.shape, said, notes)
+            return mismatch(path, "shape", ours.dtype, gold.dtype, one.shape, two.shape, said, notes)
         limit = self._limit(path, ours, gold)
         same_dtype = self._same_dtype(path, ours, gold)
         if not one.size:
-            return empty(path, ours, gold, limit, same_dtype, notes)
+            return empty_leaf(path, ours, gold, limit, same_dtype, notes)
         noisy = self._noisy.get(path) if self._noisy else None
         by_parts = limit.by_parts and (ours.form.kind == "c" or gold.form.kind == "c")
         if by_parts:
@@ -106,7 +106,7 @@ class _Engine:
             one, two = one.transpose(order), two.transpose(order)
         mask = _mask(path, noisy, gold.array.shape, by_parts, order) if noisy is not None else None
         found = self._run(path, ours, gold, (one, two), mask, limit, by_parts)
-        return told(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
+        return from_pass(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
 
     def _same_dtype(self, path: str, ours: Leaf, gold: Leaf) -> bool:
         if isinstance(self._check_dtype, bool):
@@ -134,7 +134,7 @@ class _Engine:
             found.run(*arrays, mask)
         return found
 
-    def _route(self, ours: Form, gold: Form, single: bool) -> Route:
+    def _route(self, ours: Form, gold: Form, single: bool) -> ComputePath:
         key = ours.name, gold.name, single
         found = self._routes.get(key)
         if found is None:

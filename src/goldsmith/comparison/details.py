@@ -9,7 +9,7 @@ import numpy as np
 
 from goldsmith.comparison.blocks import Block, Reader, blocks_of
 from goldsmith.comparison.leaves import Array
-from goldsmith.comparison.precision_paths import Route, Squares, dot
+from goldsmith.comparison.precision_paths import ComputePath, SumOfSquares, dot
 
 _SETTLED = 64
 """As many blocks are looked at again in float64; where more are equally far, the answer is rounded up instead."""
@@ -22,12 +22,12 @@ _ULPS_UP_TO = 1 / 16
 class Details:
     """Added up block by block from the first mismatch on; blocks before it are read again at the end."""
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: ComputePath) -> None:
         self._route = route
         self._seen: set[int] = set()
         self._far: list[tuple[tuple[float, float], Block]] = []
         self._products = 0.0
-        self._ours = Squares()
+        self._ours = SumOfSquares()
         self._has_ulps = route.actual is route.gold and route.gold.kind == "f"
         self.ulps: int | None = 0 if self._has_ulps else None
         self.rtol_alone = math.inf
@@ -41,7 +41,7 @@ class Details:
         two: Array,
         gaps: tuple[Array, float],
         block: Block,
-        route: Route,
+        route: ComputePath,
     ) -> None:
         """`one` and `two` hold zeros where either is not finite; `gaps` are all of them, and the largest."""
         gap, largest = gaps
@@ -56,7 +56,7 @@ class Details:
         if self._has_ulps:
             self._count_ulps(*raw, route, farthest[0])
 
-    def finish(self, readers: tuple[Reader, Reader], shape: tuple[int, ...], golds: Squares, settle: bool) -> None:
+    def finish(self, readers: tuple[Reader, Reader], shape: tuple[int, ...], golds: SumOfSquares, settle: bool) -> None:
         """The blocks not yet seen; then, unless something is not finite, the tolerances that would pass."""
         for block in blocks_of(shape):
             if block.offset not in self._seen:
@@ -87,7 +87,7 @@ class Details:
                 break
         return found
 
-    def _count_ulps(self, x: Array, y: Array, route: Route, ratio: float) -> None:
+    def _count_ulps(self, x: Array, y: Array, route: ComputePath, ratio: float) -> None:
         if x.size > _SMALL and ratio > _ULPS_UP_TO:
             self._has_ulps = False
             self.ulps = None
@@ -124,7 +124,7 @@ class Details:
         self.ulps = max(self.ulps, int(apart[place]) - crossed)
 
 
-def gaps_of(raw: tuple[Array, Array], route: Route) -> tuple[Array, Array, Array]:
+def gaps_of(raw: tuple[Array, Array], route: ComputePath) -> tuple[Array, Array, Array]:
     """Both blocks as working numbers, zero where either is not finite, and their gaps."""
     one, two = route.widen(raw[0], route.actual, "a"), route.widen(raw[1], route.gold, "b")
     gap = route.real_buffer("gap", one.size)

@@ -17,7 +17,7 @@ from goldsmith.comparison.results import LeafComparison, Number, Problem
 _LONGEST_TEXT, _SHOWN_TEXT = 200, 40
 
 
-def told(
+def from_pass(
     path: str,
     ours: Leaf,
     gold: Leaf,
@@ -162,7 +162,7 @@ def _value(leaf: Leaf, index: tuple[int, ...] | None) -> Number:
     return str(value) if isinstance(value, complex) else value
 
 
-def apart(
+def mismatch(
     path: str,
     problem: Problem,
     actual: str,
@@ -187,19 +187,19 @@ def apart(
     )
 
 
-def alone(path: str, problem: Problem, value: Any) -> LeafComparison:
+def unmatched(path: str, problem: Problem, value: Any) -> LeafComparison:
     if isinstance(value, dict | list | tuple):
         dtype, shape = described(value), ()
     else:
         leaf = leaf_of(value, path)
         dtype, shape = leaf.dtype, leaf.array.shape if isinstance(leaf, Leaf) else ()
     sides = (("", dtype, (), shape)) if problem == "missing" else (dtype, "", shape, ())
-    return apart(path, problem, *sides)
+    return mismatch(path, problem, *sides)
 
 
-def texts(path: str, ours: Leaf | Plain, gold: Leaf | Plain, notes: tuple[str, ...]) -> LeafComparison:
+def plain_values(path: str, ours: Leaf | Plain, gold: Leaf | Plain, notes: tuple[str, ...]) -> LeafComparison:
     if isinstance(ours, Leaf) or isinstance(gold, Leaf) or type(ours.value) is not type(gold.value):
-        return apart(path, "type", ours.dtype, gold.dtype, notes=notes)
+        return mismatch(path, "type", ours.dtype, gold.dtype, notes=notes)
     agrees = ours.value == gold.value
     place = None if agrees else first_difference(ours.value, gold.value)
     return LeafComparison(
@@ -246,7 +246,9 @@ def _from(value: object, place: int | None) -> str:
     return f"{rest!r}{'…' if len(value) > place + _SHOWN_TEXT else ''}" if rest else "the end"
 
 
-def empty(path: str, ours: Leaf, gold: Leaf, limit: Limit, same_dtype: bool, notes: tuple[str, ...]) -> LeafComparison:
+def empty_leaf(
+    path: str, ours: Leaf, gold: Leaf, limit: Limit, same_dtype: bool, notes: tuple[str, ...]
+) -> LeafComparison:
     return LeafComparison(
         path=path,
         agrees=same_dtype,

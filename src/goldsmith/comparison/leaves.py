@@ -14,7 +14,7 @@ from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.syntax import parsing
 from goldsmith.gold.arrays import is_tensor
 from goldsmith.gold.files import read_payload
-from goldsmith.gold.safetensors_reader import Bfloat16, mapped
+from goldsmith.gold.safetensors_reader import Bfloat16, open_mapped
 
 Array = npt.NDArray[Any]
 
@@ -180,7 +180,7 @@ def opened(path: Path) -> Any:
     """What a file holds: safetensors and .npy mapped into memory, .npz read, .pt by torch's safe loader."""
     match path.suffix:
         case ".safetensors":
-            return dict(mapped(path))
+            return dict(open_mapped(path))
         case ".npy":
             with parsing:
                 return np.load(path, mmap_mode="r", allow_pickle=False)

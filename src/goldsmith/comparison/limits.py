@@ -64,9 +64,9 @@ class Limit:
         """Each element's share of its own limit, in float64; `gold` holds magnitudes."""
         found: Array = np.zeros(gap.shape)
         if self.rtol is not None:
-            found = share(gap, self.atol + self.rtol * gold)
+            found = ratio(gap, self.atol + self.rtol * gold)
         if self.max is not None:
-            found = np.maximum(found, share(gap / sizes_of(gold, self.scale), np.float64(self.max)))
+            found = np.maximum(found, ratio(gap / sizes_of(gold, self.scale), np.float64(self.max)))
         return found
 
     def share_of(self, gap: float, gold: float) -> float:
@@ -74,12 +74,12 @@ class Limit:
         found = 0.0 if self.rtol is None else scalar_share(gap, self.atol + self.rtol * gold)
         return found if self.max is None else max(found, scalar_share(gap / self.scale, self.max))
 
-    def dwarfed(self, largest: float, margin: float) -> bool:
+    def is_outlier(self, largest: float, margin: float) -> bool:
         """Whether an element of this magnitude may be so large that it is measured in its own size."""
         return largest > DWARFS * self.scale * (1 - margin)
 
 
-def share(gap: Array, limit: Any) -> Array:
+def ratio(gap: Array, limit: Any) -> Array:
     """`gap` over `limit`, where no gap is nothing and a gap beyond a limit of nothing is infinite."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found: Array = gap / limit
@@ -96,7 +96,7 @@ def scalar_share(distance: float, limit: float) -> float:
 
 
 def limit_of(tolerance: Tolerance) -> Limit:
-    """The limits of a gold's tolerance, as `goldsmith.gold.tolerances.excess` understands them."""
+    """The limits of a gold's tolerance, as `goldsmith.gold.tolerances.tolerance_ratio` understands them."""
     if tolerance.kind == "exact":
         limit = Limit("exact", 0.0, 0.0)
     else:

@@ -16,7 +16,7 @@ SMALL = 2**20
 """Up to this many elements the whole mask is kept, for triangles and diagonals."""
 
 
-class Places:
+class MismatchLocations:
     """Which indices of each axis hold an element beyond its limit. Axes are those of memory, renamed when told."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:

@@ -11,9 +11,9 @@ from goldsmith.comparison import blocks
 from goldsmith.comparison.blocks import Block, Buffers, Reader, blocks_of
 from goldsmith.comparison.details import Details
 from goldsmith.comparison.leaves import Array
-from goldsmith.comparison.limits import Limit, scalar_share, share
-from goldsmith.comparison.mismatch_location import Places
-from goldsmith.comparison.precision_paths import ROW, Route, Squares, dot
+from goldsmith.comparison.limits import Limit, ratio, scalar_share
+from goldsmith.comparison.mismatch_location import MismatchLocations
+from goldsmith.comparison.precision_paths import ROW, ComputePath, SumOfSquares, dot
 from goldsmith.gold.tolerances import sizes_of
 
 _SMALL_BYTES = 64 * 1024
@@ -39,22 +39,22 @@ class Pass:
     inf_gold = 0
     bad_nan = False
     bad_inf = False
-    places: Places | None = None
+    places: MismatchLocations | None = None
     details: Details | None = None
     noisy: Reader | None = None
     _aside: Array | None = None
-    relative: Squares | None = None
+    relative: SumOfSquares | None = None
     skipped: list[Block] | None = None
     values: tuple[Any, Any] | None = None
 
-    def __init__(self, route: Route, limit: Limit, equal_nan: bool) -> None:
+    def __init__(self, route: ComputePath, limit: Limit, equal_nan: bool) -> None:
         self.limit = limit
         self.equal_nan = equal_nan
         self.route = route
-        self.gaps = Squares()
-        self.golds = Squares()
+        self.gaps = SumOfSquares()
+        self.golds = SumOfSquares()
         if limit.l2 is not None:
-            self.relative = Squares()
+            self.relative = SumOfSquares()
 
     def run(self, one: Array, two: Array, noisy: Array | None) -> None:
         """All blocks of two arrays that have the same shape, of at least one axis."""
@@ -149,7 +149,7 @@ class Pass:
         if self.noisy is not None:
             self.noisy_counted += int(np.count_nonzero(self.noisy.read(block)))
 
-    def _measure(self, x: Array, y: Array, block: Block, route: Route) -> None:
+    def _measure(self, x: Array, y: Array, block: Block, route: ComputePath) -> None:
         size = block.size
         one, two = route.widen(x, route.actual, "a"), route.widen(y, route.gold, "b")
         gap = route.real_buffer("gap", size)
@@ -186,7 +186,7 @@ class Pass:
             assert mask is not None
             self.mismatched += count
             if self.places is None:
-                self.places = Places(self.shape)
+                self.places = MismatchLocations(self.shape)
                 self.details = Details(self.route)
             self.places.add(mask, count, block)
         if self.details is not None:
@@ -222,7 +222,7 @@ class Pass:
     # --- against the limits
 
     def _judge(
-        self, one: Array, two: Array, gap: Array, largest: float, block: Block, route: Route
+        self, one: Array, two: Array, gap: Array, largest: float, block: Block, route: ComputePath
     ) -> tuple[Array | None, int]:
         """Which elements are beyond their own limit, and how many; the largest share is kept."""
         limit = self.limit
@@ -265,18 +265,18 @@ class Pass:
             self._keep_share(place, gap, one, two, route)
         return None, 0
 
-    def _keep_share(self, place: int, gap: Array, one: Array, two: Array, route: Route) -> None:
+    def _keep_share(self, place: int, gap: Array, one: Array, two: Array, route: ComputePath) -> None:
         ours, theirs = one.item(place), two.item(place)
         found = self.limit.share_of(_magnitude(ours - theirs) if route.margin else gap.item(place), _magnitude(theirs))
         self.share = max(self.share, found)
 
-    def _is_dwarfed(self, two: Array, route: Route) -> bool:
+    def _is_dwarfed(self, two: Array, route: ComputePath) -> bool:
         magnitude = route.real_buffer("share", two.size)
         np.absolute(two, out=magnitude)
-        return self.limit.dwarfed(float(np.maximum.reduce(magnitude)), route.margin)
+        return self.limit.is_outlier(float(np.maximum.reduce(magnitude)), route.margin)
 
     def _beyond(
-        self, gap: Array, one: Array, two: Array, route: Route, shares: Array, place: int
+        self, gap: Array, one: Array, two: Array, route: ComputePath, shares: Array, place: int
     ) -> tuple[Array | None, int]:
         """Counts exactly: elements within the margin of their limit are looked at again in float64."""
         mask = route.buffers.take("mask", bool, gap.size)
@@ -309,7 +309,7 @@ class Pass:
             if self._aside is not None:
                 noisy = noisy & ~self._aside  # what is not finite was counted apart
             self.noisy_counted += int(np.count_nonzero(noisy))
-            shares[noisy] = share(gaps[noisy], limit.noisy_limit)
+            shares[noisy] = ratio(gaps[noisy], limit.noisy_limit)
             gaps[noisy] = 0.0
         if self.relative is not None:
             self.relative.add(gaps / sizes_of(golds, limit.scale))

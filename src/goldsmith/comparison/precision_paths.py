@@ -15,7 +15,7 @@ ROW = 8192
 _SINGLE = ("float16", "bfloat16", "float32")
 
 
-class Route:
+class ComputePath:
     """In float64: what every comparison means."""
 
     working: Any = np.dtype(np.float64)
@@ -27,7 +27,7 @@ class Route:
         self.actual = actual
         self.gold = gold
         self.buffers = buffers
-        self.double: Route = self
+        self.double: ComputePath = self
         self.is_whole = actual.is_exact and gold.is_exact
         self._names = {name: name + self.real.char for name in ("gap", "share")}
 
@@ -55,7 +55,7 @@ class Route:
         return found if found is not None else self.buffers.take(self._names[name], self.real, size)
 
 
-class SingleRoute(Route):
+class SingleRoute(ComputePath):
     """In float32, for numbers no finer than that: each step errs by half a unit in the last place, so a share of a
     limit is right to far better than `margin`, and float64 looks again only at what lies within it."""
 
@@ -65,10 +65,10 @@ class SingleRoute(Route):
 
     def __init__(self, actual: Form, gold: Form, buffers: Buffers) -> None:
         super().__init__(actual, gold, buffers)
-        self.double = Route(actual, gold, buffers)
+        self.double = ComputePath(actual, gold, buffers)
 
 
-class WholeRoute(Route):
+class IntegerPath(ComputePath):
     """Whole numbers: gaps of 64-bit ones are taken before they become float64, where neighbours would fall together."""
 
     def gap(self, one: Array, two: Array, out: Array, raw: tuple[Array, Array]) -> None:
@@ -88,7 +88,7 @@ class WholeRoute(Route):
             np.maximum(out, x != y, out=out)
 
 
-class ComplexRoute(Route):
+class ComplexRoute(ComputePath):
     """Complex numbers by the absolute value of their difference."""
 
     working = np.dtype(np.complex128)
@@ -99,14 +99,14 @@ class ComplexRoute(Route):
         np.absolute(apart, out=out)
 
 
-def route_for(one: Form, two: Form, buffers: Buffers, in_single: bool) -> Route:
+def route_for(one: Form, two: Form, buffers: Buffers, in_single: bool) -> ComputePath:
     if one.kind == "c" or two.kind == "c":
         return ComplexRoute(one, two, buffers)
     if one.is_exact and two.is_exact:
-        return WholeRoute(one, two, buffers)
+        return IntegerPath(one, two, buffers)
     if in_single and one.name in _SINGLE and two.name in _SINGLE:
         return SingleRoute(one, two, buffers)
-    return Route(one, two, buffers)
+    return ComputePath(one, two, buffers)
 
 
 def dot(one: Array, two: Array) -> float:
@@ -123,7 +123,7 @@ def dot(one: Array, two: Array) -> float:
     return found if whole == size else found + float(np.dot(one[whole:], two[whole:]))
 
 
-class Squares:
+class SumOfSquares:
     """A sum of squares that neither overflows nor vanishes: `total` in units of `unit` squared."""
 
     __slots__ = ("total", "unit")

@@ -22,7 +22,7 @@ from goldsmith.workspace.snapshot import file_hash
 _BEARING = ("numpy", "torch", "safetensors")
 
 
-def standing(assignment: Assignment, manifest: Manifest) -> list[Any]:
+def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
     """Sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their gold.
     Where there is no solution, as in what students get, none is asked for."""
     has_solutions = assignment.course.solutions_folder.is_dir()
@@ -37,6 +37,6 @@ def standing(assignment: Assignment, manifest: Manifest) -> list[Any]:
     ]
 
 
-def key_of(facts: Any) -> str:
+def content_key(facts: Any) -> str:
     """The same for the same facts."""
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()

@@ -13,7 +13,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import stamp_now
-from goldsmith.generate.state import Run
+from goldsmith.generate.state import GenerationState
 from goldsmith.gold.files import REFERENCE_SUFFIX
 from goldsmith.gold.manifest import (
     MANIFEST,
@@ -31,7 +31,7 @@ from goldsmith.gold.readme import render_readme
 from goldsmith.workspace.snapshot import file_hash
 
 
-def document(run: Run, contents: Contents, staging: Staging) -> None:
+def document(run: GenerationState, contents: Contents, staging: Staging) -> None:
     """Manifest and README into the staging folder, with what others keep in the gold folder."""
     assignment, options = run.assignment, run.options
     course, sources, previous = assignment.course, contents.sources, run.previous.manifest

@@ -25,8 +25,8 @@ from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.draft_parts import draft_parts, public_tests
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import Warm, warm_process
-from goldsmith.process.launcher import Watcher, run_side_by_side
+from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import DraftPart, Job, Proposal
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
@@ -96,7 +96,7 @@ def _propose(
             parts=parts,
             public_tests=tuple(public_tests(assignment, workspace, parts)),
         )
-        (ending,) = run_side_by_side([job], timeout=options.timeout, watcher=watcher)
+        (ending,) = run_parallel([job], timeout=options.timeout, watcher=watcher)
         error = error_of(assignment, workspace, ending, options)
         if error is not None:
             raise error
@@ -105,14 +105,14 @@ def _propose(
 
 
 @contextlib.contextmanager
-def warm_for(assignment: Assignment, options: Options) -> Iterator[Warm | None]:
+def warm_for(assignment: Assignment, options: Options) -> Iterator[ForkServer | None]:
     """A process that has imported torch, for several that would each import it for two seconds and more.
 
     None where the recipe may do without torch: whether it has been imported decides how its gold is stored. None for
     another device, too, whose driver may not survive a fork.
     """
     if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
-        with warm_process(torch=True) as warm:
+        with fork_server(torch=True) as warm:
             yield warm
     else:
         yield None

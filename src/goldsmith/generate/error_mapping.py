@@ -19,12 +19,14 @@ from goldsmith.errors.recipe import (
     RecipeTimedOut,
 )
 from goldsmith.generate.options import Options
-from goldsmith.process.launcher import Ending
+from goldsmith.process.launcher import ProcessExit
 from goldsmith.process.messages import NO_RESULT, Failure
 from goldsmith.workspace.copies import Workspace
 
 
-def error_of(assignment: Assignment, workspace: Workspace, ending: Ending, options: Options) -> GoldsmithError | None:
+def error_of(
+    assignment: Assignment, workspace: Workspace, ending: ProcessExit, options: Options
+) -> GoldsmithError | None:
     """Why the child did not finish, or None when it did."""
     recipe = assignment.course.relative(assignment.recipe)
     if ending.late:
@@ -97,7 +99,7 @@ def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) ->
     return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)
 
 
-def gravity(ending: Ending) -> int:
+def gravity(ending: ProcessExit) -> int:
     """A child that failed by itself explains more than its sibling, which was stopped because of it."""
     if ending.result is not None and ending.result.failure is not None:
         return 0

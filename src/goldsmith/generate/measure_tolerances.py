@@ -32,8 +32,8 @@ from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.tolerances import Tolerance
-from goldsmith.process.fork_client import Warm
-from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
 from goldsmith.process.messages import (
     GOLD,
     NOTHING,
@@ -71,7 +71,7 @@ def measure(
     *,
     patience: float,
     watcher: Watcher,
-    warm: Warm | None = None,
+    warm: ForkServer | None = None,
 ) -> Measured:
     """The tolerances of every recording, from trials on the implementation that made it."""
     found = Measured()
@@ -129,7 +129,7 @@ def _run_trials(
     recording: Recording,
     patience: float,
     watcher: Watcher,
-    warm: Warm | None,
+    warm: ForkServer | None,
 ) -> _Outcomes:
     """In two processes at once, one of them with the plainest instructions the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
@@ -140,9 +140,9 @@ def _run_trials(
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _PATIENCE * patience)
-        endings = run_side_by_side(jobs, timeout=timeout, watcher=watcher, warm=warm)
+        endings = run_parallel(jobs, timeout=timeout, watcher=watcher, warm=warm)
         if warm is not None and not _used_plain_instructions(endings[1]):
-            again = run_side_by_side(jobs[1:], timeout=timeout, watcher=watcher)
+            again = run_parallel(jobs[1:], timeout=timeout, watcher=watcher)
             endings = [endings[0], *again]
         for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):
             error = error_of(assignment, workspace, ending, options)
@@ -157,7 +157,7 @@ def _run_trials(
         )
 
 
-def _used_plain_instructions(ending: Ending) -> bool:
+def _used_plain_instructions(ending: ProcessExit) -> bool:
     """Whether a child that was forked from a process with torch in it still had the choice: torch chooses its
     instructions when it first computes something, which that process does not."""
     environment = ending.result.environment if ending.result else None

@@ -33,19 +33,19 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import UNCHANGED, Outcome
 from goldsmith.generate.previous_gold import Previous, redraw_notes, redrawn_cases
 from goldsmith.generate.progress import Progress
-from goldsmith.generate.sources import Calm, Sources, Untouched, hash_sources
-from goldsmith.generate.state import CheckSolution, Run, outcome_of
+from goldsmith.generate.sources import Sources, StatSnapshot, UnchangedProof, hash_sources
+from goldsmith.generate.state import CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import file_entry, gather
 from goldsmith.generate.variants import Recording, idle_variants, record_variants
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.gold.effortless_answers import find_hollow, hollow_advice, hollow_problems
-from goldsmith.gold.hints import Advice, advise, heed
+from goldsmith.gold.hints import Advice, advise, unsilenced
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import MANIFEST, read_manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.injection.journal import read_journal
-from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
@@ -68,7 +68,7 @@ def generate(
     files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
-    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None))
+    run = GenerationState(assignment, options, UnchangedProof.begin(assignment), Previous(assignment.gold, None))
     run.check_solution = check_solution
     if not _must_run(options) and _is_fresh(run):
         return outcome_of(run, None, time.monotonic() - started)
@@ -86,7 +86,7 @@ def generate(
     return outcome_of(run, error, time.monotonic() - started)
 
 
-def _ask_before_replacing(run: Run, staging: Staging, agree: Agree) -> None:
+def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) -> None:
     """Gold whose tensors would change stays unless that is agreed to; so does what goldsmith did not write there as it
     stands now."""
     old = run.previous.manifest
@@ -107,7 +107,9 @@ def dry_run(assignment: Assignment, options: Options, progress: Progress, folder
     Tolerances are not measured: either nothing has changed, then they stand, or that is what it finds.
     """
     started = time.monotonic()
-    run = Run(assignment, options, Untouched.begin(assignment), Previous(assignment.gold, None), is_dry=True)
+    run = GenerationState(
+        assignment, options, UnchangedProof.begin(assignment), Previous(assignment.gold, None), is_dry=True
+    )
     error: GoldsmithError | None = None
     try:
         if not assignment.recipe.is_file():
@@ -124,7 +126,7 @@ def _must_run(options: Options) -> bool:
     return options.force or options.exact or options.redraw or options.calibrate == "anew"
 
 
-def _is_fresh(run: Run) -> bool:
+def _is_fresh(run: GenerationState) -> bool:
     """Whether gold stands there, made as asked for from all that stands there now, and not damaged since."""
     if freshness(run.assignment, thorough=True).outcome != FRESH:
         return False
@@ -147,7 +149,7 @@ def _refuse_injected(assignment: Assignment) -> None:
         raise IsInjected(assignment.name, journal.since)
 
 
-def _stage(run: Run, progress: Progress, staging: Staging) -> None:
+def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
     """Steps 2 to 8, into the staging folder; then what publishing it would change."""
     _refuse_injected(run.assignment)
     progress.begin(run.assignment.name)
@@ -166,7 +168,7 @@ def _stage(run: Run, progress: Progress, staging: Staging) -> None:
         progress.end()
 
 
-def _steps(run: Run, progress: Progress, staging: Staging) -> None:
+def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     assignment, options = run.assignment, run.options
     watcher = Watcher(
         on_case=lambda event: progress.step(5, f"case {event.number} of {event.of}: {event.case}"),
@@ -194,7 +196,7 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
         run.warm = stack.enter_context(warm_for(assignment, options))
-        calm = Calm.begin(assignment.course, workspaces[0])
+        calm = StatSnapshot.begin(assignment.course, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
         result, solution = _record(run, placed, sources, workspaces, watcher)
@@ -220,7 +222,7 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         advice = [*advise(result.cases), *noise]
         if result.mode == "cases":
             advice += _try_hollow_answers(run, contents, staging, advice)
-        run.advice = heed(advice, assignment.config.silence)
+        run.advice = unsilenced(advice, assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, "a copy of the solution is checked against it")
@@ -233,7 +235,9 @@ def _steps(run: Run, progress: Progress, staging: Staging) -> None:
         raise TreeChanged(changes)
 
 
-def _try_hollow_answers(run: Run, contents: Contents, staging: Staging, advice: Sequence[Advice]) -> list[Advice]:
+def _try_hollow_answers(
+    run: GenerationState, contents: Contents, staging: Staging, advice: Sequence[Advice]
+) -> list[Advice]:
     """Advice on records that would pass without work; a case in which all would is refused."""
     found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
     problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
@@ -243,7 +247,7 @@ def _try_hollow_answers(run: Run, contents: Contents, staging: Staging, advice: 
 
 
 def _record(
-    run: Run, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
+    run: GenerationState, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
 ) -> tuple[Result, Recording]:
     """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
     assignment, options = run.assignment, run.options
@@ -256,7 +260,7 @@ def _record(
     recipe = [item for item in placed if item.source == assignment.recipe]
     with make_workspaces(assignment, recipe, 1) as (starter,):
         beside = [] if known else [make_job(assignment, starter, options, task="build")]
-        endings = run_side_by_side(
+        endings = run_parallel(
             jobs,
             timeout=options.timeout,
             watcher=watcher,
@@ -276,7 +280,7 @@ def _record(
     return result, Recording(placed, result.cases, first, second, unsteady)
 
 
-def _known_interface(run: Run) -> Check | None:
+def _known_interface(run: GenerationState) -> Check | None:
     """The first check, where building models would not add to it: there are none, or nothing has changed since."""
     assignment = run.assignment
     if b".model" not in assignment.recipe.read_bytes():
@@ -287,7 +291,7 @@ def _known_interface(run: Run) -> Check | None:
 
 
 def _contents(
-    run: Run,
+    run: GenerationState,
     result: Result,
     recordings: Sequence[Recording],
     sources: Sources,
@@ -319,7 +323,9 @@ def _contents(
     return contents
 
 
-def _calibrate(run: Run, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress) -> Measured:
+def _calibrate(
+    run: GenerationState, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress
+) -> Measured:
     """Measured tolerances of these recordings, or the reason why there are none."""
     if not recordings:
         return Measured()
@@ -337,20 +343,20 @@ def _calibrate(run: Run, recordings: Sequence[Recording], mode: str, watcher: Wa
     return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling, warm=run.warm)
 
 
-def _refuse_failed(run: Run) -> None:
+def _refuse_failed(run: GenerationState) -> None:
     problems = [problem for check in run.checks for problem in check.problems]
     if problems:
         raise GoldRefused(run.assignment.name, problems, hint=next(_hints(run)))
 
 
-def _hints(run: Run) -> Iterator[str]:
+def _hints(run: GenerationState) -> Iterator[str]:
     """How what was refused can be accepted, where that is meant."""
     if any(check.name == INTERFACE and not check.ok for check in run.checks):
         yield f"allow-drift in [assignment.{run.assignment.name}] of goldsmith.toml, with a reason"
     yield "allow={…} in the recipe, with a reason"
 
 
-def _finished(run: Run, workspaces: list[Workspace], endings: list[Ending]) -> Result:
+def _finished(run: GenerationState, workspaces: list[Workspace], endings: list[ProcessExit]) -> Result:
     """The first run's result, once both have come to their own end.
 
     A run that failed by itself explains more than its sibling, which was stopped because of it.

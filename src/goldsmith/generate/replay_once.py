@@ -16,7 +16,7 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.calibration import FLOAT64
 from goldsmith.gold.files import read_arrays, read_payload
 from goldsmith.gold.load import Gold
-from goldsmith.process.launcher import Watcher, run_side_by_side
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import KeptCase, Trial
 from goldsmith.workspace.copies import make_workspaces
 
@@ -37,7 +37,7 @@ def replay(
         job = msgspec.structs.replace(
             make_job(assignment, workspace, options), kept=kept, environment=dict(environment or {})
         )
-        (ending,) = run_side_by_side([job], timeout=options.timeout, watcher=Watcher())
+        (ending,) = run_parallel([job], timeout=options.timeout, watcher=Watcher())
         error = error_of(assignment, workspace, ending, options)
         if error is not None:
             raise error
@@ -62,6 +62,6 @@ def replay_in_float64(
             kept=dict(kept),
             trials=(Trial(name=FLOAT64, precision="float64"),),
         )
-        run_side_by_side([job], timeout=options.timeout, watcher=watcher)
+        run_parallel([job], timeout=options.timeout, watcher=watcher)
         files = {name: Path(job.output, name, f"{FLOAT64}.safetensors") for name in kept}
         return {name: read_arrays(path) for name, path in files.items() if path.is_file()}

@@ -80,7 +80,7 @@ def _variants(assignment: Assignment) -> list[Placement]:
 
 
 @dataclass(frozen=True)
-class Calm:
+class StatSnapshot:
     """What every file looked like to the file system before the run: a hash taken afterwards is one of before, too,
     for those that still look so."""
 
@@ -88,7 +88,7 @@ class Calm:
     looks: dict[Path, tuple[int, int]]
 
     @classmethod
-    def begin(cls, course: Course, workspace: Workspace) -> Calm:
+    def begin(cls, course: Course, workspace: Workspace) -> StatSnapshot:
         return cls(course, {path: _look(path) for path in workspace.origins.values()})
 
     def hash_reads(self, workspace: Workspace, reads: Sequence[str], known: Sources) -> dict[str, str]:
@@ -108,14 +108,14 @@ def _look(path: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Untouched:
+class UnchangedProof:
     """The proof that starter and solution are byte for byte what they were when it was begun."""
 
     assignment: Assignment
     before: dict[Path, Snapshot]
 
     @classmethod
-    def begin(cls, assignment: Assignment) -> Untouched:
+    def begin(cls, assignment: Assignment) -> UnchangedProof:
         return cls(assignment, dict(cls._now(assignment)))
 
     @staticmethod
@@ -126,7 +126,7 @@ class Untouched:
         yield assignment.starter, starter
         yield assignment.solution, _snapshot(assignment.solution)
 
-    def with_written(self, path: Path) -> Untouched:
+    def with_written(self, path: Path) -> UnchangedProof:
         """The same proof after goldsmith itself has written `path`: from here on it is to stay as it stands now."""
         before = dict(self.before)
         for folder, snapshot in self.before.items():
@@ -135,7 +135,7 @@ class Untouched:
                 names = {item.as_posix() for item in (inside, *inside.parents)}
                 now = {name: entry for name, entry in _snapshot(folder).items() if name in names}
                 before[folder] = {**snapshot, **now}
-        return Untouched(self.assignment, before)
+        return UnchangedProof(self.assignment, before)
 
     def changes(self) -> list[Path]:
         course = self.assignment.course

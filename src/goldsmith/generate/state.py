@@ -16,12 +16,12 @@ from goldsmith.errors.recipe import RecipeRaised
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
 from goldsmith.generate.previous_gold import MachineNoise, Previous
-from goldsmith.generate.sources import Untouched
+from goldsmith.generate.sources import UnchangedProof
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.manifest import README, FileEntry
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 
 
@@ -36,18 +36,18 @@ class CheckSolution(Protocol):
         folder: Path,
         placed: Sequence[Placement],
         *,
-        warm: Warm | None,
+        warm: ForkServer | None,
         watcher: Watcher,
     ) -> None: ...
 
 
 @dataclass
-class Run:
+class GenerationState:
     """What is known so far; becomes the `Outcome`, whether the steps end well or not."""
 
     assignment: Assignment
     options: Options
-    untouched: Untouched
+    untouched: UnchangedProof
     previous: Previous
     code: CaseCode = field(default_factory=lambda: CaseCode("", {}))
     outcome: str = PUBLISHED
@@ -65,11 +65,11 @@ class Run:
     """Cases whose tolerances a dry run does not measure."""
     log: str = ""
     seconds: float = 0.0
-    warm: Warm | None = None
+    warm: ForkServer | None = None
     check_solution: CheckSolution | None = None
 
 
-def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcome:
+def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: float) -> Outcome:
     assignment = run.assignment
     folder = assignment.course.relative(assignment.gold).as_posix()
     made = (
@@ -104,7 +104,7 @@ def outcome_of(run: Run, error: GoldsmithError | None, seconds: float) -> Outcom
     )
 
 
-def _trouble(run: Run, error: GoldsmithError) -> Trouble:
+def _trouble(run: GenerationState, error: GoldsmithError) -> Trouble:
     return Trouble(
         kind=error.kind,
         message=str(error),

@@ -17,11 +17,11 @@ from goldsmith.generate.ensure_recipe import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.facts import CaseFacts
-from goldsmith.process.launcher import Ending, Watcher, run_side_by_side
+from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
 from goldsmith.process.messages import Job, KeptCase, Result
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
-Finish = Callable[[list[Workspace], list[Ending]], Result]
+Finish = Callable[[list[Workspace], list[ProcessExit]], Result]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def record_variants(
         cases = [case for case in solution.cases if name in case.accepts]
         workspaces = stack.enter_context(make_workspaces(assignment, found[name], 2))
         jobs = [_job(make_job(assignment, workspace, options), name, cases, solution.first) for workspace in workspaces]
-        endings = run_side_by_side(jobs, timeout=options.timeout, watcher=watcher)
+        endings = run_parallel(jobs, timeout=options.timeout, watcher=watcher)
         result = finish(workspaces, endings)
         first, second = (workspace.scratch / "gold" for workspace in workspaces)
         recordings.append(Recording(found[name], result.cases, first, second))
@@ -88,7 +88,7 @@ def _check_replay(
         job = msgspec.structs.replace(
             make_job(assignment, workspaces[0], options), kept=kept_cases(cases, solution.first)
         )
-        result = finish(workspaces, run_side_by_side([job], timeout=options.timeout, watcher=watcher))
+        result = finish(workspaces, run_parallel([job], timeout=options.timeout, watcher=watcher))
     for case, again in zip(cases, result.cases, strict=True):
         if _answers(case) != _answers(again):
             raise NotReplayable(case.name)

@@ -24,7 +24,7 @@ from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.manifest import MANIFEST, read_manifest
 from goldsmith.gold.reread import inspect_gold
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
     if proof.outcome != UNCHANGED:
         return proof
     options = recorded_options(assignment)
-    with make_room() as folder:
+    with private_folder() as folder:
         made, options = dry_run_as_recorded(assignment, options, progress, folder)
         if made.outcome not in (UNCHANGED, "stale"):
             return msgspec.structs.replace(

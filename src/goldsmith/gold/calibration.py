@@ -16,7 +16,18 @@ from goldsmith.gold.arrays import difference_of, root_mean_square
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.hints import Advice
-from goldsmith.gold.tolerances import ATOL, DRAWS, DWARFS, RTOL, Noise, Tolerance, apply_pin, excess, pin_for, sizes_of
+from goldsmith.gold.tolerances import (
+    ATOL,
+    DRAWS,
+    DWARFS,
+    RTOL,
+    Noise,
+    Tolerance,
+    apply_pin,
+    pin_for,
+    sizes_of,
+    tolerance_ratio,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,7 +263,7 @@ def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
     sound = np.isfinite(gap) & np.isfinite(gold)
     if not sound.any() or not np.isfinite(gap).all():
         return False
-    return excess(measured.tolerance, gap[sound], gold[sound], measured.noisy[sound]) <= TRUSTED / SAFETY
+    return tolerance_ratio(measured.tolerance, gap[sound], gold[sound], measured.noisy[sound]) <= TRUSTED / SAFETY
 
 
 def _distance(gap: Array, gold: Array, scale: float, noisy: npt.NDArray[np.bool_]) -> float:
@@ -356,6 +367,6 @@ def _tight(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
         gold = trials.gold[path]
         for name, gap in _comparable({name: item[path] for name, item in trials.differences.items()}, 0.0):
             finite = np.isfinite(gap) & np.isfinite(gold)
-            if finite.any() and excess(tolerance, gap[finite], gold[finite]) > 1:
+            if finite.any() and tolerance_ratio(tolerance, gap[finite], gold[finite]) > 1:
                 label = case.label(path)
                 yield f"the tolerance pinned for {label} is below its noise ({name}): correct work can fail"

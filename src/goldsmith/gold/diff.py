@@ -14,7 +14,7 @@ from goldsmith.gold.calibration import noise_limits
 from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
-from goldsmith.gold.tolerances import excess, with_room
+from goldsmith.gold.tolerances import tolerance_ratio, with_room
 
 ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
 
@@ -144,8 +144,8 @@ def change_sizes(before: Any, after: Any, entry: TensorEntry, noisy: Any = None)
     if tolerance is not None and tolerance.kind != "exact":
         marks = noisy[both] if noisy is not None and noisy.shape == both.shape else None
         seen = noise_limits(tolerance)
-        sizes["excess"] = excess(tolerance, gap, gold, marks)
-        sizes["noise"] = excess(seen, gap, gold, marks) if seen else None
+        sizes["excess"] = tolerance_ratio(tolerance, gap, gold, marks)
+        sizes["noise"] = tolerance_ratio(seen, gap, gold, marks) if seen else None
     return sizes
 
 

@@ -14,7 +14,7 @@ from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
-from goldsmith.gold.tolerances import Tolerance, excess
+from goldsmith.gold.tolerances import Tolerance, tolerance_ratio
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +127,7 @@ class _Known:
             return False
         noisy = self.case.noisy.get(path)
         marks = noisy if noisy is not None and noisy.shape == gold.shape else None
-        return excess(tolerance, answer - gold, gold, marks) <= 1
+        return tolerance_ratio(tolerance, answer - gold, gold, marks) <= 1
 
     def _answers(self, path: str, gold: Array) -> Iterator[tuple[str, Array]]:
         import numpy as np

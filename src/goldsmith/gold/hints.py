@@ -26,7 +26,7 @@ def advise(cases: Sequence[CaseFacts]) -> list[Advice]:
     return [*(advice for case in cases for advice in _about_case(case)), *_about_all(cases)]
 
 
-def heed(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
+def unsilenced(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
     """All but what the course has silenced by name."""
     return [item for item in advice if item.name not in silenced]
 

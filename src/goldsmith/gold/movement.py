@@ -19,7 +19,7 @@ from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_chang
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
-from goldsmith.gold.safetensors_reader import mapped
+from goldsmith.gold.safetensors_reader import open_mapped
 from goldsmith.gold.tolerances import sizes_of
 
 FLOAT64_LIMIT = 1e-9
@@ -160,7 +160,7 @@ def _computed(case: CaseEntry) -> set[str]:
 def _trace_problems(before: Path, after: Path) -> Iterable[str]:
     """What is different about a trace beyond noise."""
     try:
-        one, two = mapped(before), mapped(after)
+        one, two = open_mapped(before), open_mapped(after)
     except (OSError, ValueError):
         yield "its trace cannot be read"
         return

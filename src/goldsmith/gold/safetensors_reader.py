@@ -80,7 +80,7 @@ class _Damaged(ValueError):
     pass
 
 
-def mapped(path: Path) -> Mapped:
+def open_mapped(path: Path) -> Mapped:
     """Every tensor of a safetensors file as a read-only mapped array; `ValueError` says what is wrong with the file."""
     import numpy as np
 
@@ -92,7 +92,7 @@ def mapped(path: Path) -> Mapped:
     return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
 
-def unpacked(content: memoryview, path: Path, largest: int = LARGEST_HEADER) -> Mapped:
+def parse_bytes(content: memoryview, path: Path, largest: int = LARGEST_HEADER) -> Mapped:
     """The same, of a file's whole content, which nobody can change any more; `path` is what it is called, `largest` how
     many bytes its header may have."""
     import numpy as np

@@ -173,7 +173,7 @@ def sizes_of(gold: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.floa
         return np.where(np.isfinite(magnitude) & (magnitude > DWARFS * scale), magnitude, scale)
 
 
-def excess(
+def tolerance_ratio(
     tolerance: Tolerance,
     gap: npt.NDArray[np.float64],
     gold: npt.NDArray[np.float64],

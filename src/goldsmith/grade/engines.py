@@ -12,16 +12,16 @@ from typing import Any, Protocol
 
 from goldsmith.errors.grade import DaskMissing, NoCluster, WorkersLost
 from goldsmith.foundation.parallel import as_they_end
-from goldsmith.grade.grader import Judged, benches, stop
-from goldsmith.grade.submissions import HandedIn
+from goldsmith.grade.grader import Judged, judging_contexts, stop
+from goldsmith.grade.submissions import SubmissionRef
 
-Work = Callable[[HandedIn], Judged]
+Work = Callable[[SubmissionRef], Judged]
 
 
 class Engine(Protocol):
     """`run` yields every item once with what became of it; closed early, it ends what is running."""
 
-    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]: ...
+    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]: ...
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Local:
 
     jobs: int = 1
 
-    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
-        with benches():
+    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
+        with judging_contexts():
             yield from as_they_end(work, items, self.jobs, stop)
 
 
@@ -55,7 +55,7 @@ class Dask:
     retries: int = 3
     tls: Tls | None = None
 
-    def run(self, work: Work, items: Sequence[HandedIn]) -> Generator[tuple[HandedIn, Judged]]:
+    def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]:
         if importlib.util.find_spec("distributed") is None:
             raise DaskMissing
         from distributed import KilledWorker, as_completed

@@ -15,7 +15,7 @@ from goldsmith.check.verdicts import (
     Verdict,
 )
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.redaction import Veil, code, escaped, veiled
+from goldsmith.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.grade.rubric import CASE
 from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.grade.verdict_markdown import everything, what_to_look_at
@@ -38,9 +38,9 @@ _NEXT = {
 }
 
 
-def feedback_markdown(grade: Grade, verdict: Verdict, veil: Veil | None = None, *, verbose: bool = False) -> str:
+def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = None, *, verbose: bool = False) -> str:
     """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
-    shown = veiled(verdict, veil or Veil())
+    shown = redact(verdict, veil or Redaction())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
     details = what_to_look_at(shown)
     lines += [f"**Next step.** {next_step(grade)}", *(["", *details] if details else [])]

@@ -19,9 +19,9 @@ from goldsmith.grade.grader import Grader, Judged
 from goldsmith.grade.grades import Grade, failed, grade
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_of
-from goldsmith.grade.redaction import Veil, private_lines
+from goldsmith.grade.redaction import Redaction, private_lines
 from goldsmith.grade.result_files import file_names, write_class, write_submission
-from goldsmith.grade.submissions import HandedIn
+from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.workspace.selection import needed_files
 
 
@@ -39,22 +39,22 @@ class Class:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class GradingOptions:
     """Who is to be graded, how, by which engine, and where it is written; with `verbose`, all that is known."""
 
     grader: Grader
-    items: Sequence[HandedIn]
+    items: Sequence[SubmissionRef]
     output: Path
     engine: Engine = field(default_factory=Local)
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
     verbose: bool = False
 
 
-def grade_all(wanted: Wanted) -> Class:
+def grade_all(wanted: GradingOptions) -> Class:
     """Grade everybody. What is finished is on disk at once; a run that is cut off loses what it was at, no more."""
     grader = wanted.grader
     stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
-    found: dict[HandedIn, Grade] = {}
+    found: dict[SubmissionRef, Grade] = {}
     kept = 0
     folder = Folder(wanted.output)
     hidden = _private(grader.assignment)
@@ -71,7 +71,7 @@ def grade_all(wanted: Wanted) -> Class:
     return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
 
 
-def _private(assignment: Assignment) -> Veil:
+def _private(assignment: Assignment) -> Redaction:
     """What of the course nobody's feedback shows: a recipe and an adapter beside the solution, and code that is given
     to submissions, but not handed out with the assignment."""
     starter = assignment.starter
@@ -81,7 +81,7 @@ def _private(assignment: Assignment) -> Veil:
     private = [*own, *others.values()]
     public = [path for path in given.values() if path.is_relative_to(starter)]
     lines = private_lines(map(_text_of, private), map(_text_of, public))
-    return Veil(files=(*(path.name for path in own), *others), lines=lines)
+    return Redaction(files=(*(path.name for path in own), *others), lines=lines)
 
 
 def _text_of(path: Path) -> str:
@@ -91,7 +91,9 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem: str, hidden: Veil) -> Grade:
+def _graded(
+    wanted: GradingOptions, item: SubmissionRef, judged: Judged, folder: Folder, stem: str, hidden: Redaction
+) -> Grade:
     grader = wanted.grader
     try:
         made, text = _told(wanted, item, judged, judged.verdict, hidden)
@@ -104,7 +106,9 @@ def _graded(wanted: Wanted, item: HandedIn, judged: Judged, folder: Folder, stem
     return made
 
 
-def _told(wanted: Wanted, item: HandedIn, judged: Judged, verdict: Verdict, hidden: Veil) -> tuple[Grade, str]:
+def _told(
+    wanted: GradingOptions, item: SubmissionRef, judged: Judged, verdict: Verdict, hidden: Redaction
+) -> tuple[Grade, str]:
     """The grade that a verdict comes to, and the feedback on it."""
     grader = wanted.grader
     veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), item.what))

@@ -28,7 +28,7 @@ from goldsmith.check.check import (
     open_gold,
 )
 from goldsmith.check.provided_restored import read_code
-from goldsmith.check.replay_workspace import Confined, given_file
+from goldsmith.check.replay_workspace import SandboxPolicy, input_file
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
 from goldsmith.course.layout import Assignment
@@ -36,22 +36,22 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.foundation.atomic_files import write_durably
-from goldsmith.generate.cache_key import key_of, standing
+from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
-from goldsmith.grade.grades import UNSANDBOXED, failed, unopened
+from goldsmith.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
-from goldsmith.grade.submissions import HandedIn, digest_of, opened
+from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import parts_to_write, similarity
-from goldsmith.process.fork_client import Warm
-from goldsmith.process.launcher import Watcher, settled_environment
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import Watcher, deterministic_environment
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import clean_environment
 from goldsmith.sandbox.readable_paths import Reach, reach
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 _REMARKABLE = 0.9
 METHOD = 8
@@ -62,7 +62,7 @@ _GIB = 2**30
 _DISK, _MOST_FILES = _GIB, 20_000
 _MANY_OBJECTS = 50_000
 _ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**18
-_DESERTED = 3600.0
+_IDLE_S = 3600.0
 """Seconds after which a bench that nobody has used is taken for one of a run that is over."""
 
 
@@ -101,7 +101,7 @@ class Grader:
     without: tuple[Path, ...] = ()
     hidden: tuple[str, ...] = ()
 
-    def __call__(self, item: HandedIn) -> Judged:
+    def __call__(self, item: SubmissionRef) -> Judged:
         """Whatever is handed in gets a verdict, or an error of ours that is none; what is wrong with this machine is
         raised."""
         if self.sandboxed:
@@ -117,7 +117,7 @@ class Grader:
         assert verdict is not None
         return Judged(verdict=verdict)
 
-    def _graded(self, item: HandedIn) -> Judged:
+    def _graded(self, item: SubmissionRef) -> Judged:
         with contextlib.ExitStack() as stack:
             try:
                 submission = stack.enter_context(opened(self.assignment, item))
@@ -125,7 +125,7 @@ class Grader:
             except (*_PASSED_ON, CannotWrite):
                 raise
             except GoldsmithError as problem:
-                return Judged(verdict=unopened(item.name, self.assignment.name, self.rubric, str(problem)))
+                return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
             found = self._known(digest)
             if found is not None:
                 verdict = msgspec.structs.replace(found.verdict, name=item.name)
@@ -152,7 +152,7 @@ class Grader:
             opened=bench.opened,
             warm=bench.warm,
             watcher=Watcher(on_tick=bench.go_on),
-            confined=None if bench.level is None else Confined(bench.level, self._left_with()),
+            confined=None if bench.level is None else SandboxPolicy(bench.level, self._left_with()),
             room=bench.room,
             without=self.without,
         )
@@ -190,11 +190,13 @@ class Grader:
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
         recipe = recipe_hash(assignment.recipe)
         own = [self.options, self.each, self.memory, self.sandboxed]
-        return key_of([METHOD, assignment.name, gold.manifest, recipe, standing(assignment, gold.manifest), own])
+        return content_key(
+            [METHOD, assignment.name, gold.manifest, recipe, verdict_inputs(assignment, gold.manifest), own]
+        )
 
     def _path(self, digest: str) -> Path:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return folder / f"{key_of([self.base, digest])[:40]}.msgpack"
+        return folder / f"{content_key([self.base, digest])[:40]}.msgpack"
 
     def _known(self, digest: str) -> Judged | None:
         if not self.keep:
@@ -228,36 +230,36 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
 
 
 @dataclass
-class _Bench:
+class JudgingContext:
     """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has seen no
     more of gold than that, and nothing of this process's environment. `level` says which walls stand around what that
     forks."""
 
     opened: Opened
-    warm: Warm
+    warm: ForkServer
     room: Path
     level: Level | None
     closing: contextlib.ExitStack
     used: float = 0.0
 
     @classmethod
-    def of(cls, grader: Grader) -> _Bench:
+    def of(cls, grader: Grader) -> JudgingContext:
         with contextlib.ExitStack() as stack:
-            room = stack.enter_context(make_room())
+            room = stack.enter_context(private_folder())
             given, home = room / "given", room / "home"
             given.mkdir()
             home.mkdir()
-            environment = clean_environment(str(home), environment=settled_environment(grader.options.threads))
+            environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
             request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
             level, before = _walls(grader, room)
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.reach if level is not None else None
-            warm = Warm(torch=uses_torch, environment=environment, before=before, reach=reached)
+            warm = ForkServer(torch=uses_torch, environment=environment, before=before, reach=reached)
             stack.callback(warm.close)
             warm.begin(environment)
             opened = Opened.of(grader.assignment, Submission(""), request)
-            warm.read([given_file(case, given) for case in opened.golds.values()])
+            warm.read([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
     def go_on(self) -> None:
@@ -268,7 +270,7 @@ class _Bench:
         self.closing.close()
 
 
-def _keep_memory_together() -> None:
+def _limit_malloc_arenas() -> None:
     """One heap for all threads, and large arrays outside of it: else what is free would lie in pieces between what is
     not, in more and more places, and a long run would grow."""
     with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
@@ -291,7 +293,7 @@ def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
 
 
 _parts: dict[str, list[Any]] = {}
-_benches: dict[str, _Bench] = {}
+_benches: dict[str, JudgingContext] = {}
 """Both by all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
 
 
@@ -306,33 +308,33 @@ _opening = threading.Lock()
 _stopped = threading.Event()
 
 
-def _bench(grader: Grader) -> _Bench:
+def _bench(grader: Grader) -> JudgingContext:
     with _opening:
         if grader.base not in _benches:
-            _close_deserted()
-            _benches[grader.base] = _Bench.of(grader)
+            _close_idle()
+            _benches[grader.base] = JudgingContext.of(grader)
             atexit.register(close_benches)  # a worker of a cluster may end at any time
         _benches[grader.base].used = time.monotonic()
         return _benches[grader.base]
 
 
-def _close_deserted() -> None:
+def _close_idle() -> None:
     """Nobody tells a worker that a run is over."""
     for base, bench in list(_benches.items()):
-        if time.monotonic() - bench.used > _DESERTED:
+        if time.monotonic() - bench.used > _IDLE_S:
             bench.close()
             del _benches[base]
             _parts.pop(base, None)
 
 
 @contextlib.contextmanager
-def benches() -> Iterator[None]:
+def judging_contexts() -> Iterator[None]:
     """While this lasts, submissions can be judged in this process; then all that was opened for it is closed. What is
     opened for it is a lot, and no garbage: it is not looked through all the time."""
     _stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_MANY_OBJECTS)
-    _keep_memory_together()
+    _limit_malloc_arenas()
     try:
         yield
     finally:

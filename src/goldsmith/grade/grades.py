@@ -20,9 +20,9 @@ from goldsmith.check.verdicts import (
     Outcome,
     Verdict,
 )
-from goldsmith.grade.redaction import Veil, clean, veiled
+from goldsmith.grade.redaction import Redaction, one_line, redact
 from goldsmith.grade.rubric import PART, Rubric
-from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scene, total
+from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scorer, total
 
 _LONGEST_NAME = 80
 UNSANDBOXED = "none"
@@ -141,7 +141,7 @@ def grade(
     verdict: Verdict,
     rubric: Rubric,
     *,
-    veil: Veil | None = None,
+    veil: Redaction | None = None,
     stand_ins: Iterable[str] = (),
     similarity: Mapping[str, float] | None = None,
     sandbox: str = "",
@@ -152,14 +152,14 @@ def grade(
 ) -> Grade:
     """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own. What is
     forbidden costs points only where it stands in the code: what a process says of itself proves nothing."""
-    shown = veiled(verdict, veil or Veil())
-    scene = Scene(shown, rubric)
+    shown = redact(verdict, veil or Redaction())
+    scene = Scorer(shown, rubric)
     items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
     first = _first_wrong(shown, scene)
     earned = total([item.earned for item in items])
     cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
     return Grade(
-        name=clean(name) or shown.name,
+        name=one_line(name) or shown.name,
         assignment=shown.assignment,
         outcome=shown.outcome,
         score=round(earned - cost, 9) if cost else earned,
@@ -167,7 +167,7 @@ def grade(
         items=items,
         cases=tuple(_case_result(case) for case in shown.cases),
         parts=tuple(_part_result(part, scene) for part in rubric.parts),
-        reason=clean(words.headline(shown)) if shown.cases else "nothing was run",
+        reason=one_line(words.headline(shown)) if shown.cases else "nothing was run",
         first_divergence=shown.first_divergence,
         first_part=shown.first_part,
         first_name=shown.first_name,
@@ -177,20 +177,20 @@ def grade(
         cause=first.kind if first else "",
         off_by=_off_by(first, shown.first_divergence) if first else None,
         provided=shown.provided,
-        notes=tuple(clean(note) for note in (*words.notes_of(shown), *notes)),
-        stand_ins=tuple(clean(item) for item in stand_ins),
+        notes=tuple(one_line(note) for note in (*words.notes_of(shown), *notes)),
+        stand_ins=tuple(one_line(item) for item in stand_ins),
         packages=_missing_packages(shown),
-        forbidden=tuple(clean(use.words) for use in verdict.forbidden),
+        forbidden=tuple(one_line(use.words) for use in verdict.forbidden),
         forbidden_costs=cost,
-        not_given=tuple(clean(item) for item in verdict.not_given),
-        similarity=None if similarity is None else {clean(part): share for part, share in similarity.items()},
-        sandbox=clean(sandbox),
+        not_given=tuple(one_line(item) for item in verdict.not_given),
+        similarity=None if similarity is None else {one_line(part): share for part, share in similarity.items()},
+        sandbox=one_line(sandbox),
         seconds=round(verdict.seconds, 3),
         digest=digest,
     )
 
 
-def unopened(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
+def rejected(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
     """The verdict on what could not even be opened as a submission: no case could run, and this is why."""
     cases = tuple(
         CaseVerdict(name=case, title="", outcome=COULD_NOT_RUN, reason=why, kind="unopened") for case in rubric.cases
@@ -206,7 +206,7 @@ def failed(name: str, assignment: str, rubric: Rubric, error: Exception) -> Verd
 
 
 def _cleaned(item: ItemResult) -> ItemResult:
-    return msgspec.structs.replace(item, why=clean(item.why))
+    return msgspec.structs.replace(item, why=one_line(item.why))
 
 
 def _case_result(case: CaseVerdict) -> CaseResult:
@@ -214,24 +214,24 @@ def _case_result(case: CaseVerdict) -> CaseResult:
         name=case.name,
         title=case.title,
         outcome=case.outcome,
-        why=clean(words.case_sentence(case)),
+        why=one_line(words.case_sentence(case)),
         cause=case.kind,
         judged_in=case.judged_in,
         first_divergence=case.first_divergence,
     )
 
 
-def _part_result(name: str, scene: Scene) -> PartResult:
+def _part_result(name: str, scene: Scorer) -> PartResult:
     seen = scene.seen(PART, name)
-    return PartResult(name=name, outcome=seen.outcome, why=clean(seen.why))
+    return PartResult(name=name, outcome=seen.outcome, why=one_line(seen.why))
 
 
 def _missing_packages(verdict: Verdict) -> tuple[str, ...]:
     found = [case.failure.package for case in verdict.cases if case.failure is not None and case.kind == "package"]
-    return tuple(dict.fromkeys(clean(name[:_LONGEST_NAME]) for name in found if name))
+    return tuple(dict.fromkeys(one_line(name[:_LONGEST_NAME]) for name in found if name))
 
 
-def _first_wrong(verdict: Verdict, scene: Scene) -> CaseVerdict | None:
+def _first_wrong(verdict: Verdict, scene: Scorer) -> CaseVerdict | None:
     """The case that the overall outcome is known by: of those that could not run, the one that needs the least."""
     if verdict.outcome == AGREES:
         return None

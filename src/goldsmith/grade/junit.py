@@ -13,7 +13,7 @@ from goldsmith.check.verdicts import (
     PROVIDED_CHANGED,
 )
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.redaction import clean
+from goldsmith.grade.redaction import one_line
 from goldsmith.grade.rubric import CASE, PART, Kind
 from goldsmith.grade.scoring import NOT_JUDGED
 
@@ -22,20 +22,20 @@ _FAULTS = ("failure", "error", "skipped")
 
 def junit_xml(assignment: str, grades: Sequence[Grade]) -> str:
     """Differs is a failure, could not run an error, not judged and withheld are skipped: neither for nor against."""
-    root = Xml.Element("testsuites", name=clean(assignment))
+    root = Xml.Element("testsuites", name=one_line(assignment))
     totals: Counter[str] = Counter()
     for grade in grades:
-        suite = Xml.SubElement(root, "testsuite", name=clean(grade.name))
+        suite = Xml.SubElement(root, "testsuite", name=one_line(grade.name))
         counts: Counter[str] = Counter()
         for kind, name, outcome, why, withheld in _tests(grade):
             counts["tests"] += 1
             test = Xml.SubElement(
-                suite, "testcase", classname=clean(f"{assignment}.{grade.name}"), name=clean(f"{kind} {name}")
+                suite, "testcase", classname=one_line(f"{assignment}.{grade.name}"), name=one_line(f"{kind} {name}")
             )
             fault = _fault(kind, outcome, withheld)
             if fault:
                 counts[fault] += 1
-                Xml.SubElement(test, fault, type="withheld" if withheld else outcome, message=clean(why))
+                Xml.SubElement(test, fault, type="withheld" if withheld else outcome, message=one_line(why))
         _count(suite, counts)
         totals += counts
     _count(root, totals)

@@ -18,7 +18,7 @@ from goldsmith.check.verdicts import (
 )
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import Grade
-from goldsmith.grade.redaction import clean, escaped
+from goldsmith.grade.redaction import escaped, one_line
 from goldsmith.grade.rubric import CASE, PART, Kind
 from goldsmith.grade.scoring import NOT_JUDGED, total
 
@@ -191,7 +191,7 @@ def _cluster(grades: list[Grade]) -> Cluster:
         outcome=first.outcome,
         first_divergence=first.first_divergence,
         cause=first.cause,
-        description=clean(_described(first)),
+        description=one_line(_described(first)),
         names=tuple(grade.name for grade in grades),
     )
 

@@ -37,7 +37,7 @@ _BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>
 
 
 @dataclass(frozen=True)
-class Veil:
+class Redaction:
     """What students are not to see: where the grader has its files, as `paths`, and the lines of `files` that are
     private, such as a recipe beside the solution: in tracebacks by the file's name, anywhere else as `lines`."""
 
@@ -58,7 +58,7 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def clean(text: str, longest: int = LONGEST) -> str:
+def one_line(text: str, longest: int = LONGEST) -> str:
     """In one line, with escapes for what cannot be seen (control characters, marks of direction, broken bytes), and cut
     where it gets absurd."""
     line = without_commands(_joined(text[: 8 * longest]))
@@ -74,13 +74,13 @@ def _escape(code: int) -> str:
 def escaped(text: str) -> str:
     """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup. Names
     from code become code, which is read as easily before it is rendered."""
-    pieces = _NAME.split(clean(text))  # every second one is a name
+    pieces = _NAME.split(one_line(text))  # every second one is a name
     return "".join(f"`{piece.strip('`')}`" if index % 2 else _inert(piece) for index, piece in enumerate(pieces))
 
 
 def code(text: str) -> str:
     """A name for Markdown, as code."""
-    line = clean(text)
+    line = one_line(text)
     return f"`{line}`" if line and not set(line) & {"`", "|"} else escaped(line)
 
 
@@ -96,7 +96,7 @@ def without_paths(text: str, paths: Sequence[str] = ()) -> str:
     return _BARE.sub(lambda found: f"…/{found[0].rpartition('/')[2]}", text)
 
 
-def veiled(verdict: Verdict, veil: Veil) -> Verdict:
+def redact(verdict: Verdict, veil: Redaction) -> Verdict:
     """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
     plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
     plain["notes"] = plain["notes"][:_MOST_NOTES]
@@ -128,7 +128,7 @@ def _text(value: str, paths: tuple[str, ...], lines: tuple[str, ...]) -> str:
     """Most texts in a verdict are in every verdict."""
     if lines:
         value = _any_of(lines).sub("…", _joined(value))
-    return clean(without_paths(value, paths))
+    return one_line(without_paths(value, paths))
 
 
 @functools.lru_cache(maxsize=4)

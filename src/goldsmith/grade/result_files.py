@@ -20,7 +20,7 @@ from goldsmith.grade.grades import Grade
 from goldsmith.grade.junit import junit_xml
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_markdown
-from goldsmith.grade.redaction import clean
+from goldsmith.grade.redaction import one_line
 from goldsmith.grade.rubric import Rubric
 from goldsmith.grade.scoring import NOT_JUDGED, RIGHT
 
@@ -94,7 +94,7 @@ def _listed(names: Any) -> str:
 
 def cell(text: str) -> str:
     """What a spreadsheet shows as it is: a leading apostrophe keeps it from being computed."""
-    line = clean(text, 2000)
+    line = one_line(text, 2000)
     return f"'{line}" if unicodedata.normalize("NFKC", line)[:1] in ("=", "+", "-", "@", "|", "%") else line
 
 

@@ -57,7 +57,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What is known about a case or a part, whatever it is worth."""
 
     outcome: ItemOutcome
@@ -72,7 +72,7 @@ class Seen:
 
 def score(verdict: Verdict, rubric: Rubric) -> tuple[ItemResult, ...]:
     """Every item of the rubric, in its order."""
-    scene = Scene(verdict, rubric)
+    scene = Scorer(verdict, rubric)
     return tuple(scene.result(item) for item in rubric.items)
 
 
@@ -82,12 +82,12 @@ def total(amounts: list[float]) -> float:
 
 
 @dataclass
-class Scene:
+class Scorer:
     """One verdict, asked about cases and parts by name."""
 
     verdict: Verdict
     rubric: Rubric
-    _known: dict[tuple[Kind, str], Seen] = field(default_factory=dict)
+    _known: dict[tuple[Kind, str], Observation] = field(default_factory=dict)
 
     def result(self, item: RubricItem) -> ItemResult:
         seen = self.seen(item.kind, item.name)
@@ -110,7 +110,7 @@ class Scene:
             needs_review=(seen.doubtful or seen.coarse or bool(seen.nothing)) and item.points > 0,
         )
 
-    def seen(self, kind: Kind, name: str) -> Seen:
+    def seen(self, kind: Kind, name: str) -> Observation:
         key = kind, name
         if key not in self._known:
             self._known[key] = self._case(name) if kind == CASE else self._part(name)
@@ -125,7 +125,7 @@ class Scene:
                     return name
         return ""
 
-    def _share(self, item: RubricItem, seen: Seen) -> tuple[float, str]:
+    def _share(self, item: RubricItem, seen: Observation) -> tuple[float, str]:
         """How much of its points an item earns by itself. A part that is right once provided code is put back is right;
         a case, which is the whole, earns what the course has decided."""
         partly = seen.share if item.partial else 0.0
@@ -139,15 +139,15 @@ class Scene:
 
     # --- cases ------------------------------------------------------------------------------------------------------
 
-    def _case(self, name: str) -> Seen:
+    def _case(self, name: str) -> Observation:
         case = next((item for item in self.verdict.cases if item.name == name), None)
         if case is None:
-            return Seen(NOT_JUDGED, "not judged: it was not run", doubtful=True)
+            return Observation(NOT_JUDGED, "not judged: it was not run", doubtful=True)
         if case.outcome == AGREES:
             why = words.case_sentence(case) or "agrees with the gold"
-            return Seen(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
+            return Observation(AGREES, why, coarse=case.own_dtype_only, nothing=self._for_nothing(case))
         if case.outcome == PROVIDED_CHANGED:
-            return Seen(
+            return Observation(
                 PROVIDED_CHANGED,
                 self._put_back(),
                 self._agreeing(case),
@@ -158,10 +158,10 @@ class Scene:
         if case.outcome == COULD_NOT_RUN:
             ran = "" if case.kind in _SAYS_SO else "could not run: "
             why = f"not judged: {ran}{words.case_sentence(case)}"
-            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+            return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         if case.outcome == ERROR:
             return _withheld(case)
-        return Seen(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
+        return Observation(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
 
     def _for_nothing(self, case: CaseVerdict) -> str:
         """Why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and none
@@ -192,33 +192,35 @@ class Scene:
 
     # --- parts ------------------------------------------------------------------------------------------------------
 
-    def _part(self, name: str) -> Seen:
+    def _part(self, name: str) -> Observation:
         part = next((item for item in self.verdict.parts if item.name == name), None)
         if part is not None:
             return self._judged(part)
         showing = [case for case in self.verdict.cases if name in self.rubric.shown.get(case.name, ())]
         return self._unseen(name, showing)
 
-    def _judged(self, part: PartVerdict) -> Seen:
+    def _judged(self, part: PartVerdict) -> Observation:
         where = words.part_sentence(part)
         nothing = "nothing of it is written" if part.name in self.verdict.unwritten else ""
         if part.outcome == AGREES:
             why = f"right{f' {where}' if where else ''}"
-            return Seen(AGREES, why, coarse=part.own_dtype_only, nothing=nothing)
+            return Observation(AGREES, why, coarse=part.own_dtype_only, nothing=nothing)
         if part.outcome == PROVIDED_CHANGED:
-            return Seen(PROVIDED_CHANGED, self._put_back(), doubtful=True, coarse=part.own_dtype_only, nothing=nothing)
+            return Observation(
+                PROVIDED_CHANGED, self._put_back(), doubtful=True, coarse=part.own_dtype_only, nothing=nothing
+            )
         if part.outcome == ERROR:
-            return Seen(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
+            return Observation(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
         if part.outcome == DIFFERS:
-            return Seen(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
+            return Observation(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
         case = next((item for item in self.verdict.cases if item.name == part.case), None)
         reason = f": {words.case_sentence(case)}" if case else ""
         clear = case is not None and case.kind in _CLEAR
-        return Seen(
+        return Observation(
             COULD_NOT_RUN, f"not judged: could not run{f' {where}' if where else ''}{reason}", doubtful=not clear
         )
 
-    def _unseen(self, name: str, showing: list[CaseVerdict]) -> Seen:
+    def _unseen(self, name: str, showing: list[CaseVerdict]) -> Observation:
         """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
         cases = showing or list(self.verdict.cases)
         failed = next((case for case in cases if case.outcome == ERROR), None)
@@ -227,20 +229,22 @@ class Scene:
         if cases and all(case.outcome == COULD_NOT_RUN for case in cases):
             case = min(cases, key=self.width)
             why = f"not judged: {case.name} could not run: {words.case_sentence(case)}"
-            return Seen(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
+            return Observation(COULD_NOT_RUN, why, doubtful=case.kind not in _CLEAR)
         hidden = next((case for case in cases if any(part_of(item) == name for item in case.unseen)), None)
         if hidden is not None:
-            return Seen(NOT_JUDGED, f"not judged: in {hidden.name} it could not be seen to be right", doubtful=True)
+            return Observation(
+                NOT_JUDGED, f"not judged: in {hidden.name} it could not be seen to be right", doubtful=True
+            )
         first = self.verdict.first_divergence
         if first and any(case.outcome == DIFFERS for case in cases):
             why = f"not judged: {first} goes wrong first, and nothing shows this part by itself"
-            return Seen(NOT_JUDGED, why, doubtful=True)
-        return Seen(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
+            return Observation(NOT_JUDGED, why, doubtful=True)
+        return Observation(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
 
     def width(self, case: CaseVerdict) -> int:
         """How many parts it goes through."""
         return len(self.rubric.shown.get(case.name, ()))
 
 
-def _withheld(case: CaseVerdict) -> Seen:
-    return Seen(ERROR, f"points withheld: {words.case_sentence(case)}", doubtful=True)
+def _withheld(case: CaseVerdict) -> Observation:
+    return Observation(ERROR, f"points withheld: {words.case_sentence(case)}", doubtful=True)

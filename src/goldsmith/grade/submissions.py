@@ -42,11 +42,11 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive, NothingHandedIn
 from goldsmith.foundation.beneath import open_beneath, open_folder
 from goldsmith.grade.archives import is_archive, unpack
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class SubmissionRef:
     """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
     in which it was handed in, no link is followed; that is the folder around it unless told, or `what` itself where
     staff have named that alone. `course` is the root of the course that it was handed in to, which may be graded
@@ -59,9 +59,9 @@ class HandedIn:
     course: str = ""
 
 
-def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[HandedIn]:
+def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[SubmissionRef]:
     """Every submission that is meant, in order: folders, files, archives, revisions, or a folder of such."""
-    found: list[HandedIn] = []
+    found: list[SubmissionRef] = []
     course = str(assignment.course.root)
     place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
     alone = len(arguments) == 1
@@ -72,22 +72,22 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
             inside = _handed_in_at(path)
             if not inside:
                 raise NothingHandedIn(argument)
-            found += [HandedIn(_stem(item), str(item), place=str(path), course=course) for item in inside]
+            found += [SubmissionRef(_stem(item), str(item), place=str(path), course=course) for item in inside]
         elif os.path.lexists(path):
             name = _stem(Path(os.path.realpath(path) if alone else os.path.abspath(path)))
-            found.append(HandedIn(name, str(path), place=str(path) if alone else place, course=course))
+            found.append(SubmissionRef(name, str(path), place=str(path) if alone else place, course=course))
         elif _is_revision(assignment, argument):
-            found.append(HandedIn(argument, argument, revision=True, course=course))
+            found.append(SubmissionRef(argument, argument, revision=True, course=course))
         else:
             raise NoSuchSubmission(argument)
     for pattern in refs:
         matching = [name for name in _branches(assignment) if fnmatch.fnmatchcase(_short(name), pattern)]
         if not matching:
             raise NothingHandedIn(f"--refs {pattern}")
-        found += [HandedIn(_short(name), name, revision=True, course=course) for name in matching]
+        found += [SubmissionRef(_short(name), name, revision=True, course=course) for name in matching]
     if not found:
         raise NothingHandedIn("the command line")
-    return _told_apart(list(dict.fromkeys(found)))
+    return _disambiguate(list(dict.fromkeys(found)))
 
 
 def _place_of_all(arguments: Sequence[str]) -> str:
@@ -99,13 +99,13 @@ def _place_of_all(arguments: Sequence[str]) -> str:
     return "" if common == os.path.dirname(common) else common
 
 
-def kept_apart(assignment: Assignment, items: Sequence[HandedIn]) -> tuple[Path, ...]:
+def hidden_paths(assignment: Assignment, items: Sequence[SubmissionRef]) -> tuple[Path, ...]:
     """What of the course nobody's work gets to see: everybody's; relative to its root. Grades no workspace has."""
     return places_of(assignment, [Path(item.what) for item in items if not item.revision])
 
 
 @contextlib.contextmanager
-def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
+def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
     """The submission's files, an archive's unpacked. All are copies, which nobody changes while they are judged."""
     course = Course(Path(item.course), assignment.course.config) if item.course else assignment.course
     with contextlib.ExitStack() as stack:
@@ -119,7 +119,7 @@ def opened(assignment: Assignment, item: HandedIn) -> Iterator[Submission]:
         private = private_place(course, path)
         if private is not None:
             raise SubmissionIsPrivate(item.name, private)
-        room = stack.enter_context(make_room())
+        room = stack.enter_context(private_folder())
         if is_archive(path):
             folder, archive = room / "handed-in", room / "archive" / path.name
             folder.mkdir()
@@ -147,7 +147,9 @@ def _goes_by_link(path: Path, place: str) -> bool:
     return any(part.is_symlink() for part in (whole, *whole.parents) if part != around and part.is_relative_to(around))
 
 
-def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, room: Path) -> tuple[Placement, ...]:
+def _copied(
+    submission: Submission, item: SubmissionRef, course: Course, path: Path, room: Path
+) -> tuple[Placement, ...]:
     """The submission's files, read once beneath the folder or beside the file that was handed in."""
     around = path if path.is_dir() else path.parent
     found = []
@@ -167,7 +169,7 @@ def _copied(submission: Submission, item: HandedIn, course: Course, path: Path, 
     return tuple(found)
 
 
-def _refuse_second_names(item: HandedIn, course: Course, file: Path) -> None:
+def _refuse_second_names(item: SubmissionRef, course: Course, file: Path) -> None:
     """A file of the course's own under another name is a link as well."""
     status = file.lstat()
     if status.st_nlink > 1:
@@ -250,7 +252,7 @@ def _stem(path: Path) -> str:
     return name
 
 
-def _told_apart(found: list[HandedIn]) -> list[HandedIn]:
+def _disambiguate(found: list[SubmissionRef]) -> list[SubmissionRef]:
     """Of several with one name, each goes by as much of its path, from its end, as tells it from the others."""
     counts = Counter(item.name for item in found)
     ends_of = {item.what: _ends(Path(item.what)) for item in found if counts[item.name] > 1}

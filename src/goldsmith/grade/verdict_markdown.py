@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from goldsmith.check import verdict_words as words
 from goldsmith.check.verdicts import AGREES, CaseVerdict, Verdict
 from goldsmith.comparison.results import LeafComparison
-from goldsmith.grade.redaction import clean, code, escaped
+from goldsmith.grade.redaction import code, escaped, one_line
 
 _FRAMES = 3
 
@@ -89,4 +89,4 @@ def _row(*cells: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    return clean(text).replace("```", "'''")
+    return one_line(text).replace("```", "'''")

@@ -11,7 +11,7 @@ from typing import Any
 from goldsmith.process.messages import Place
 
 
-class Places:
+class Coverage:
     """Watches from its start to the end of the process. What runs before the first case, at import, counts for all.
 
     `forked` says that some of the work may have been done where nobody watched.

@@ -15,7 +15,7 @@ from typing import Any
 from goldsmith.instruments.rounding_noise import EXACT, is_compiling
 
 
-class Purity:
+class Float64Watch:
     """Whether everything that was computed stayed in float64; by name, the dtypes that results were seen rounded to."""
 
     pure = True
@@ -27,10 +27,10 @@ class RoundedInside(Exception):
 
 
 @contextlib.contextmanager
-def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Purity]:
+def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Float64Watch]:
     """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time.
     Done `lightly` it takes less: only what usually is told a dtype is changed, and something may be rounded still."""
-    purity = Purity()
+    purity = Float64Watch()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -41,7 +41,7 @@ def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Pu
         torch.set_default_dtype(before)
 
 
-def widened(value: Any, torch: Any) -> Any:
+def to_float64(value: Any, torch: Any) -> Any:
     """A floating tensor in float64, a complex one in its counterpart; anything else as it is."""
     if value.dtype == torch.float32:
         return value.double()
@@ -72,7 +72,7 @@ def _widening_the_usual(torch: Any) -> Iterator[None]:
             if "dtype" in kwargs:
                 kwargs["dtype"] = wide.get(kwargs["dtype"], kwargs["dtype"])
             found = function(*args, **kwargs)
-            return widened(found, torch) if name in narrow else found
+            return to_float64(found, torch) if name in narrow else found
 
         return call
 
@@ -114,12 +114,12 @@ def _widening(torch: Any) -> Any:
             if func not in kinds:  # as nearly every call is
                 return func(*args, **kwargs) if kwargs else func(*args)
             found = methods.get(func, func)(*args, **(kwargs or {}))
-            return widened(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
+            return to_float64(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
 
     return Widening()
 
 
-def _watching(torch: Any, purity: Purity) -> Any:
+def _watching(torch: Any, purity: Float64Watch) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     narrow = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
@@ -146,12 +146,12 @@ def _watching(torch: Any, purity: Purity) -> Any:
 
 
 @contextlib.contextmanager
-def noting_dtypes(torch: Any) -> Iterator[Purity]:
+def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
     """While this lasts, every floating dtype is noted that a result is rounded to: by autocast, by `.half()`, or
     because it is computed so."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    purity = Purity()
+    purity = Float64Watch()
     seen: set[Any] = set()
 
     def eps(tensor: Any) -> float:

@@ -10,7 +10,7 @@ MOST, BYTES = 4000, 64 * 2**20
 
 
 @contextlib.contextmanager
-def tapped(torch: Any) -> Iterator[dict[str, Any]]:
+def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
     """While this lasts, floating results are kept by number, as many as there is room for."""
     from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def marked_memory() -> Iterator[None]:
+def poison_empty_arrays() -> Iterator[None]:
     """While this lasts, `np.empty` and `np.empty_like` give NaN, or the extreme of an integer dtype."""
     import numpy as np
 

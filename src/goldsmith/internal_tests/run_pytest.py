@@ -19,7 +19,7 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.internal_tests.suite_result import (
     COUNTS,
     Chosen,
-    Ending,
+    PytestExit,
     SuiteReport,
     pytest_arguments,
     read_suite,
@@ -155,7 +155,7 @@ class _Run:
     def side(self) -> Side:
         assert self._process is not None
         log = self._text(lambda: self._left.tail(_LOG, _MOST_OF_A_LOG)) or ""
-        ending = Ending(
+        ending = PytestExit(
             process=self._process.pid,
             code=self._process.returncode,
             late=self._late,

@@ -118,7 +118,7 @@ def category_order(name: str) -> tuple[bool, str]:
     return name in (NO_CATEGORY, WHOLE_FILES), name
 
 
-class Ending(msgspec.Struct, frozen=True):
+class PytestExit(msgspec.Struct, frozen=True):
     """How the process that ran pytest came to its end."""
 
     process: int
@@ -229,7 +229,7 @@ class _Written(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
 
-def read_suite(left: UntrustedFolder, ending: Ending) -> SuiteReport:
+def read_suite(left: UntrustedFolder, ending: PytestExit) -> SuiteReport:
     """What `counting` wrote into that folder. What is not whole, or not of that process, or at odds with how it ended,
     is a problem."""
     written = _read(left, ending.process)
@@ -254,7 +254,7 @@ def _read(left: UntrustedFolder, process: int) -> _Written | None:
     return written if written.process == process else None
 
 
-def _doubt(written: _Written, ending: Ending, left: UntrustedFolder) -> str:
+def _doubt(written: _Written, ending: PytestExit, left: UntrustedFolder) -> str:
     failed = any(test.failed for test in written.tests)
     if written.status != ending.code:
         return f"pytest said that it ended with {written.status} and ended with {ending.code}"
@@ -279,7 +279,7 @@ def _nothing_collected(written: _Written) -> str:
     return "pytest found no test"
 
 
-def _not_begun(left: UntrustedFolder, ending: Ending) -> SuiteReport:
+def _not_begun(left: UntrustedFolder, ending: PytestExit) -> SuiteReport:
     """No file: code that left early, or a pytest that could not begin. A conftest.py that does not import hides all."""
     told = _lines(ending.log)
     raised = [line[1:].strip() for line in told if re.match(r"E\s", line)]

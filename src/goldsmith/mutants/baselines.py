@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from goldsmith.check.replay_results import Replayed
+from goldsmith.check.replay_results import CaseRuns
 from goldsmith.comparison.api import compare
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
@@ -23,14 +23,14 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.internal_tests.suite_result import (
     COUNTS,
     Chosen,
-    Ending,
+    PytestExit,
     SuiteReport,
     pytest_arguments,
     read_suite,
     tests_of,
 )
-from goldsmith.process.fork_client import Warm
-from goldsmith.process.launcher import Watcher, run_side_by_side
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Limits
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces
@@ -44,7 +44,7 @@ def customary_case(cases: Collection[str]) -> str:
     return CUSTOMARY if CUSTOMARY in cases else next(iter(cases))
 
 
-def plainly_differs(gold: GoldCase, replay: Replayed) -> bool:
+def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
     """Whether a case's outputs, apart from weights and gradients, are off by more than everybody's tolerance."""
     if replay.once.failure is not None:
         return True
@@ -71,7 +71,7 @@ class InternalTests:
     placed: Sequence[Placement]
     options: Options
     chosen: Chosen
-    warm: Warm
+    warm: ForkServer
 
     def pass_on_the_solution(self) -> bool:
         report = self._run(self.placed, Watcher(), Limits())
@@ -89,8 +89,8 @@ class InternalTests:
             arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
             job = make_job(self.assignment, workspace, self.options, task="tests")
             job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
-            (ended,) = run_side_by_side([job], timeout=timeout, watcher=watcher, warm=self.warm)
-            ending = Ending(
+            (ended,) = run_parallel([job], timeout=timeout, watcher=watcher, warm=self.warm)
+            ending = PytestExit(
                 process=ended.process,
                 code=ended.code,
                 late=ended.late,
@@ -101,7 +101,7 @@ class InternalTests:
 
 
 def internal_tests(
-    assignment: Assignment, placed: Sequence[Placement], options: Options, warm: Warm
+    assignment: Assignment, placed: Sequence[Placement], options: Options, warm: ForkServer
 ) -> InternalTests | None:
     """The tests that the course has for this assignment, if there are any and the solution passes them."""
     with contextlib.suppress(NoInternalTests):

@@ -21,11 +21,11 @@ from goldsmith.course.points import without_points
 from goldsmith.foundation.atomic_files import write_durably
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.foundation.syntax import syntax_tree
-from goldsmith.generate.cache_key import key_of, standing
+from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.mutants.mutants import Mutant
-from goldsmith.mutants.results import COULD_NOT_RUN, Beside, Finding
+from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
 from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 3
@@ -45,7 +45,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Keeper:
+class FindingCache:
     """The findings about one assignment. `base` covers what every finding follows from, `cases` each case."""
 
     folder: Path
@@ -56,7 +56,7 @@ class Keeper:
 
     @property
     def _all(self) -> str:
-        return key_of(sorted(self.cases.items()))
+        return content_key(sorted(self.cases.items()))
 
     def find(self, mutant: Mutant) -> Finding | None:
         """What was found before, where it still holds; what the internal tests made of it only while they hold."""
@@ -69,7 +69,7 @@ class Keeper:
         holds = self.cases.get(found.case) == kept.case if found.caught else self._all == kept.cases
         if not holds or found.name != mutant.name:
             return None
-        beside = Beside(
+        beside = Baselines(
             tests=found.beside.tests if kept.tests == self.tests else None,
             plain=found.beside.plain if kept.cases == self._all else None,
         )
@@ -94,7 +94,7 @@ class Keeper:
                         path.unlink()
 
     def _path(self, mutant: Mutant) -> Path:
-        name = f"{key_of([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
+        name = f"{content_key([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
         self._used.add(name)
         return self.folder / name
 
@@ -107,7 +107,7 @@ class _AnyFinding(msgspec.Struct):
 
 
 def _is_finding(path: Path) -> bool:
-    """Say whether it is a plain file with a name and a content that only `Keeper.keep` gives."""
+    """Say whether it is a plain file with a name and a content that only `FindingCache.keep` gives."""
     if path.is_symlink() or not _NAME.fullmatch(path.name):
         return False
     try:
@@ -117,14 +117,14 @@ def _is_finding(path: Path) -> bool:
     return True
 
 
-def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
+def keeper_for(assignment: Assignment, gold: Gold) -> FindingCache:
     """With keys for everything that a finding follows from."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
     recipe = without_points(assignment.recipe.read_bytes())
-    base = key_of([METHOD, standing(assignment, manifest)])
+    base = content_key([METHOD, verdict_inputs(assignment, manifest)])
     cases = {
-        name: key_of(
+        name: content_key(
             [
                 recipe_of(recipe, name, gold),
                 [(entry, files.get(entry.file), files.get(entry.reference or "")) for entry in _entries(gold, name)],
@@ -132,7 +132,7 @@ def keeper_for(assignment: Assignment, gold: Gold) -> Keeper:
         )
         for name in gold
     }
-    return Keeper(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
+    return FindingCache(assignment.course.state_folder / _FOLDER / assignment.name, base, cases, _tests_key(assignment))
 
 
 def _tests_key(assignment: Assignment) -> str:
@@ -141,7 +141,7 @@ def _tests_key(assignment: Assignment) -> str:
     folder = course.internal_tests_folder
     files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(course.root).parents)}
     paths = sorted(course.root / file for file in files)
-    return key_of([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
+    return content_key([(course.relative(path).as_posix(), file_hash(path)) for path in paths if path.is_file()])
 
 
 def _entries(gold: Gold, name: str) -> list[CaseEntry]:

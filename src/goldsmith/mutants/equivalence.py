@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.gold.arrays import numbers_of
-from goldsmith.process.messages import NATURAL, Condition
+from goldsmith.process.messages import NATURAL, Perturbation
 
 SAME = 1e-9
 """In float64, over the size of what is compared: a mutant that stays below was not told apart. The weakest real mistake
@@ -19,10 +19,10 @@ that was ever measured is three thousand times as large."""
 PLAIN = 1e-3
 """What is off by so much, any tolerance sees. Of several conditions that show it, the first is the easiest to add."""
 
-_COARSE: tuple[Condition, ...] = (*NATURAL, "huge")
+_COARSE: tuple[Perturbation, ...] = (*NATURAL, "huge")
 """Where rounding itself is larger than what float64 usually shows."""
 
-ADVICE: dict[Condition, str] = {
+ADVICE: dict[Perturbation, str] = {
     "stress": 'use weights="stress"',
     "small": "a small-magnitude input would show it: nothing in it larger than 1e-3",
     "large": "a large-magnitude input would show it: one thirty times as large",
@@ -42,7 +42,7 @@ ADVICE: dict[Condition, str] = {
     "empty": "an empty batch would show it",
     "initial": "record how weights are initialised: case.initial(Model, …)",
 }
-WHY: dict[Condition, str] = {
+WHY: dict[Perturbation, str] = {
     "stress": "at these weights it changes nothing",
     "small": "at inputs of this size it is too small to see",
     "large": "at inputs of this size it is too small to see",
@@ -71,7 +71,7 @@ def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
     return max((_distance(value, mutant[path]) for path, value in solution.items()), default=0.0)
 
 
-def deviation_under(condition: Condition, solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
+def deviation_under(condition: Perturbation, solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
     """The same under one condition. Where rounding is large, what any tolerance sees counts; of statistics, what is
     beyond chance."""
     if condition == "initial":

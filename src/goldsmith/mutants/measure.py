@@ -29,17 +29,17 @@ from goldsmith.injection.journal import read_journal
 from goldsmith.mutants.baselines import customary_case, internal_tests
 from goldsmith.mutants.cache import keeper_for
 from goldsmith.mutants.load_operators import operators_of
-from goldsmith.mutants.mutant_run import Trial
+from goldsmith.mutants.mutant_run import MutantRunner
 from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
 from goldsmith.mutants.results import COULD_NOT_RUN, NOT_TOLD_APART, SURVIVED, Finding, Rigor, finding
-from goldsmith.mutants.solution_baseline import rehearse
-from goldsmith.mutants.workspace_pool import Desks
-from goldsmith.process.fork_client import warm_process
-from goldsmith.process.launcher import Watcher, settled_environment
+from goldsmith.mutants.solution_baseline import run_baseline
+from goldsmith.mutants.workspace_pool import WorkspacePool
+from goldsmith.process.fork_client import fork_server
+from goldsmith.process.launcher import Watcher, deterministic_environment
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RigorOptions:
     """What to measure. `names` are mutants, parts or operators, all where there are none; `most` is how many mutants at
     most, spread evenly; `jobs` how many at once. Without `keep`, nothing that was found before is used."""
 
@@ -64,10 +64,10 @@ def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutan
     found = make_mutants(assignment, placements(assignment), operators_of(assignment.course))
     if not found:
         raise NothingToMutate(assignment.name)
-    return _meant(found, names)
+    return _selected(found, names)
 
 
-def having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
+def with_any_mutant(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
     """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
     if not names or len(assignments) == 1:
         return assignments
@@ -79,12 +79,12 @@ def having(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[
     return found or assignments[:1]
 
 
-def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
+def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     """How sharp the gold of `assignment` is."""
     started = time.monotonic()
     mutants = mutants_for(assignment)
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
-    chosen = _spread(_meant(mutants, wanted.names), wanted.most)
+    chosen = _spread(_selected(mutants, wanted.names), wanted.most)
     placed = placements(assignment)
     keeper = keeper_for(assignment, gold)
     found = {item.name: keeper.find(item) for item in chosen} if wanted.keep else {}
@@ -117,7 +117,7 @@ def measure(assignment: Assignment, wanted: Wanted) -> Rigor:
     )
 
 
-def _without_tests(wanted: Wanted, findings: Sequence[Finding]) -> list[str]:
+def _without_tests(wanted: RigorOptions, findings: Sequence[Finding]) -> list[str]:
     if not wanted.baselines or any(item.beside.tests is not None for item in findings):
         return []
     return ["the internal tests are not beside it: there are none, or the solution itself does not pass them"]
@@ -145,7 +145,7 @@ def _is_known(found: Finding | None, baselines: bool) -> bool:
     return found is not None and not (baselines and None in (found.beside.plain, found.beside.tests))
 
 
-def _meant(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
+def _selected(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
     for name in names:
         if not any(_is_meant(item, name) for item in mutants):
             known = {text for item in mutants for text in (item.name, item.part, item.operator)}
@@ -164,27 +164,27 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
 
 
 def _tried(
-    assignment: Assignment, gold: Gold, wanted: Wanted, mutants: Sequence[Mutant], known: Mapping[str, Finding]
+    assignment: Assignment, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
 ) -> Generator[tuple[Mutant, Finding]]:
     """Every mutant's finding, as they come, once the solution itself has shown that it agrees with its gold."""
     placed = placements(assignment)
-    with warm_process(torch=gold.manifest.provenance.environment.torch is not None) as warm:
-        warm.begin(settled_environment(wanted.options.threads))
+    with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as warm:
+        warm.begin(deterministic_environment(wanted.options.threads))
         adapter, file = open_adapter(assignment)
         request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
         opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
         checking = Checking(assignment, opened, request, warm)
-        with rehearse(checking, placed) as rehearsal:
+        with run_baseline(checking, placed) as rehearsal:
             if wanted.baselines:
-                warm.import_also(["pytest"])
+                warm.preload_modules(["pytest"])
             tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
-            with Desks(checking, placed, rehearsal.given) as desks:
-                trial = Trial(checking, rehearsal, desks, placed, tests, wanted.baselines)
+            with WorkspacePool(checking, placed, rehearsal.given) as desks:
+                trial = MutantRunner(checking, rehearsal, desks, placed, tests, wanted.baselines)
                 yield from _side_by_side(trial, mutants, known, wanted.jobs)
 
 
 def _side_by_side(
-    trial: Trial, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
+    trial: MutantRunner, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
     """What was cut off is tried again, alone: a busy machine, or a mutant beside it, is no reason to say it crashed."""
     alone: list[Mutant] = []
@@ -199,7 +199,7 @@ def _side_by_side(
     yield from as_they_end(lambda item: _try(trial, item, None), alone, 1, stop)
 
 
-def _try(trial: Trial, mutant: Mutant, known: Finding | None) -> Finding:
+def _try(trial: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
     """One mutant's trouble is its own, and trouble of ours is no verdict on it."""
     try:
         if known is not None:

@@ -16,8 +16,8 @@ import msgspec
 from goldsmith.check.case_verdict import is_settled, shown_path
 from goldsmith.check.check import Checking
 from goldsmith.check.coarser_dtypes import is_excused
-from goldsmith.check.replay_results import Replayed
-from goldsmith.check.replay_workspace import Stage
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -29,11 +29,11 @@ from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_d
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.normal_form import are_same_program
-from goldsmith.mutants.results import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Beside, Finding, finding
-from goldsmith.mutants.solution_baseline import Rehearsal, shown_under
-from goldsmith.mutants.workspace_pool import Desk, Desks
+from goldsmith.mutants.results import CRASHED, EQUIVALENT, KILLED, NOT_TOLD_APART, SURVIVED, Baselines, Finding, finding
+from goldsmith.mutants.solution_baseline import SolutionBaseline, shown_under
+from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import CONDITIONS, Condition, RunName
+from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
 
 _RUNS: tuple[RunName, ...] = ("once", "float64")
 _CUT_OFF = ("timeout", "killed", "exit")
@@ -46,12 +46,12 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class Trial:
+class MutantRunner:
     """Everything that the trials of all mutants share."""
 
     checking: Checking
-    rehearsal: Rehearsal
-    desks: Desks
+    rehearsal: SolutionBaseline
+    desks: WorkspacePool
     placed: Sequence[Placement]
     tests: InternalTests | None = None
     plain: bool = False
@@ -75,20 +75,20 @@ class Trial:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
                     found = self._probed(desk.stage, mutant, cases, screened.replays)
-                desk.spoilt = found.outcome == CRASHED  # something of it may still be running
+                desk.dirty = found.outcome == CRASHED  # something of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.beside(mutant), seconds=seconds)
 
-    def beside(self, mutant: Mutant) -> Beside:
+    def beside(self, mutant: Mutant) -> Baselines:
         """What others make of a mutant."""
-        return Beside(
+        return Baselines(
             tests=self._tests_catch(mutant) if self.tests else None,
             plain=self._plainly_differs(mutant) if self.plain else None,
         )
 
     def _tests_catch(self, mutant: Mutant) -> bool:
         assert self.tests is not None
-        watcher = Watcher(on_tick=self._go_on)
+        watcher = Watcher(on_tick=self._check_stopped)
         return self.tests.fail_with(self._placed(mutant), watcher, self.rehearsal.limits)
 
     def _plainly_differs(self, mutant: Mutant) -> bool:
@@ -97,16 +97,16 @@ class Trial:
             return False
         with self._desk(mutant) as desk:
             replay = desk.stage.replay([case], ("once",))[case]
-            desk.spoilt = replay.once.failure is not None
+            desk.dirty = replay.once.failure is not None
             return plainly_differs(self.checking.golds[case], replay)
 
     @contextlib.contextmanager
-    def _desk(self, mutant: Mutant) -> Iterator[Desk]:
+    def _desk(self, mutant: Mutant) -> Iterator[PooledWorkspace]:
         """A workspace with the mutant in it, limited in what it can do."""
-        with self.desks.lent(self.rehearsal.placed(mutant)) as desk:
+        with self.desks.borrow(self.rehearsal.placed(mutant)) as desk:
             desk.stage.each = self.rehearsal.time_limit
             desk.stage.limits = self.rehearsal.limits
-            desk.stage.watcher = Watcher(on_tick=self._go_on)
+            desk.stage.watcher = Watcher(on_tick=self._check_stopped)
             yield desk
 
     def _placed(self, mutant: Mutant) -> list[Placement]:
@@ -116,17 +116,17 @@ class Trial:
     def _original(self, mutant: Mutant) -> bytes:
         return next(item.source for item in self.placed if item.target == mutant.file).read_bytes()
 
-    def _go_on(self) -> None:
+    def _check_stopped(self) -> None:
         if self.stopped.is_set():
             raise Stopped
 
     # --- does any case see it? ----------------------------------------------------------------------------------------
 
-    def _screened(self, stage: Stage, cases: Sequence[str]) -> _Screened:
+    def _screened(self, stage: ReplayWorkspace, cases: Sequence[str]) -> _Screened:
         """Quick cases come first, and those after the first that sees it are not run."""
         seen: dict[str, CaseVerdict] = {}
 
-        def sees(name: str, replay: Replayed) -> bool:
+        def sees(name: str, replay: CaseRuns) -> bool:
             seen[name] = self.checking.verdict(name, replay, guessing=False)
             return seen[name].outcome != AGREES or is_excused(seen[name])
 
@@ -150,7 +150,7 @@ class Trial:
     def _golds(self, cases: Sequence[str]) -> dict[str, Any]:
         return {name: self.checking.golds[name] for name in cases}
 
-    def _may_agree_in_another_layout(self, stage: Stage, case: str) -> bool:
+    def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Whether a submission like this could be right, its weights lying as the adapter says they may."""
         for layout in self.checking.layouts_of(case):
             replay = stage.replay([case], ("once",), layout)[case]
@@ -161,7 +161,9 @@ class Trial:
 
     # --- would any case see it? ---------------------------------------------------------------------------------------
 
-    def _probed(self, stage: Stage, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, Replayed]) -> Finding:
+    def _probed(
+        self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, CaseRuns]
+    ) -> Finding:
         """No case sees it: it survived, unless no run tells it from the solution."""
         careless = [
             name for name in cases if replays[name].once.overwrote != self.rehearsal.replays[name].once.overwrote
@@ -175,7 +177,7 @@ class Trial:
             return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
         furthest = max(own, *shown.values())
         largest = max(shown, key=lambda item: shown[item])
-        best = next((item for item in CONDITIONS if shown.get(item, 0.0) > PLAIN), largest)
+        best = next((item for item in PERTURBATIONS if shown.get(item, 0.0) > PLAIN), largest)
         if furthest <= SAME:
             runs = _number(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
@@ -184,16 +186,16 @@ class Trial:
         advice = ADVICE[best] if shown[best] > own else _MORE
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
-    def _shown(self, stage: Stage, cases: Sequence[str]) -> tuple[dict[Condition, float], int, bool]:
+    def _shown(self, stage: ReplayWorkspace, cases: Sequence[str]) -> tuple[dict[Perturbation, float], int, bool]:
         """How far apart mutant and solution are under every condition that changes anything, in how many runs, and
         whether any run was cut off, which has shown nothing: a neighbour may have ended it."""
-        found: dict[Condition, float] = {}
+        found: dict[Perturbation, float] = {}
         tried, cut_off = 0, False
-        stage.each *= len(CONDITIONS)
+        stage.each *= len(PERTURBATIONS)
         quick = self.rehearsal.quick(cases)
         solution = self.rehearsal.under_conditions(quick)
-        for name, replay in stage.replay(quick, CONDITIONS).items():
-            for condition in CONDITIONS:
+        for name, replay in stage.replay(quick, PERTURBATIONS).items():
+            for condition in PERTURBATIONS:
                 expected = shown_under(solution[name], condition)
                 attempt = replay.attempts.get(condition)
                 if expected is None:
@@ -208,7 +210,7 @@ class Trial:
                 found[condition] = max(apart, found.get(condition, 0.0))
         return found, tried, cut_off
 
-    def _apart(self, case: str, replay: Replayed) -> float:
+    def _apart(self, case: str, replay: CaseRuns) -> float:
         """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
         solution = self.rehearsal.replays[case]
         natural = solution.leaves("once"), replay.leaves("once")
@@ -224,7 +226,7 @@ class _Screened:
     where the recipe or its adapter says so."""
 
     against: CaseVerdict | None
-    replays: Mapping[str, Replayed]
+    replays: Mapping[str, CaseRuns]
     accepted: str = ""
 
 

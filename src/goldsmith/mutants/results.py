@@ -18,7 +18,7 @@ COULD_NOT_RUN: Outcome = "could-not-run"
 OUTCOMES: tuple[Outcome, ...] = (KILLED, CRASHED, SURVIVED, NOT_TOLD_APART, EQUIVALENT, COULD_NOT_RUN)
 
 
-class Beside(msgspec.Struct, frozen=True):
+class Baselines(msgspec.Struct, frozen=True):
     """What other ways of testing make of the same mutant: the internal tests, and `gold_output` alone at a plain
     tolerance. Whether each catches it, None where that is not known."""
 
@@ -69,7 +69,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """How far off it was in float64, over the size of the solution's; null where that was not measured."""
     seconds: float = 0.0
     """How long it took."""
-    beside: Beside = Beside()
+    beside: Baselines = Baselines()
     """What other ways of testing make of it."""
     explained: str = ""
     """The course's own word on why it is no mistake."""

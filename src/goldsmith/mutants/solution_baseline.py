@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.check.check import Checking
-from goldsmith.check.replay_results import Replayed
-from goldsmith.check.replay_workspace import GIVEN, RUNS, Stage
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
 from goldsmith.check.verdicts import AGREES
 from goldsmith.course.solutions import Placement
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.mutants.mutants import Mutant
-from goldsmith.process.messages import CONDITIONS, Condition, Limits, Place
+from goldsmith.process.messages import PERTURBATIONS, Limits, Perturbation, Place
 
 _PATIENCE, _LEAST_TIME = 10.0, 5.0
 _ROOM = 2**30
@@ -27,20 +27,20 @@ _QUICK = 1.0
 _LAUNCH = 0.1
 """About what it takes to try a case once more, its weights in another layout."""
 
-Places = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
+PlacesByFile = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
 
 
 @dataclass
-class Rehearsal:
+class SolutionBaseline:
     """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `places`
     are those that each case runs and those that it does not, by file, None where that could not be watched; `layouts`
     are those of weights that each case would have to be tried in as well."""
 
-    stage: Stage
-    replays: Mapping[str, Replayed]
-    places: Mapping[str, Places | None]
+    stage: ReplayWorkspace
+    replays: Mapping[str, CaseRuns]
+    places: Mapping[str, PlacesByFile | None]
     layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    _under: dict[str, Replayed] = field(default_factory=dict)
+    _under: dict[str, CaseRuns] = field(default_factory=dict)
     _running: threading.Lock = field(default_factory=threading.Lock)
 
     def seconds(self, case: str) -> float:
@@ -71,7 +71,7 @@ class Rehearsal:
 
     @property
     def given(self) -> Path:
-        return self.stage.workspace.scratch / GIVEN
+        return self.stage.workspace.scratch / INPUTS_DIR
 
     def placed(self, mutant: Mutant) -> Placement:
         """The mutant's file, where no solution is left lying about even after `kill -9`."""
@@ -81,23 +81,23 @@ class Rehearsal:
         file.write_bytes(mutant.content)
         return Placement(file, mutant.file)
 
-    def under_conditions(self, cases: Sequence[str]) -> Mapping[str, Replayed]:
+    def under_conditions(self, cases: Sequence[str]) -> Mapping[str, CaseRuns]:
         """The solution under every condition, in these cases."""
         with self._running:
             missing = [name for name in cases if name not in self._under]
-            self._under |= self.stage.replay(missing, CONDITIONS)
+            self._under |= self.stage.replay(missing, PERTURBATIONS)
             return {name: self._under[name] for name in cases}
 
 
-def shown_under(replay: Replayed, condition: Condition) -> dict[str, Any] | None:
+def shown_under(replay: CaseRuns, condition: Perturbation) -> dict[str, Any] | None:
     """What was recorded under a condition, None where it cannot run so or nothing came of it."""
     attempt = replay.attempts.get(condition)
-    showed = attempt is not None and attempt.failure is None and attempt.acted
+    showed = attempt is not None and attempt.failure is None and attempt.applied
     return replay.leaves(condition) if showed else None
 
 
 @contextlib.contextmanager
-def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehearsal]:
+def run_baseline(checking: Checking, placed: Sequence[Placement]) -> Iterator[SolutionBaseline]:
     """The solution on every case, as long as this lasts."""
     with checking.stage(placed) as stage:
         cases = list(checking.golds)
@@ -108,11 +108,11 @@ def rehearse(checking: Checking, placed: Sequence[Placement]) -> Iterator[Rehear
         with ThreadPoolExecutor(processors()) as pool:
             # Each case alone: one may leave something behind that spares the next its work.
             traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
-        checking.warm.import_also(sorted(stage.packages))
-        yield Rehearsal(stage, replays, traced, {name: checking.layouts_of(name) for name in cases})
+        checking.warm.preload_modules(sorted(stage.packages))
+        yield SolutionBaseline(stage, replays, traced, {name: checking.layouts_of(name) for name in cases})
 
 
-def _places(stage: Stage, case: str) -> Places | None:
+def _places(stage: ReplayWorkspace, case: str) -> PlacesByFile | None:
     return stage.replay([case], ("lines",))[case].attempts["lines"].places
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.check.check import Checking
-from goldsmith.check.replay_workspace import GIVEN, Stage
+from goldsmith.check.replay_workspace import INPUTS_DIR, ReplayWorkspace
 from goldsmith.course.solutions import Placement
 from goldsmith.foundation.beneath import open_beneath, open_folder
 
@@ -21,34 +21,34 @@ _Looks = dict[str, tuple[int, int, int, str]]
 
 
 @dataclass
-class Desk:
-    """A workspace with the solution in it. Whoever finds it `spoilt` says so: nobody else is given it any more."""
+class PooledWorkspace:
+    """A workspace with the solution in it. Whoever finds it `dirty` says so: nobody else is given it any more."""
 
-    stage: Stage
+    stage: ReplayWorkspace
     looks: _Looks = field(default_factory=dict)
-    spoilt: bool = False
+    dirty: bool = False
 
 
 @dataclass
-class Desks:
+class WorkspacePool:
     """Lent to one mutant at a time. What was left otherwise than it was found is not lent again; all of them are gone
     when the context is left."""
 
     checking: Checking
     placed: Sequence[Placement]
     given: Path
-    _free: list[Desk] = field(default_factory=list)
+    _free: list[PooledWorkspace] = field(default_factory=list)
     _made: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lending: threading.Lock = field(default_factory=threading.Lock)
 
-    def __enter__(self) -> Desks:
+    def __enter__(self) -> WorkspacePool:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._made.close()
 
     @contextlib.contextmanager
-    def lent(self, mutant: Placement) -> Iterator[Desk]:
+    def borrow(self, mutant: Placement) -> Iterator[PooledWorkspace]:
         """A desk with one file of the solution exchanged for the mutant's."""
         desk = self._desk()
         file = desk.stage.workspace.folder / mutant.target
@@ -56,28 +56,28 @@ class Desks:
         file.write_bytes(mutant.source.read_bytes())
         lent = dataclasses.replace(desk, stage=dataclasses.replace(desk.stage))
         yield lent
-        if not lent.spoilt and _put_back(desk, file, solution):
+        if not lent.dirty and _restore(desk, file, solution):
             with self._lending:
                 self._free.append(desk)
 
-    def _desk(self) -> Desk:
+    def _desk(self) -> PooledWorkspace:
         with self._lending:
             if self._free:
                 return self._free.pop()
             stage = self._made.enter_context(self.checking.stage(self.placed))
         stage.given = self.given
-        stage.give()
-        return Desk(stage, _looks_of(stage))
+        stage.write_inputs()
+        return PooledWorkspace(stage, _looks_of(stage))
 
 
-def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
+def _restore(desk: PooledWorkspace, file: Path, solution: bytes) -> bool:
     """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
     with contextlib.suppress(OSError, KeyError):
         before = file.lstat()
         _overwrite(desk, file, solution)
         os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
         for path in desk.stage.workspace.scratch.iterdir():
-            if path.name == GIVEN:
+            if path.name == INPUTS_DIR:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
@@ -87,7 +87,7 @@ def _put_back(desk: Desk, file: Path, solution: bytes) -> bool:
     return False
 
 
-def _overwrite(desk: Desk, file: Path, content: bytes) -> None:
+def _overwrite(desk: PooledWorkspace, file: Path, content: bytes) -> None:
     """Write into a file of the workspace, and never, through a link that a mutant has left, anywhere else."""
     root = desk.stage.workspace.root
     folder = open_folder(root)
@@ -99,10 +99,10 @@ def _overwrite(desk: Desk, file: Path, content: bytes) -> None:
         writer.write(content)
 
 
-def _looks_of(stage: Stage) -> _Looks:
+def _looks_of(stage: ReplayWorkspace) -> _Looks:
     """Every file: its mode, its size, and when it was last written; that folders are there; where links lead."""
     found = {}
-    for top in (stage.workspace.root, stage.workspace.scratch / GIVEN):
+    for top in (stage.workspace.root, stage.workspace.scratch / INPUTS_DIR):
         for current, folders, files in os.walk(top):
             for name in (*folders, *files):
                 path = os.path.join(current, name)

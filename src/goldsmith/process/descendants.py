@@ -18,7 +18,7 @@ from goldsmith.process.clocks import ProcessFacts, processes
 from goldsmith.process.messages import Job
 from goldsmith.process.resource_use import BLOCK, Nameless, Tally, lies_in_memory, memory_of
 
-CROWD = 64
+MAX_PROCESSES = 64
 """More processes than this in one child's session are a fork bomb."""
 THREADS = 512
 """So many threads all processes of a child may have together: loaders with workers have some dozens, a library that
@@ -36,7 +36,7 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_strays(children: Collection[int]) -> dict[int, str]:
+def kill_orphans(children: Collection[int]) -> dict[int, str]:
     """Kill daemons, which have left their session, and whole sessions that have grown into a crowd. Answers which of
     the children were ended for that, and why."""
     sessions: dict[int, int] = {}
@@ -44,15 +44,15 @@ def end_strays(children: Collection[int]) -> dict[int, str]:
         sessions[session] = sessions.get(session, 0) + 1
         if parent == os.getpid() and number not in children:
             _kill(number)
-    crowds = [session for session, size in sessions.items() if session in children and size > CROWD]
+    crowds = [session for session, size in sessions.items() if session in children and size > MAX_PROCESSES]
     for session in crowds:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(session, signal.SIGKILL)
-    return dict.fromkeys(crowds, f"it had more than {CROWD} processes")
+    return dict.fromkeys(crowds, f"it had more than {MAX_PROCESSES} processes")
 
 
 @dataclass(frozen=True)
-class Room:
+class Quota:
     """What a child may use up together with everything that it starts, also what has ended. `None` is no limit.
 
     memory:     bytes, shared memory among it, and files where `folder` lies in memory
@@ -73,7 +73,7 @@ class Room:
     written: Tally = field(default_factory=Tally)
 
 
-def room_for(job_file: Path) -> Room | None:
+def quota_for(job_file: Path) -> Quota | None:
     """What the child of a job is left with; None where it is not locked in."""
     job = msgspec.json.decode(job_file.read_bytes(), type=Job)
     if job.confinement is None:
@@ -83,10 +83,10 @@ def room_for(job_file: Path) -> Room | None:
         for gone in [other for other in _found if not other.exists()]:
             del _found[gone]
         _found[folder] = _held(folder)
-    return Room(folder, given.memory, given.disk, given.files, given.file_size, _found[folder], lies_in_memory(folder))
+    return Quota(folder, given.memory, given.disk, given.files, given.file_size, _found[folder], lies_in_memory(folder))
 
 
-def end_what_takes_too_much(rooms: Mapping[int, Room]) -> dict[int, str]:
+def enforce_quotas(rooms: Mapping[int, Quota]) -> dict[int, str]:
     """Limits of the kernel's are for each process, or each file; these are for all of a child's together. Answers whom
     it has ended, and why."""
     members: dict[int, list[ProcessFacts]] = {number: [] for number in rooms}
@@ -100,7 +100,7 @@ def end_what_takes_too_much(rooms: Mapping[int, Room]) -> dict[int, str]:
     return {number: why for number, why in found.items() if why}
 
 
-def why_too_much(members: Collection[ProcessFacts], room: Room) -> str:
+def why_too_much(members: Collection[ProcessFacts], room: Quota) -> str:
     """What processes take too much of together, in words; nothing where they do not."""
     numbers = [item.number for item in members]
     if sum(item.threads for item in members) > THREADS:
@@ -125,7 +125,7 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:.4g} MiB"
 
 
-def _taken(room: Room) -> tuple[float, float]:
+def _taken(room: Quota) -> tuple[float, float]:
     """Bytes and names in the workspace, without what was there before. It is not looked at any longer than until that
     is too much."""
     size, count = room.before

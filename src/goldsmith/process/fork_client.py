@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.process.process_groups import Process, beginning_of, leads_session, signal_group
-from goldsmith.process.untrusted_files import UntrustedFolder, ended_file
+from goldsmith.process.untrusted_files import UntrustedFolder, exit_status_file
 from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.readable_paths import Reach
 
@@ -23,7 +23,7 @@ _GRACE = 1.0
 _MODULE = "goldsmith.worker.fork_server"
 
 
-class Warm:
+class ForkServer:
     """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
     may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's. What
     stands `before` its command line starts it, as bubblewrap does. With a `reach` it imports from there only."""
@@ -66,7 +66,7 @@ class Warm:
                 self.close()
             return self._has_answered
 
-    def import_also(self, packages: Sequence[str]) -> None:
+    def preload_modules(self, packages: Sequence[str]) -> None:
         """What children will import is imported once, if that starts no thread; if it does, all is as it was before."""
         with self._asking:
             if self._server is None or self._server.poll() is not None:
@@ -91,7 +91,7 @@ class Warm:
             "folder": folder,
             "temporary": environment["TMPDIR"],
         }
-        ended = ended_file(job.parent)
+        ended = exit_status_file(job.parent)
         around = UntrustedFolder(ended.parent)
         with self._asking:
             try:
@@ -164,8 +164,8 @@ class Warm:
 
 
 @contextlib.contextmanager
-def warm_process(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[Warm]:
-    warm = Warm(torch=torch, environment=environment)
+def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkServer]:
+    warm = ForkServer(torch=torch, environment=environment)
     try:
         yield warm
     finally:

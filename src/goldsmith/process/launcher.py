@@ -19,7 +19,7 @@ import msgspec
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance, Clock
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.process.process_groups import Leader, Process, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
@@ -35,7 +35,7 @@ _MOST_AT_ONCE = {EVENTS: 2**16, LOG: 2**20}
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessExit:
     """How one child came to its end. One that was stopped because it was `late` says how long it had, and by
     which clock; one that took too much, `why` it was ended."""
 
@@ -59,16 +59,16 @@ class Watcher:
     on_tick: Callable[[], None] = lambda: None
 
 
-def run_side_by_side(
+def run_parallel(
     jobs: Sequence[Job],
     *,
     timeout: float,
     watcher: Watcher,
     beside: Sequence[Job] = (),
     each: float = math.inf,
-    warm: Warm | None = None,
+    warm: ForkServer | None = None,
     fresh: Sequence[Job] = (),
-) -> list[Ending]:
+) -> list[ProcessExit]:
     """Run all jobs at once, each in a process of its own. The first failure ends the others.
 
     They have `timeout` seconds in all, and `each` from one case to the next, as a `Clock` counts them. Jobs that
@@ -145,10 +145,10 @@ def environment_for(job: Job) -> dict[str, str]:
     temporary = Path(job.scratch, "tmp")
     temporary.mkdir(exist_ok=True)
     own = {"TMPDIR": str(temporary), "PWD": job.folder, "OLDPWD": job.folder}
-    return settled_environment(job.threads) | own | job.environment
+    return deterministic_environment(job.threads) | own | job.environment
 
 
-def settled_environment(threads: int) -> dict[str, str]:
+def deterministic_environment(threads: int) -> dict[str, str]:
     """The caller's environment with what must be fixed before an interpreter starts.
 
     Threads that wait for work sleep: several children share the cores, and one that spins takes another's. Two threads
@@ -178,7 +178,7 @@ class Child:
     """One process that runs a recipe. `answered` counts what it was asked for and says to have done."""
 
     job: Job
-    warm: Warm | None = None
+    warm: ForkServer | None = None
     late: str = ""
     answered: int = 0
     _process: Process | None = None
@@ -292,10 +292,10 @@ class Child:
             reader.close()
         self._readers.clear()
 
-    def ending(self) -> Ending:
+    def ending(self) -> ProcessExit:
         code = self._process.returncode if self._process else None
         log = self._tail(LOG, _LOG_TAIL)
-        return Ending(
+        return ProcessExit(
             result=None if self.late else self._result(),
             signal=_signal_name(-code) if code is not None and code < 0 else None,
             code=code,

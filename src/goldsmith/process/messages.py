@@ -81,14 +81,14 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALONE = "alone"
-Condition = Literal[
+Perturbation = Literal[
     "stress", "gradients", "small", "longer", "mode", "moved", "rows", "numbers", "draws", "large", "repeated",
     "single", "ties", "overflow", "tiny", "huge", "empty", "initial",
 ]  # fmt: skip
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
-NATURAL: tuple[Condition, ...] = ("overflow",)
+PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
+NATURAL: tuple[Perturbation, ...] = ("overflow",)
 """Those that run in a case's own dtype: what overflows in float32 does not in float64."""
-RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Condition]
+RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Perturbation]
 """The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
 float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,
 with every tensor kept that it produces, with every line noted that runs, and under conditions that its recipe does not
@@ -111,7 +111,7 @@ class Isolated(msgspec.Struct, frozen=True, kw_only=True):
     training: bool = False
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one case that a child is asked for, its weights in a `layout`; or a module of it, `alone`."""
 
     case: str
@@ -144,7 +144,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
     `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
-    for comes through the folder `asks`; `lines` are to be noted from its beginning on. Where it calls what is
+    for comes through the folder `requests_dir`; `lines` are to be noted from its beginning on. Where it calls what is
     `forbidden` is noted, too. A proposed recipe is about `parts`, whose use `public_tests` may show."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
@@ -165,7 +165,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     draws: dict[str, Draws] = {}
     written: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
-    asks: str = ""
+    requests_dir: str = ""
     lines: bool = False
     adapter: str = ""
     arguments: tuple[str, ...] = ()
@@ -275,7 +275,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
     model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
     that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
-    where that was asked for and could be seen; `acted` says whether the condition it ran under has changed anything;
+    where that was asked for and could be seen; `applied` says whether the condition it ran under has changed anything;
     `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
     """
 
@@ -291,7 +291,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, tuple[str, ...]] = {}
     used: dict[str, tuple[str, ...]] = {}
     places: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] | None = None
-    acted: bool = True
+    applied: bool = True
     pure: bool = True
     rounded_to: tuple[str, ...] = ()
     seconds: float = 0.0

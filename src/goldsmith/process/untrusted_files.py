@@ -14,7 +14,7 @@ from goldsmith.process.messages import ENDED
 MOST = 16 * 2**20
 
 
-def ended_file(scratch: Path) -> Path:
+def exit_status_file(scratch: Path) -> Path:
     """Where it is written how a child ended: beside its folder, where what is locked in cannot put a link, or a lie."""
     return scratch.with_name(f"{scratch.name}.{ENDED}")
 

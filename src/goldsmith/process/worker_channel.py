@@ -17,24 +17,24 @@ import msgspec
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
-from goldsmith.process.fork_client import Warm
-from goldsmith.process.launcher import POLL, Child, Ending, Watcher, watch
-from goldsmith.process.messages import ASKED, Ask, Job
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import POLL, Child, ProcessExit, Watcher, watch
+from goldsmith.process.messages import ASKED, Job, RunRequest
 from goldsmith.process.untrusted_files import UntrustedFolder
 
-_FAREWELL = 5.0
+_SHUTDOWN_TIMEOUT_S = 5.0
 """Seconds a child has to say its last words when nothing more is asked of it."""
 
 
-def asked(folder: Path) -> Iterator[tuple[Ask, ...]]:
+def incoming_requests(folder: Path) -> Iterator[tuple[RunRequest, ...]]:
     """In the child: what is asked of it, until nobody is there to ask any more."""
     number = 0
-    while _rings(folder / ASKED):
+    while _wait_for_request(folder / ASKED):
         number += 1
-        yield msgspec.json.decode((folder / f"{number}.json").read_bytes(), type=tuple[Ask, ...])
+        yield msgspec.json.decode((folder / f"{number}.json").read_bytes(), type=tuple[RunRequest, ...])
 
 
-def _rings(bell: Path) -> bool:
+def _wait_for_request(bell: Path) -> bool:
     """Whether it rings before nobody is there any more. Between, no descriptor of it is left to whoever runs here."""
     number = os.open(bell, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -46,11 +46,11 @@ def _rings(bell: Path) -> bool:
         os.close(number)
 
 
-class Conversation:
+class WorkerChannel:
     """The other end. Whoever begins one must `end` it. What lies in its `folder` the child can read."""
 
-    def __init__(self, job: Job, warm: Warm | None = None) -> None:
-        self.folder = Path(job.asks)
+    def __init__(self, job: Job, warm: ForkServer | None = None) -> None:
+        self.folder = Path(job.requests_dir)
         self._output = Path(job.output).relative_to(job.scratch)
         self._child = Child(job, warm)
         self._asked = 0
@@ -76,19 +76,19 @@ class Conversation:
         """Where in that folder will lie what the next request comes to."""
         return str(self._output / str(self.next_number))
 
-    def ask(
+    def submit(
         self,
-        asks: Sequence[Ask],
+        asks: Sequence[RunRequest],
         *,
         timeout: float,
         each: float,
         watcher: Watcher,
         allowance: Allowance | None = None,
-    ) -> Ending | None:
+    ) -> ProcessExit | None:
         """None once all of it is done; how the child ended, if it did so before, or was out of time."""
         with uninterrupted():
             try:
-                self._tell(asks)
+                self._send(asks)
                 watch([self._child], watcher, timeout, each, lambda: self._child.answered >= self._asked, allowance)
             except BaseException:
                 self.end(at_once=True)
@@ -97,7 +97,7 @@ class Conversation:
                 return None
             return self.end(at_once=True)
 
-    def end(self, *, at_once: bool = False) -> Ending:
+    def end(self, *, at_once: bool = False) -> ProcessExit:
         """Nothing more is asked: how the child ends, by itself if it is given the time."""
         with uninterrupted():
             if self._bell is None:
@@ -106,13 +106,13 @@ class Conversation:
             self._bell = None
             try:
                 started = time.monotonic()
-                while not at_once and self._child.running() and time.monotonic() - started < _FAREWELL:
+                while not at_once and self._child.running() and time.monotonic() - started < _SHUTDOWN_TIMEOUT_S:
                     pause(POLL / 4)
             finally:
                 self._child.stop()
             return self._child.ending()
 
-    def _tell(self, asks: Sequence[Ask]) -> None:
+    def _send(self, asks: Sequence[RunRequest]) -> None:
         assert self._bell is not None
         if not self._asked:
             self._child.start()

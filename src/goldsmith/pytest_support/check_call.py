@@ -14,7 +14,7 @@ from goldsmith.gold.arrays import is_array
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.messages import KeptCase
 from goldsmith.pytest_support.outputs_by_name import compared
-from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
@@ -57,9 +57,9 @@ def _refuse_other_forms(case: GoldCase) -> None:
 def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
     entry = case.entry
     kept = KeptCase.of(entry, case.path.parent)
-    given = Given.from_payload(case.data, kept, adapter=adapter, layout=layout)
+    given = GoldInputs.from_payload(case.data, kept, adapter=adapter, layout=layout)
     for name in entry.models:
-        given.settle(name, target, case.model_config, lambda: _another(target, case.model_config))
+        given.load_weights(name, target, case.model_config, lambda: _another(target, case.model_config))
     inputs = [copy.deepcopy(given.inputs[name]) for name in entry.inputs]
     if not is_module(target):
         return target(*inputs)

@@ -14,7 +14,7 @@ from goldsmith.pytest_support.replay import JudgedCase
 from goldsmith.pytest_support.session import GoldSession, marked_assignments
 
 
-class Wanted(NamedTuple):
+class CaseParam(NamedTuple):
     """A case by name; `id` says why where there is none."""
 
     assignment: str
@@ -22,7 +22,7 @@ class Wanted(NamedTuple):
     id: str
 
 
-_UNMARKED = Wanted("", None, "no-assignment")
+_UNMARKED = CaseParam("", None, "no-assignment")
 
 
 def parametrise(metafunc: pytest.Metafunc, session: GoldSession) -> None:
@@ -33,18 +33,18 @@ def parametrise(metafunc: pytest.Metafunc, session: GoldSession) -> None:
     metafunc.parametrize("gold_case", wanted, ids=ids, indirect=True)
 
 
-def _cases(metafunc: pytest.Metafunc, session: GoldSession, name: str) -> list[Wanted]:
+def _cases(metafunc: pytest.Metafunc, session: GoldSession, name: str) -> list[CaseParam]:
     try:
         gold = session.gold(session.assignment(name, metafunc.definition.path))
     except StaleGold:
-        return [Wanted(name, None, "stale-gold")]
+        return [CaseParam(name, None, "stale-gold")]
     except GoldsmithError:
-        return [Wanted(name, None, "no-gold")]
-    return [Wanted(name, case, case) for case in gold]
+        return [CaseParam(name, None, "no-gold")]
+    return [CaseParam(name, case, case) for case in gold]
 
 
 def judged_case(request: pytest.FixtureRequest, session: GoldSession) -> JudgedCase:
-    wanted: Wanted = getattr(request, "param", _UNMARKED)
+    wanted: CaseParam = getattr(request, "param", _UNMARKED)
     if not wanted.assignment:
         raise NoAssignmentNamed("gold_case")
     handle = GoldForTests(session, session.assignment(wanted.assignment, request.path))

@@ -66,9 +66,9 @@ class GoldSession:
         if self.shared is not None:
             return self.shared
         if self._own is None:
-            from goldsmith.workspace.temporary import make_room
+            from goldsmith.workspace.temporary import private_folder
 
-            self._own = self._ending.enter_context(make_room())
+            self._own = self._ending.enter_context(private_folder())
         return self._own
 
     # --- what is said about it --------------------------------------------------------------------------------------

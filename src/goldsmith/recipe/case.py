@@ -19,8 +19,8 @@ from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, Statistic, draw_weights, statistics_of
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.weights import models
-from goldsmith.weights.gold_inputs import Given
-from goldsmith.weights.load import Settled, SettledByRecipe, SettledObject, weight_facts
+from goldsmith.weights.gold_inputs import GoldInputs
+from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe, weight_facts
 from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.values import first_of, plain, snapshot, to_device
 
@@ -38,7 +38,7 @@ class Case:
         definition: CaseDefinition,
         seed: int,
         device: str,
-        given: Given | None = None,
+        given: GoldInputs | None = None,
         draws: RecordedDraws | None = None,
         own_code: OwnCode | None = None,
     ) -> None:
@@ -59,7 +59,7 @@ class Case:
         self._pinned: dict[tuple[str, str], Pinned] = {}
         self._tracer = Tracer(own_code)
         self.weight_facts: dict[str, WeightFacts] = {}
-        self._settled: dict[str, Settled | SettledObject | SettledByRecipe] = {}
+        self._settled: dict[str, LoadedModule | LoadedObject | SettledByRecipe] = {}
         self._built: dict[str, Any] = {}
         self._described: set[str] = set()
         self._access: WeightAccess | None = None
@@ -325,9 +325,9 @@ class Case:
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
         access = self._accesses.get(id(model))
-        self._settled[name] = self._given.settle(name, model, self._settings[name], build, access)
+        self._settled[name] = self._given.load_weights(name, model, self._settings[name], build, access)
 
-    def _settled_as(self, model: Any) -> Settled | SettledObject | SettledByRecipe | None:
+    def _settled_as(self, model: Any) -> LoadedModule | LoadedObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from goldsmith.recipe.missing_parts import Absent, asked_by
+from goldsmith.recipe.missing_parts import MissingPart, imported_from
 
 _VARIABLE = "GOLDSMITH_RECIPE"
 
@@ -28,7 +28,7 @@ _VARIABLE = "GOLDSMITH_RECIPE"
 def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
     """Make the assignment in `folder`, part of the course at `root`, importable by both of its names.
 
-    What the `tolerant` recipe asks for and cannot have is `Absent` there; everywhere else imports fail as they do.
+    What the `tolerant` recipe asks for and cannot have is `MissingPart` there; everywhere else imports fail as they do.
     """
     for path in (str(root), str(folder)):
         while path in sys.path:
@@ -150,7 +150,7 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Forgiving(importlib.abc.Loader):
-    """A module that the recipe imports although it fails, or lacks a name, is there with that much `Absent`."""
+    """A module that the recipe imports although it fails, or lacks a name, is there with that much `MissingPart`."""
 
     def __init__(self, loader: importlib.abc.Loader, recipe: str) -> None:
         self._loader, self._recipe = loader, recipe
@@ -166,7 +166,7 @@ class _Forgiving(importlib.abc.Loader):
         try:
             self._loader.exec_module(module)
         except (Exception, SystemExit) as error:
-            if not asked_by(self._recipe):
+            if not imported_from(self._recipe):
                 raise
             cause = error
         if cause is not None or not hasattr(module, "__getattr__"):
@@ -178,7 +178,7 @@ class _Forgiving(importlib.abc.Loader):
             # that there is no such attribute, and then the recipe itself
             if name.startswith("__") or sys._getframe(1).f_code.co_filename != self._recipe:
                 raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-            return Absent(f"{module.rpartition('.')[2]}.{name}", cause)
+            return MissingPart(f"{module.rpartition('.')[2]}.{name}", cause)
 
         return answer
 

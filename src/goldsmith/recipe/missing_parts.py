@@ -13,7 +13,7 @@ from typing import Any
 _BETWEEN = (str(Path(__file__).with_name("imports.py")), importlib.__file__)
 
 
-class PartMissing(Exception):
+class MissingPartUsed(Exception):
     """A case used a part that is not there. `part` is its name, the cause what kept it from being imported."""
 
     def __init__(self, part: str, cause: BaseException | None) -> None:
@@ -21,14 +21,14 @@ class PartMissing(Exception):
         super().__init__(f"{part} is missing" if cause is None else f"{part} could not be imported")
 
 
-class Absent:
+class MissingPart:
     """Does nothing but say so when it is used."""
 
     def __init__(self, part: str, cause: BaseException | None = None) -> None:
         self.__dict__["_why"] = (part, cause)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise PartMissing(*self.__dict__["_why"])
+        raise MissingPartUsed(*self.__dict__["_why"])
 
     __call__ = __getitem__ = __iter__ = __enter__ = __add__ = __mul__ = __len__ = __bool__ = _refuse
 
@@ -38,7 +38,7 @@ class Absent:
         return self._refuse()
 
 
-def asked_by(file: str, *, depth: int = 1) -> bool:
+def imported_from(file: str, *, depth: int = 1) -> bool:
     """Whether the code that asks for a module or a name of it, behind the import system and us, is in `file`."""
     frame = sys._getframe(depth + 1)
     while frame is not None:

@@ -23,7 +23,7 @@ from goldsmith.gold.arrays import (
 from goldsmith.gold.facts import Environment, same_environment
 from goldsmith.gold.files import read_payload
 from goldsmith.process.messages import Draws
-from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import WeightAccess
 from goldsmith.weights.transplant import CannotPlace
 from goldsmith.weights.values import snapshot
@@ -42,7 +42,7 @@ class RecordedDraws:
 
     def __init__(self, draws: Draws, environment: Environment) -> None:
         kept = draws.kept
-        self._given = Given.from_payload(read_payload(Path(kept.file)), kept)
+        self._given = GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
         self._buffers = {name: set(facts.buffers) for name, facts in kept.weights.items()}
         self._same_sources, self._other_reads = draws.same_sources, draws.other_reads
         self._same_machine = same_environment(draws.environment, environment)
@@ -71,7 +71,7 @@ class RecordedDraws:
         computed = frozenset(self._buffers.get(name, ()))
         if self._uses(f"weights of {name}", fresh, self._given.weights.get(name), computed):
             try:
-                self._given.settle(name, model, {}, rebuild, access)
+                self._given.load_weights(name, model, {}, rebuild, access)
             except CannotPlace as problem:
                 self._redraw(f"weights of {name}", str(problem))
 

@@ -24,7 +24,7 @@ from goldsmith.check.verdicts import (
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
-from goldsmith.grade.redaction import clean
+from goldsmith.grade.redaction import one_line
 from goldsmith.render.columns import beside, shortened, wrapped
 from goldsmith.render.json_output import report
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
@@ -163,12 +163,12 @@ class GradingProgress:
     _live: Live | None = None
 
     def started(self, name: str) -> None:
-        self._running[clean(name)] = time.monotonic()
+        self._running[one_line(name)] = time.monotonic()
         self.tick()
 
     def finished(self, grade: Grade, name: str = "") -> None:
         """`name` is what it was started as, if that is not the grade's own."""
-        self._running.pop(clean(name or grade.name), None)
+        self._running.pop(one_line(name or grade.name), None)
         self._done.append(grade)
         if self._live is None:
             self.console.print(_plain(grade, len(self._done), self.total), highlight=False, soft_wrap=True)

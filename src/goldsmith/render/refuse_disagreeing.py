@@ -9,7 +9,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.errors.gold import CopyDisagrees
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import Warm
+from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 
 
@@ -19,7 +19,7 @@ def refuse_disagreeing(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    warm: Warm | None,
+    warm: ForkServer | None,
     watcher: Watcher,
 ) -> None:
     """What step 7 of `generate` ends with; gold that is fresh never comes so far, and needs no NumPy."""

@@ -15,7 +15,7 @@ from goldsmith.errors.misuse import RecipeMisuse
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.process.messages import KeptCase
-from goldsmith.weights.load import Settled, SettledByRecipe, SettledObject
+from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe
 from goldsmith.weights.models import WeightAccess, is_module
 from goldsmith.weights.rules import Adapter
 
@@ -24,7 +24,7 @@ Change = Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
+class GoldInputs:
     """Inputs and weights by the names the recipe gave them; each use gets copies of its own.
 
     `facts` says what kind of weights they are, `adapter` and `layout` where they go in a model of another make.
@@ -39,34 +39,34 @@ class Given:
     layout: str = ""
 
     @classmethod
-    def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> Given:
+    def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> GoldInputs:
         inputs, weights = _named(payload["input"], kept.inputs), _named(payload["state_dict"], kept.models)
         return cls(inputs, weights, facts=kept.weights, **options)
 
     def input(self, name: str, made: Any) -> Any:
         if name not in self.inputs:
             raise RecipeMisuse(f"the gold keeps no input {name!r}; has the recipe changed since?")
-        return self._pour(made, self.inputs[name])
+        return self._fill_like(made, self.inputs[name])
 
-    def settle(
+    def load_weights(
         self,
         name: str,
         model: Any,
         settings: Mapping[str, Any],
         rebuild: Callable[[], Any],
         access: WeightAccess | None = None,
-    ) -> Settled | SettledObject | SettledByRecipe:
+    ) -> LoadedModule | LoadedObject | SettledByRecipe:
         """Put gold's weights into `model`; by the recipe's own `access`, where it has one."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept = self.weights[name]
         if access is not None:
-            return SettledByRecipe(model, kept, access, self._pour)
+            return SettledByRecipe(model, kept, access, self._fill_like)
         if is_module(model):
             if self.precision:
                 model.double() if self.precision == "float64" else model.float()
             state = {key: self._copy(value) for key, value in kept.items()}
-            return Settled(
+            return LoadedModule(
                 model,
                 state,
                 self.facts.get(name, WeightFacts()),
@@ -77,9 +77,9 @@ class Given:
             )
         apart = self.facts.get(name, WeightFacts()).unstored
         stored = {key: value for key, value in kept.items() if key not in apart}
-        return SettledObject(model, stored, self.adapter, settings, self._pour)
+        return LoadedObject(model, stored, self.adapter, settings, self._fill_like)
 
-    def _pour(self, made: Any, kept: Any) -> Any:
+    def _fill_like(self, made: Any, kept: Any) -> Any:
         """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
         if is_tensor(made):
             return self._copy(kept).to(made.device).requires_grad_(made.requires_grad)
@@ -88,15 +88,15 @@ class Given:
         if isinstance(made, dict) and isinstance(kept, dict):
             poured = copy.copy(made)
             for key, item in made.items():
-                poured[key] = self._pour(item, kept.get(key, kept.get(str(key), item)))
+                poured[key] = self._fill_like(item, kept.get(key, kept.get(str(key), item)))
             return poured
         if isinstance(made, tuple) and hasattr(made, "_fields"):
-            return type(made)(*(self._pour(getattr(made, name), kept[name]) for name in made._fields))
+            return type(made)(*(self._fill_like(getattr(made, name), kept[name]) for name in made._fields))
         if isinstance(made, list | tuple):
-            return type(made)(self._pour(item, other) for item, other in zip(made, kept, strict=True))
+            return type(made)(self._fill_like(item, other) for item, other in zip(made, kept, strict=True))
         if dataclasses.is_dataclass(made) and not isinstance(made, type):
             names = [item.name for item in dataclasses.fields(made) if item.init]
-            poured = {name: self._pour(getattr(made, name), kept[name]) for name in names}
+            poured = {name: self._fill_like(getattr(made, name), kept[name]) for name in names}
             return dataclasses.replace(made, **poured)
         if isinstance(made, bytearray) and type(kept) is bytes:
             return bytearray(kept)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
-class Settled:
+class LoadedModule:
     """One model with gold's weights in it. `rebuild` makes another like it, from another seed."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Settled:
             for item in self._transplant.placed:
                 if set(item.gold) & set(values):
                     for name, value in zip(item.theirs, item.carry([now[name] for name in item.gold]), strict=True):
-                        _pour(parameters[name], value)
+                        _fill(parameters[name], value)
             for name, value in values.items():
                 if name in buffers and buffers[name].shape == value.shape:
                     buffers[name].copy_(value)
@@ -120,10 +120,10 @@ class Settled:
             for item in self._transplant.placed:
                 values = item.carry([self._kept[name] for name in item.gold])
                 for name, value in zip(item.theirs, values, strict=True):
-                    _pour(parameters[name], value)
+                    _fill(parameters[name], value)
             for name in repeated:
                 if name in parameters and parameters[name].shape == self._kept[name].shape:
-                    _pour(parameters[name], self._kept[name])
+                    _fill(parameters[name], self._kept[name])
             self._settle_buffers()
 
     def _parameters(self) -> dict[str, torch.Tensor]:
@@ -185,7 +185,7 @@ class Settled:
             handle.remove()
 
 
-class SettledObject:
+class LoadedObject:
     """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
 
     Arrays in attributes that are lists and dicts of arrays go by the attribute's name alone; those of objects inside
@@ -305,7 +305,7 @@ def _shapes(parameters: Mapping[str, torch.Tensor]) -> dict[str, Shape]:
     return {name: UNBUILT if is_lazy(value) else tuple(value.shape) for name, value in parameters.items()}
 
 
-def _pour(target: Any, value: torch.Tensor) -> None:
+def _fill(target: Any, value: torch.Tensor) -> None:
     from torch.nn.parameter import is_lazy
 
     if is_lazy(target):

@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any, TypeVar
 
-from goldsmith.recipe.missing_parts import Absent
+from goldsmith.recipe.missing_parts import MissingPart
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 
@@ -29,7 +29,7 @@ def adapt_recipe(adapter: Adapter) -> None:
         module_name, _, part = name.rpartition(".")
         module = sys.modules.get(module_name)
         theirs = getattr(module, part, None)
-        if theirs is None or isinstance(theirs, Absent):
+        if theirs is None or isinstance(theirs, MissingPart):
             continue
         adapted = functools.partial(stand_in, theirs)
         for key, value in list(recipe.items()):

@@ -65,12 +65,12 @@ class _BuildingCase(Case):
         return file is not None and file.startswith(self.root)
 
 
-class _Enough(Exception):
+class _AllBuilt(Exception):
     pass
 
 
 def _enough(module: Any, args: Any) -> None:
-    raise _Enough
+    raise _AllBuilt
 
 
 def _class_name(value: object) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from goldsmith.errors.misuse import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.process.messages import Failure, FailureKind, Frame, Job
-from goldsmith.recipe.missing_parts import PartMissing
+from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.weights.transplant import CannotPlace
 
 _DEVICES = re.compile(
@@ -30,7 +30,7 @@ _CALLS = re.compile(
 
 def cause_of(error: BaseException, job: Job, case: str | None, returned_none: str | None = None) -> Failure:
     """What kept `case` from ending. `returned_none` names the last module that returned nothing."""
-    if isinstance(error, PartMissing):
+    if isinstance(error, MissingPartUsed):
         return _missing_part(error, job, case)
     frames = frames_of(error, job)
     kind, message = _kind_of(error, job, frames, returned_none)
@@ -41,7 +41,7 @@ def cause_of(error: BaseException, job: Job, case: str | None, returned_none: st
     return Failure(kind=kind, message=text[:2000], case=case, frames=frames, package=package)
 
 
-def _missing_part(error: PartMissing, job: Job, case: str | None) -> Failure:
+def _missing_part(error: MissingPartUsed, job: Job, case: str | None) -> Failure:
     if error.cause is None:
         return Failure(kind="import", message=f"{error.part} is not in the submission", case=case)
     why = cause_of(error.cause, job, case)

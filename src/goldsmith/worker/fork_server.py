@@ -17,9 +17,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from goldsmith.foundation.platforms import IS_LINUX
-from goldsmith.process.descendants import Room, adopt_orphans, end_strays, end_what_takes_too_much, room_for
+from goldsmith.process.descendants import Quota, adopt_orphans, enforce_quotas, kill_orphans, quota_for
 from goldsmith.process.process_groups import signal_group
-from goldsmith.process.untrusted_files import ended_file
+from goldsmith.process.untrusted_files import exit_status_file
 from goldsmith.worker.zygote import NoZygote, Zygote
 
 _LOOK_AROUND, _RARELY = 0.2, 1.0
@@ -33,21 +33,21 @@ def serve(*, torch: bool) -> None:
     standard input ends."""
     parent = os.getppid()
     children: dict[int, Path] = {}
-    rooms: dict[int, Room] = {}
+    rooms: dict[int, Quota] = {}
     why: dict[int, str] = {}
     looked = due = 0.0
     adopt_orphans()
     zygote = Zygote(torch=torch) if IS_LINUX else NoZygote(torch=torch)
     while os.getppid() == parent:
         if time.monotonic() - looked > _LOOK_AROUND:
-            why |= end_strays([*children, zygote.number])
+            why |= kill_orphans([*children, zygote.number])
             if IS_LINUX:
                 _reap_strays(children)
             looked = time.monotonic()
         if time.monotonic() > due:
             rooms = {number: room for number, room in rooms.items() if number in children}
             begun = time.monotonic()
-            why |= end_what_takes_too_much(rooms)
+            why |= enforce_quotas(rooms)
             took = time.monotonic() - begun
             due = time.monotonic() + min(_RARELY, max(_LOOK_AROUND, _SHARE * took))
         ready = select.select([sys.stdin, zygote.ended, zygote], [], [], _LOOK_AROUND)[0]
@@ -69,15 +69,15 @@ def serve(*, torch: bool) -> None:
         if "read" in request:
             print(int(zygote.read_all(request["read"])), flush=True)
             continue
-        room = room_for(Path(request["job"]))
+        room = quota_for(Path(request["job"]))
         number = zygote.fork(request)
-        children[number] = ended_file(Path(request["scratch"]))
+        children[number] = exit_status_file(Path(request["scratch"]))
         if room is not None:
             rooms[number] = room
         print(number, flush=True)
     for number in children:  # nobody else has their numbers: they have not been reaped
         signal_group(number, signal.SIGKILL)
-    end_strays(())
+    kill_orphans(())
 
 
 def _reap(zygote: Zygote | NoZygote, children: dict[int, Path], why: dict[int, str]) -> None:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from goldsmith.gold.arrays import array_hash, is_tensor
 from goldsmith.gold.call_forms import rebuilt, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
-from goldsmith.process.messages import ALONE, Ask, Attempt, Failure, Isolated
+from goldsmith.process.messages import ALONE, Attempt, Failure, Isolated, RunRequest
 from goldsmith.process.result_log import write_attempt
 from goldsmith.recipe.decorators import CaseDefinition, written_as
-from goldsmith.weights.load import Settled
+from goldsmith.weights.load import LoadedModule
 from goldsmith.worker.adapter_calls import adapt_calls
 from goldsmith.worker.failure_reasons import cause_of, in_words
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def run_alone(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition, output: Path) -> None:
+def run_alone(
+    session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition, output: Path
+) -> None:
     """One call, three times: as it was made, with something else, and as it was made. What it returns is written down
     by its number and place (`0.1`), what it changes in its model by its number and gold's name (`0.after.mean`)."""
     arrays: dict[str, Any] = {}
@@ -58,11 +60,11 @@ class _Target:
     """What is called, and the model that it may change."""
 
     call: Callable[..., Any]
-    settled: Settled | None = None
+    settled: LoadedModule | None = None
     built: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _target(session: ReplaySession, ask: Ask, item: Isolated, definition: CaseDefinition) -> _Target:
+def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition) -> _Target:
     """A function as the recipe has it; a module as the case has it the moment its model is built and has gold's
     weights."""
     if not item.model:

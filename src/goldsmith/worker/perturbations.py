@@ -4,7 +4,7 @@ Gold's inputs small or large, by a little or by much, moved, with ties, drawn ag
 plain numbers changed; weights off their identity; gradients of everything that is recorded; the other mode with
 dropout that drops all; more batches; a call on other inputs before; the statistics of initial weights. Each run is in
 float64, so that a difference is a difference, but for the one that looks for overflow. A condition says whether it
-`acted`: one that found nothing to change has shown nothing.
+`applied`: one that found nothing to change has shown nothing.
 """
 
 from __future__ import annotations
@@ -23,31 +23,33 @@ from goldsmith.gold.arrays import (
     is_tensor,
     walk,
 )
-from goldsmith.process.messages import Condition
+from goldsmith.process.messages import Perturbation
 from goldsmith.recipe.initial_weights import Statistic
-from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import is_module
 from goldsmith.weights.stress import apply_stress
 
 T = TypeVar("T")
-_FACTORS: dict[Condition, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
-_AT_MOST: dict[Condition, float] = {"small": 1e-3, "tiny": 1e-6}
+_FACTORS: dict[Perturbation, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
+_AT_MOST: dict[Perturbation, float] = {"small": 1e-3, "tiny": 1e-6}
 _LEVELS = 2
 _DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
 
 
 @dataclasses.dataclass(frozen=True)
-class GivenUnder(Given):
+class PerturbedInputs(GoldInputs):
     """Gold's inputs as a condition has them; its weights as they are."""
 
-    condition: Condition = "stress"
+    condition: Perturbation = "stress"
 
     def input(self, name: str, made: Any) -> Any:
         kept = self.inputs[name]
         if self.condition == "draws":
-            return self._pour(made, made)
+            return self._fill_like(made, made)
         if self.condition in _FACTORS or self.condition in _AT_MOST:
-            return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._pour(made, kept)
+            return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._fill_like(
+                made, kept
+            )
         value = super().input(name, made)
         if self.condition == "longer":
             return [*value, *reversed(value)] if isinstance(value, list) else value
@@ -70,12 +72,12 @@ class GivenUnder(Given):
         return array * (min(least, least / size) if 0 < size < math.inf else least)
 
 
-class Changes:
+class ModelPerturbation:
     """What a condition does to the models and outputs of one case, and whether it did anything."""
 
-    def __init__(self, condition: Condition, seed: int, kept: dict[str, Any]) -> None:
+    def __init__(self, condition: Perturbation, seed: int, kept: dict[str, Any]) -> None:
         self.condition = condition
-        self.acted = condition == "repeated"  # which is done before the case begins
+        self.applied = condition == "repeated"  # which is done before the case begins
         self._seed = seed
         self._kept = kept
         self._sources: dict[str, Any] = {}
@@ -86,7 +88,7 @@ class Changes:
         """Keep how a model initialises its weights: each statistic beside its limit."""
         import numpy as np
 
-        self.acted = True
+        self.applied = True
         for path, kinds in statistics.items():
             self._initial |= {f"initial.{name}.{path}.{kind}": np.array(item) for kind, item in kinds.items()}
 
@@ -97,7 +99,7 @@ class Changes:
             return
         if self.condition == "stress":
             apply_stress(model, self._seed)
-            self.acted = True
+            self.applied = True
         elif self.condition == "mode":
             self._other_mode(model)
         elif self.condition == "repeated":
@@ -107,7 +109,7 @@ class Changes:
     def input(self, name: str, value: T) -> T:
         """Where there is no model, gradients go to what a function is given."""
         if self.condition in _OF_INPUTS:
-            self.acted = self.acted or _digest(value) != _digest(self._kept.get(name))
+            self.applied = self.applied or _digest(value) != _digest(self._kept.get(name))
         if self.condition != "gradients" or self._sources or not is_tensor(value):
             return value
         tensor: Any = value
@@ -142,19 +144,19 @@ class Changes:
                 for name, gradient in zip(self._sources, gradients, strict=True):
                     if gradient is not None:
                         found[name] = found.get(name, 0) + gradient.detach()
-        self.acted = bool(found)
+        self.applied = bool(found)
         return {f"gradients.{name}": gradient for name, gradient in found.items()}
 
     def _stress_object(self, model: Any) -> None:
         for name, value in list(getattr(model, "__dict__", {}).items()):
             if is_array(value) and not is_tensor(value) and value.dtype.kind == "f" and value.size:
                 setattr(model, name, _moved(value))
-                self.acted = True
+                self.applied = True
 
     def _other_mode(self, model: Any) -> None:
         """Train for eval and the other way round, with all dropout at 1, which draws nothing."""
         model.train(not model.training)
-        self.acted = True
+        self.applied = True
         for part in model.modules():
             for name in _DROPOUT_RATES:
                 rate = part.__dict__.get(name)
@@ -174,7 +176,7 @@ def _call_before(model: Any) -> None:
     handle = model.register_forward_pre_hook(call, with_kwargs=True)
 
 
-_ROWS: dict[Condition, int] = {"rows": 1, "single": 0, "empty": -1}
+_ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}
 """How many rows there are: one more than there were, one, or none."""
 _OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
 

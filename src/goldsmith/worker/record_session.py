@@ -28,7 +28,7 @@ from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.weights.gold_inputs import Given
+from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.values import plain
 
 RECORDED_VARIABLES = (
@@ -132,12 +132,12 @@ class Session:
             return None
         return RecordedDraws(self._draws[definition.name], self.environment())
 
-    def _given(self, definition: CaseDefinition) -> Given | None:
+    def _given(self, definition: CaseDefinition) -> GoldInputs | None:
         """Gold's own inputs and weights, where this is a replay."""
         if definition.name not in self._kept:
             return None
         kept = self._kept[definition.name]
-        return Given.from_payload(read_payload(Path(kept.file)), kept)
+        return GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
 
     def environment(self) -> Environment:
         """The facts about this process that bear on the bits it produced."""

@@ -27,37 +27,37 @@ from goldsmith.gold.arrays import (
     walk,
 )
 from goldsmith.gold.files import trace_as_bytes
-from goldsmith.instruments.coverage import Places
-from goldsmith.instruments.float64_mode import Purity, in_float64, noting_dtypes, widened
+from goldsmith.instruments.coverage import Coverage
+from goldsmith.instruments.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.instruments.op_outputs import tapped
+from goldsmith.instruments.op_outputs import record_op_outputs
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.recipe_tensors import noting_made
-from goldsmith.instruments.uninitialised import marked_memory
+from goldsmith.instruments.uninitialised import poison_empty_arrays
 from goldsmith.instruments.weight_use import WeightUse
-from goldsmith.process.messages import CONDITIONS, NATURAL, Ask, Attempt, Failure, Job, RunName
+from goldsmith.process.messages import NATURAL, PERTURBATIONS, Attempt, Failure, Job, RunName, RunRequest
 from goldsmith.process.result_log import arrays_in, write_attempt
-from goldsmith.process.worker_channel import asked
+from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.weights import models
-from goldsmith.weights.gold_inputs import Given
-from goldsmith.weights.load import Settled
+from goldsmith.weights.gold_inputs import GoldInputs
+from goldsmith.weights.load import LoadedModule
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter, read_adapter
 from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
 from goldsmith.worker.failure_reasons import cause_of, in_words
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
-from goldsmith.worker.perturbations import Changes, GivenUnder
+from goldsmith.worker.perturbations import ModelPerturbation, PerturbedInputs
 from goldsmith.worker.record_session import Session
 
 T = TypeVar("T")
 _MOST_MODULES = 10_000
 _OPTIONS = ("weights", "name", "train", "trace", "allow")
 """What `case.model` takes for itself."""
-_WIDE = ("float64", "watched", *(item for item in CONDITIONS if item not in NATURAL))
+_WIDE = ("float64", "watched", *(item for item in PERTURBATIONS if item not in NATURAL))
 
 
 class ReplaySession(Session):
@@ -67,19 +67,19 @@ class ReplaySession(Session):
         super().__init__(Path(job.output), kept=job.kept, **options)
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
-        self._places = Places(job.folder)
+        self._places = Coverage(job.folder)
         if job.lines:
             self._places.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         adapt_recipe(self.adapter)
         by_name = {item.name: item for item in definitions}
-        for number, asks in enumerate(asked(Path(self.job.asks)), start=1):
+        for number, asks in enumerate(incoming_requests(Path(self.job.requests_dir)), start=1):
             self._answer([item for item in asks if item.case in by_name], by_name, self.output / str(number))
             self._on_case("", number, number)
         self.ran = len(definitions)
 
-    def _answer(self, asks: Sequence[Ask], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
+    def _answer(self, asks: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
         """What is asked for of one case stands together; where it fails as it comes, the rest of it is left."""
         cases = list(dict.fromkeys(item.case for item in asks))
         failed = ""
@@ -95,11 +95,11 @@ class ReplaySession(Session):
                 failed = item.case
         self.current = None
 
-    def _attempt(self, ask: Ask, definition: CaseDefinition, output: Path) -> Attempt:
+    def _attempt(self, ask: RunRequest, definition: CaseDefinition, output: Path) -> Attempt:
         """One run of one case, written down whatever becomes of it."""
         run = ask.run
         self._places.begin_case()
-        purity, started = Purity(), time.monotonic()
+        purity, started = Float64Watch(), time.monotonic()
         if run == "repeated":
             self._call_before(definition, ask.layout)
         case = self.case_for(definition, run, ask.layout)
@@ -107,7 +107,7 @@ class ReplaySession(Session):
         trace = b""
         try:
             if run == "taps":
-                with tapped(sys.modules["torch"]) as arrays:
+                with record_op_outputs(sys.modules["torch"]) as arrays:
                     definition.function(case)
                 return _written(output, ask, Attempt(), arrays)
             with (
@@ -131,7 +131,7 @@ class ReplaySession(Session):
             attempt,
             **case.observations(),
             places=self._places.by_file() if run == "lines" and not self._places.forked else None,
-            acted=case.changes is None or case.changes.acted,
+            applied=case.changes is None or case.changes.applied,
             pure=purity.pure,
             rounded_to=purity.rounded_to,
             seconds=time.monotonic() - started,
@@ -157,16 +157,16 @@ class ReplaySession(Session):
             "layout": layout,
         }
         payload, changes = payloads.of(Path(kept.file)), None
-        if run in CONDITIONS:
-            given: Given = GivenUnder.from_payload(payload, kept, condition=run, **options)
-            changes = Changes(run, self.seed, dict(given.inputs))
+        if run in PERTURBATIONS:
+            given: GoldInputs = PerturbedInputs.from_payload(payload, kept, condition=run, **options)
+            changes = ModelPerturbation(run, self.seed, dict(given.inputs))
         else:
-            given = Given.from_payload(payload, kept, **options)
+            given = GoldInputs.from_payload(payload, kept, **options)
         own_code = self.own_code if run == "traced" else None
         return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
 
 
-def _written(file: Path, ask: Ask, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
+def _written(file: Path, ask: RunRequest, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
     try:
         write_attempt(file, ask.case, ask.run, attempt, arrays, trace)
     except Exception as error:
@@ -184,10 +184,10 @@ class ReplayCase(Case):
         definition: CaseDefinition,
         seed: int,
         device: str,
-        given: Given,
+        given: GoldInputs,
         *,
         own_code: OwnCode | None = None,
-        changes: Changes | None = None,
+        changes: ModelPerturbation | None = None,
     ) -> None:
         super().__init__(definition, seed, device, given, own_code=own_code)
         self.changes = changes
@@ -204,10 +204,10 @@ class ReplayCase(Case):
         tracer = self._tracer
         return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
 
-    def settled(self, name: str) -> Settled | None:
+    def settled(self, name: str) -> LoadedModule | None:
         """A torch model of this case with gold's weights in it."""
         found = self._settled.get(name)
-        return found if isinstance(found, Settled) else None
+        return found if isinstance(found, LoadedModule) else None
 
     @property
     def returned_none(self) -> str | None:
@@ -277,13 +277,13 @@ class ReplayCase(Case):
 
 
 @contextlib.contextmanager
-def _circumstances(run: RunName) -> Iterator[Purity]:
+def _circumstances(run: RunName) -> Iterator[Float64Watch]:
     torch = sys.modules.get("torch")
     if run in ("once", "traced"):
-        with marked_memory(), _torch_memory(torch, marked=True):
-            yield Purity()
+        with poison_empty_arrays(), _torch_memory(torch, marked=True):
+            yield Float64Watch()
     elif torch is None:
-        yield Purity()
+        yield Float64Watch()
     elif run in _WIDE:
         with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
             yield purity
@@ -292,7 +292,7 @@ def _circumstances(run: RunName) -> Iterator[Purity]:
             yield purity
     else:
         with _torch_memory(torch, marked=False):
-            yield Purity()
+            yield Float64Watch()
 
 
 @contextlib.contextmanager
@@ -315,7 +315,7 @@ def _as_it_is(array: Any) -> Any:
 
 def _widen(array: Any) -> Any:
     if is_tensor(array):
-        return widened(array, sys.modules["torch"])
+        return to_float64(array, sys.modules["torch"])
     return array.astype({"f": "float64", "c": "complex128"}[array.dtype.kind])
 
 

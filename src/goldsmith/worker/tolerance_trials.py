@@ -27,7 +27,7 @@ from goldsmith.process.messages import GOLD, KeptCase, Trial, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything
-from goldsmith.weights.gold_inputs import Change, Given
+from goldsmith.weights.gold_inputs import Change, GoldInputs
 from goldsmith.worker.record_session import Session
 
 _PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
@@ -104,7 +104,7 @@ class TrialSession(Session):
     def _replay(self, trial: Trial, definition: CaseDefinition, payload: Mapping[str, Any]) -> dict[str, Any]:
         kept = self._kept[definition.name]
         disturbed: list[bool] = []
-        given = Given.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
+        given = GoldInputs.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
         case = Case(definition, self.seed, self.device, given)
         with self._circumstances(trial, definition.name):

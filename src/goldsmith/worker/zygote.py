@@ -118,7 +118,7 @@ def _prepare(told: int, *, torch: bool) -> None:
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     if torch:
         _import_torch()
-    _settle()
+    _freeze_gc()
 
 
 def _serve(link: socket.socket, told: int, *, torch: bool) -> None:
@@ -166,7 +166,7 @@ def _fork(request: Callable[[], dict[str, str]], *closed: int) -> int:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for descriptor in closed:
                 os.close(descriptor)
-            _become(request())
+            _run_as_child(request())
         finally:
             os._exit(1)
     return number
@@ -191,7 +191,7 @@ def _reap() -> list[tuple[int, int]]:
     return found
 
 
-def _become(request: dict[str, str]) -> None:
+def _run_as_child(request: dict[str, str]) -> None:
     """In the fork: a session, streams and an environment of its own, then the job as any child does it."""
     code = 1
     try:
@@ -231,7 +231,7 @@ def _import_all(packages: Sequence[str]) -> bool:
     for name in packages:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    _settle()
+    _freeze_gc()
     return _threads() == threads
 
 
@@ -243,11 +243,11 @@ def _read_all(files: Sequence[str]) -> bool:
     except Exception:
         return False
     finally:
-        _settle()
+        _freeze_gc()
     return True
 
 
-def _settle() -> None:
+def _freeze_gc() -> None:
     """What is there stays: a child that looked through all of it for garbage would have to copy every page. And it need
     not look as often."""
     gc.collect()

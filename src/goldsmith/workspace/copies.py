@@ -22,7 +22,7 @@ from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.platforms import RUNNING_CODE, require
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
-from goldsmith.workspace.temporary import make_room
+from goldsmith.workspace.temporary import private_folder
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def make_workspaces(
     course = assignment.course
     apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in without)))
     needed = None if reads is None else needed_files(assignment, reads, sorted(apart))
-    with make_room(room) as base:
+    with private_folder(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, needed) for number in range(1, count + 1)]
 
 

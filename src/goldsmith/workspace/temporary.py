@@ -37,7 +37,7 @@ _MOST_ATTEMPTS = 100
 
 
 @contextlib.contextmanager
-def make_room(within: Path | None = None) -> Iterator[Path]:
+def private_folder(within: Path | None = None) -> Iterator[Path]:
     """Make a private folder, in the system's temporary folder or in another room; remove it again in any case."""
     sweep_abandoned()
     if within is not None:
