@@ -46,10 +46,11 @@ build/nox/.ready:
 	build/nox/bin/python -m pip install --quiet --disable-pip-version-check "nox>=2024.4"
 	touch $@
 
-lint: $(BIN)/.ready  ## style and types
+lint: $(BIN)/.ready  ## style, types, and which folder may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/start_up.py

@@ -100,9 +100,7 @@ def grade(
         if not 0.5 <= memory < 1e6:
             raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
         ask = at_a_terminal() and not json and bool(refs)
-        chosen = choose_one(
-            open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/"
-        )
+        chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
 
         from rich.console import Console
 
