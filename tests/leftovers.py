@@ -57,20 +57,32 @@ def padded(content: bytes) -> bytes:
 
 
 def dumped(tree: Any) -> bytes:
-    """JSON, with whatever `Raw` and `Repeated` hold."""
-    return _text(tree).encode("utf-8", "surrogatepass")
+    """JSON, with whatever `Raw` and `Repeated` hold; cut off where it is larger than what is generated."""
+    pieces, size = [], 0
+    for piece in _pieces(tree):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MOST:
+            break
+    return "".join(pieces).encode("utf-8", "surrogatepass")
 
 
-def _text(tree: Any) -> str:
+def _pieces(tree: Any) -> Iterator[str]:
     if isinstance(tree, Raw):
-        return tree.text
-    if isinstance(tree, Repeated):
-        return "{" + ",".join(f"{json.dumps(key)}:{_text(item)}" for key, item in tree.pairs) + "}"
-    if isinstance(tree, dict):
-        return "{" + ",".join(f"{json.dumps(str(key))}:{_text(item)}" for key, item in tree.items()) + "}"
-    if isinstance(tree, list):
-        return "[" + ",".join(map(_text, tree)) + "]"
-    return json.dumps(tree)
+        yield tree.text
+    elif isinstance(tree, Repeated | dict):
+        pairs = tree.pairs if isinstance(tree, Repeated) else tree.items()
+        for number, (key, item) in enumerate(pairs):
+            yield f"{',' if number else '{'}{json.dumps(str(key))}:"
+            yield from _pieces(item)
+        yield "}" if pairs else "{}"
+    elif isinstance(tree, list):
+        for number, item in enumerate(tree):
+            yield "," if number else "["
+            yield from _pieces(item)
+        yield "]" if tree else "[]"
+    else:
+        yield json.dumps(tree)
 
 
 def odd_value(chance: Random, words: list[str]) -> Any:

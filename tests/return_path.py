@@ -162,9 +162,9 @@ class ReturnPath:
     @contextlib.contextmanager
     def _in_place_of_children(self, warm: StandIn, processes: bool) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(graders, "Warm", warm)
+            patch.setattr(graders, "ForkServer", warm)
             if not processes:
-                patch.setattr(company, "Conversation", Talk)
+                patch.setattr(company, "WorkerChannel", Talk)
             yield
 
     def _handed_in(self, number: int) -> SubmissionRef:

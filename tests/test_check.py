@@ -282,6 +282,18 @@ def test_changed_provided_code_is_a_verdict_of_its_own(checked: CourseOnDisk, wa
     assert outcomes(found) == {"centred": "provided-changed", "scaled": "agrees", "counted": "agrees"}
 
 
+@pytest.mark.parametrize("begin", [b"\xef\xbb\xbf", b"# coding: latin-1\n# caf\xe9\n", b"# \x0c a form feed\n"])
+def test_changed_provided_code_is_seen_however_the_file_is_encoded(
+    checked: CourseOnDisk, warm: ForkServer, begin: bytes
+) -> None:
+    changed = ("return x.mean(axis=-1, keepdims=True)", "return x.mean(axis=0, keepdims=True)")
+    folder = hand_in(checked, changed)
+    file = Path(folder, "ops.py")
+    file.write_bytes(begin + file.read_bytes())
+    found = judge(checked, folder, warm)
+    assert (found.outcome, found.provided) == ("provided-changed", ("mean_of",))
+
+
 def test_a_wrong_part_stays_wrong_when_provided_code_is_changed_too(checked: CourseOnDisk, warm: ForkServer) -> None:
     changed = ("return x.mean(axis=-1, keepdims=True)", "return np.mean(x, axis=-1, keepdims=True)")
     found = judge(checked, hand_in(checked, changed, ("return x - mean_of(x)", "return x + mean_of(x)")), warm)

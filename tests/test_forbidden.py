@@ -68,6 +68,18 @@ def test_code_that_multiplies_its_names_is_read_in_bounded_time() -> None:
     assert list(forbidden_uses({"net.py": code.encode()}, [ATTENTION])) == []
 
 
+def test_long_chains_of_names_are_read_in_bounded_time() -> None:
+    code = "import torch\n" + ("torch" + ".b" * 200 + "\n") * 100
+    assert list(forbidden_uses({"net.py": code.encode()}, [ATTENTION])) == []
+
+
+@pytest.mark.parametrize("depth", [300, 900, 2500])
+def test_deep_chains_of_names_are_no_error_of_ours(depth: int) -> None:
+    code = f"import torch\nx = torch{'.b' * depth}\nlayer = torch.nn.MultiheadAttention(8, 2)\n"
+    found = [line for _, _, line, _ in forbidden_uses({"net.py": code.encode()}, [ATTENTION])]
+    assert found in ([3], []), "nothing where it is nested deeper than can be parsed"
+
+
 @pytest.fixture(scope="module")
 def forbidding(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     made = checked_course(tmp_path_factory.mktemp("forbidding") / "course")

@@ -164,9 +164,10 @@ def test_without_a_sandbox_only_if_told(course: CourseOnDisk, handed_in: Path) -
 
 WITHOUT_LANDLOCK = """
 import os, sys
-from goldsmith.sandbox import kernel, privileges, seccomp, syscalls
+from goldsmith.foundation import kernel
+from goldsmith.sandbox import privileges, seccomp, syscall_numbers
 
-syscalls.NUMBERS[kernel.machine()]["landlock_create_ruleset"] = 444
+syscall_numbers.NUMBERS[kernel.machine()]["landlock_create_ruleset"] = 444
 privileges.no_new_privileges()
 seccomp.install([seccomp.Rule("landlock_create_ruleset", int(sys.argv[1]))])
 os.execv(sys.argv[2], sys.argv[2:])

@@ -169,7 +169,7 @@ def test_a_worker_closes_what_runs_have_left_that_nobody_goes_on_with(
         room = graders._benches[first.base].room
         assert second(item).verdict.outcome == "agrees"
         assert room.is_dir()  # another run may be under way
-        monkeypatch.setattr(graders, "_DESERTED", 0.0)
+        monkeypatch.setattr(graders, "_IDLE_S", 0.0)
         assert third(item).verdict.outcome == "agrees"
         assert list(graders._benches) == [third.base]
         assert not room.exists()

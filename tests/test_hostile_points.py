@@ -6,6 +6,7 @@ Each is one file in `hostile/points`. They do no harm, so that they can be judge
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 import msgspec
@@ -147,6 +148,41 @@ def test_what_a_part_answers_when_it_runs_alone_is_right_or_wrong_and_no_more(
         body = WHEN_ALONE.format(action=answer) + "return x * 1.5"
         found.add(told(course, *handed_in(course, warm, Norm=body, Mix=ELSEWHERE)))
     assert len(found) == 1
+
+
+FORGED = """
+import gc
+digits = int(x.abs().sum() * 1e4)
+for item in gc.get_objects():
+    if type(item).__name__ == "Sightings":
+        item._found["torch.nn.MultiheadAttention", f"net.py:{digits}"] = None
+"""
+
+
+def test_uses_of_what_is_forbidden_are_not_told_by_a_part_that_runs_alone(
+    course: CourseOnDisk, warm: ForkServer
+) -> None:
+    settings = course.root / "goldsmith.toml"
+    before = settings.read_text()
+    settings.write_text(f'forbid = ["torch.nn.MultiheadAttention"]\n{before}')
+    try:
+        forged = textwrap.indent(FORGED, "    ").strip()
+        body = WHEN_ALONE.format(action=forged) + BODIES["Norm"].replace("return ", "return 1.5 * ")
+        verdict, grade = handed_in(course, warm, Norm=body, Mix=ELSEWHERE)
+    finally:
+        settings.write_text(before)
+    assert any(module.alone for case in verdict.cases for module in case.modules)
+    assert (verdict.forbidden, grade.forbidden) == ((), ())
+
+
+def test_an_answer_that_is_far_too_large_does_not_tell_the_size_of_golds(
+    course: CourseOnDisk, warm: ForkServer
+) -> None:
+    for bodies in ({"gap": "return (y - target).pow(2).mean() * 0 + 1e9"}, {"Norm": "return x * 0 + 1e9"}):
+        verdict, grade = handed_in(course, warm, **bodies)
+        assert grade.off_by is not None
+        digits = f"{grade.off_by:.6g}".replace(".", "").partition("e")[0][:4]
+        assert digits not in told(course, verdict, grade).replace(".", "")
 
 
 # --- odd dtypes -----------------------------------------------------------------------------------------------------

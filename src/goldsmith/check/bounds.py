@@ -19,8 +19,9 @@ MOST_FILES = 5000
 """Files, and as many folders: far more than anybody writes, and few enough to be copied in a moment."""
 MOST_LEVELS = 32
 """Folders inside each other."""
-LONGEST_PATH = 1000
-"""Characters of a file's place in what was handed in."""
+LONGEST_PATH, LONGEST_PART = 1000, 255
+"""Bytes of a file's place in what was handed in, and of each name in it: file systems refuse longer names, and longer
+paths once they lie in a workspace."""
 MOST_LISTED = 200_000
 """Files of a whole git revision whose names are looked through for the assignment's."""
 MOST_CODE = 2 * 2**20

@@ -160,7 +160,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
             changed = provided.parts
             if provided.changed and any(item.outcome != AGREES for item in verdicts.values()):
                 verdicts, changed = checking.excuse_provided(submission, verdicts, provided)
-            stood_in = tuple(sorted(stage.stubs_used))
+            stood_in, sightings = tuple(sorted(stage.stubs_used)), tuple(stage.sightings)
             # last, for a module that runs alone is given what others should have returned; nothing that a child says
             # from here on is told to anybody but staff
             verdicts = attribute(stage, gold.folder, verdicts, hearing.replays, layouts)
@@ -190,7 +190,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
         layout=next(iter(layouts.values()), ""),
         stand_ins=stood_in,
         notes=submission.notes,
-        forbidden=find_forbidden(assignment, submission, stage.sightings),
+        forbidden=find_forbidden(assignment, submission, sightings),
         not_given=unseen,
         seconds=time.monotonic() - started,
     )

@@ -171,7 +171,8 @@ class ResultReader:
             arrays = dict(parse_bytes(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
             if len(arrays) > bounds.MOST_VALUES:
                 raise ValueError(f"it holds more than {bounds.MOST_VALUES} values")
-            return attempt, arrays | {path: _as_complex(arrays[path]) for path in attempt.complex}, trace or None
+            pairs = {path: _as_complex(arrays[path]) for path in dict.fromkeys(attempt.complex)}
+            return attempt, arrays | pairs, trace or None
         except (ValueError, KeyError, RecursionError) as error:
             return Attempt(failure=_unreadable(str(error))), {}, None
 

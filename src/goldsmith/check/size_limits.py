@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from goldsmith.check.bounds import LONGEST_PATH, MOST_BYTES, MOST_FILES, MOST_LEVELS, MOST_LISTED
+from goldsmith.check.bounds import (
+    LONGEST_PART,
+    LONGEST_PATH,
+    MOST_BYTES,
+    MOST_FILES,
+    MOST_LEVELS,
+    MOST_LISTED,
+)
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Course
 from goldsmith.errors.check import TooMuchHandedIn
@@ -33,6 +40,8 @@ class Count:
         self.files += 1
         if self.files > MOST_FILES:
             raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} files")
+        if _is_too_long(path):
+            raise TooMuchHandedIn(self.name, "it has a file with a very long name")
         self.add_folder(path.rpartition("/")[0])
         self.add_bytes(size)
 
@@ -42,13 +51,18 @@ class Count:
             raise TooMuchHandedIn(self.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
 
     def add_folder(self, path: str) -> None:
-        if len(path) > LONGEST_PATH or path.count("/") >= MOST_LEVELS:
+        if _is_too_long(path) or path.count("/") >= MOST_LEVELS:
             raise TooMuchHandedIn(self.name, f"it has more than {MOST_LEVELS} folders inside each other")
         while path and path not in self.folders:
             self.folders.add(path)
             path = path.rpartition("/")[0]
         if len(self.folders) > MOST_FILES:
             raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} folders")
+
+
+def _is_too_long(path: str) -> bool:
+    whole = os.fsencode(path)
+    return len(whole) > LONGEST_PATH or any(len(part) > LONGEST_PART for part in whole.split(b"/"))
 
 
 def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambda inside: False) -> list[Path]:

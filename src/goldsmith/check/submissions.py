@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -144,14 +144,25 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
     if not any(str(item.target) in _wanted(assignment) for item in placed):
         raise NothingToCheck(name, "none of the starter's files is in it", _wanted(assignment))
-    clash = [item.target for item in placed for above in item.target.parents if str(above) in _wanted(assignment)]
-    if clash:
-        raise NothingToCheck(name, f"{clash[0].parent} is a folder in it", _wanted(assignment))
+    _refuse_folders_for_files(assignment, name, placed, own)
     kept = [
         file for file in to_write(assignment, _wanted(assignment)) if file not in {str(item.target) for item in placed}
     ]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
+
+
+def _refuse_folders_for_files(
+    assignment: Assignment, name: str, placed: Sequence[Placement], own: Collection[str]
+) -> None:
+    """Refuse what cannot take its place: a folder called like a file of the starter's or the course's `own`, and a file
+    called like a folder."""
+    for item in placed:
+        for above in item.target.parents:
+            if above.as_posix() in own or (assignment.starter / above).is_file():
+                raise NothingToCheck(name, f"{above} is a folder in it", _wanted(assignment))
+        if (assignment.starter / item.target).is_dir():
+            raise NothingToCheck(name, f"{item.target} is no folder in it", _wanted(assignment))
 
 
 def _stays(file: Path, folder: Path) -> bool:

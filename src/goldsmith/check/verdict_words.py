@@ -146,6 +146,9 @@ def how_far(leaf: LeafComparison) -> str:
 
 
 def size_words(relative: float) -> str:
+    """How far off, in no more digits than help: with enough of them, what is far too large would tell gold's size."""
+    if relative > 10:
+        return "more than 10 times its size"
     return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
 
 

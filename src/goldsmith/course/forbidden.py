@@ -27,10 +27,14 @@ class _Module:
     lines: list[str]
     names: dict[str, set[str]] = field(default_factory=dict)
     stars: set[str] = field(default_factory=set)
+    found: dict[int, set[str]] = field(default_factory=dict)
+    """What each expression stands for, as far as it has been asked: it is part of others, which ask again."""
 
     def dotted(self, node: ast.AST) -> set[str]:
         """All that an expression may stand for."""
-        return {name for name in self._dotted(node) if len(name) <= _LONGEST}
+        if id(node) not in self.found:
+            self.found[id(node)] = {name for name in self._dotted(node) if len(name) <= _LONGEST}
+        return self.found[id(node)]
 
     def learn(self, name: str, found: set[str]) -> None:
         known = self.names.setdefault(name, set())
@@ -40,8 +44,9 @@ class _Module:
         match node:
             case ast.Name(id=name):
                 return self.names.get(name) or {f"{star}.{name}" for star in self.stars}
-            case ast.Attribute(value=value, attr=name):
-                return {f"{base}.{name}" for base in self.dotted(value)}
+            case ast.Attribute():
+                inner, rest = _split(node)
+                return {f"{base}.{rest}" for base in self.dotted(inner)} if rest else set()
             case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str(name)), *_]):
                 return {f"{base}.{name}" for base in self.dotted(value)}
             case ast.Call(func=ast.Name(id="__import__") | ast.Attribute(attr="import_module"), args=[first, *_]):
@@ -49,13 +54,27 @@ class _Module:
         return set()
 
 
+def _split(node: ast.Attribute) -> tuple[ast.AST, str]:
+    """What the first dot of `a.b.c` follows, and all after it; nothing after it where that is absurdly much."""
+    inner: ast.AST = node
+    names: list[str] = []
+    while isinstance(inner, ast.Attribute):
+        names.append(inner.attr)
+        inner = inner.value
+        if len(names) > _LONGEST // 2:
+            return node, ""
+    return inner, ".".join(reversed(names))
+
+
 def forbidden_uses(files: Mapping[str, bytes], names: Sequence[str]) -> Iterator[tuple[str, str, int, str]]:
     """Each use of one of `names`, as that name, its file, line and the line's text; the first in each line."""
     modules = dict(_parsed(files)) if names else {}
     for _ in range(_ROUNDS):  # names that are passed on from file to file
         for module in modules.values():
+            module.found.clear()
             _learn(module, {_stem(file): other for file, other in modules.items()})
     for file, module in modules.items():
+        module.found.clear()
         seen: set[tuple[str, int]] = set()
         for node in ast.walk(module.tree):
             for found in _used(module, node):

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from goldsmith.course.starter_diff import Function, ParsedFile, code_of, parse
+from goldsmith.foundation.syntax import decode_source, encode_source
 
 
 def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:
@@ -35,7 +36,7 @@ def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:
     mine, theirs = parse(starter), parse(other)
     if mine is None or theirs is None:
         return other
-    lines = other.decode("utf-8").splitlines()
+    lines = decode_source(other).removesuffix("\n").split("\n")
     given, standing = dict(_functions(mine)), dict(_functions(theirs))
     edits: list[tuple[int, int, list[str]]] = []
     for name in parts:
@@ -50,7 +51,7 @@ def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:
         edits.append((end, end, ["", *text]))
     for start, end, text in sorted(edits, key=lambda edit: edit[0], reverse=True):
         lines[start:end] = text
-    return ("\n".join(lines) + "\n").encode("utf-8")
+    return encode_source("\n".join(lines) + "\n", like=other)
 
 
 def _functions(module: ParsedFile) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

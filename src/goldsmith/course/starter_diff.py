@@ -15,7 +15,7 @@ from pathlib import Path
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
-from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Assignment = ast.Assign | ast.AnnAssign
@@ -117,7 +117,7 @@ def parse_parts(content: bytes) -> Mapping[str, ast.stmt]:
 def parse(content: bytes) -> ParsedFile | None:
     """None for what does not parse: running it will say so better."""
     try:
-        source = content.decode("utf-8")
+        source = decode_source(content)
         tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return None
@@ -128,7 +128,7 @@ def parse(content: bytes) -> ParsedFile | None:
         elif isinstance(node, _Assignment):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             parts.update({target.id: node for target in targets if isinstance(target, ast.Name)})
-    return ParsedFile(source.splitlines(), parts)
+    return ParsedFile(source.split("\n"), parts)
 
 
 def _module_drift(name: str, starter: ParsedFile, solution: ParsedFile) -> Iterator[Drift]:

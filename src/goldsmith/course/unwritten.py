@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from goldsmith.course.starter_diff import Function, code_of, parse, written_by_students
-from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 
 def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list[str]:
@@ -59,7 +59,7 @@ def _functions(source: bytes) -> Mapping[str, Function] | None:
 
 def _is_set_elsewhere(part: str, source: bytes) -> bool:
     """Whether anything in a file may put something else in a part's place."""
-    for node in ast.walk(syntax_tree(source.decode("utf-8"))):
+    for node in ast.walk(syntax_tree(decode_source(source))):
         match node:
             case ast.ImportFrom(names=names) if any((item.asname or item.name) in (part, "*") for item in names):
                 return True

@@ -7,10 +7,25 @@ interrupted by a finaliser, give "SystemError: AST constructor recursion depth m
 from __future__ import annotations
 
 import ast
+import importlib.util
+import io
 import threading
+import tokenize
 
 parsing = threading.RLock()
 """Also held around what parses inside of libraries, such as NumPy's reading of headers."""
+
+
+def decode_source(content: bytes) -> str:
+    """Decode a Python file as Python itself would: by its byte order mark or its coding line; lines end in `\\n`.
+    Raise SyntaxError or ValueError where Python could not read it."""
+    return importlib.util.decode_source(content)
+
+
+def encode_source(text: str, like: bytes) -> bytes:
+    """Encode a Python file so that the mark or coding line which it has from `like` is true."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(like).readline)
+    return text.encode(encoding, "backslashreplace")
 
 
 def syntax_tree(source: bytes | str) -> ast.Module:

@@ -111,7 +111,8 @@ def _told(
 ) -> tuple[Grade, str]:
     """The grade that a verdict comes to, and the feedback on it."""
     grader = wanted.grader
-    veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), item.what))
+    what = () if item.revision or "/" not in item.what else (item.what,)  # a lone name may be part of any word
+    veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), *what))
     made = grade(
         verdict,
         grader.rubric,

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import ctypes
 import dataclasses
+import errno
 import functools
 import gc
 import threading
@@ -54,7 +55,7 @@ from goldsmith.sandbox.readable_paths import Reach, reach
 from goldsmith.workspace.temporary import private_folder
 
 _REMARKABLE = 0.9
-METHOD = 8
+METHOD = 9
 """Counted up whenever a submission may be judged otherwise than before."""
 _PASSING = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
@@ -82,6 +83,8 @@ class Stopped(Exception):
 
 _PASSED_ON = (NoSandbox, Interrupted, OSError, Stopped)
 """What ends the whole run: it would meet everybody."""
+_THEIR_PATHS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
+"""Errors of the system that names and folders which were handed in can cause, and that meet nobody else."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,11 @@ class Grader:
             try:
                 submission = stack.enter_context(opened(self.assignment, item))
                 digest = digest_of(submission)
-            except (*_PASSED_ON, CannotWrite):
-                raise
+            except (*_PASSED_ON, CannotWrite) as error:
+                if not isinstance(error, OSError) or error.errno not in _THEIR_PATHS:
+                    raise
+                why = f"it cannot be opened ({error.strerror})"
+                return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))
             except GoldsmithError as problem:
                 return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
             found = self._known(digest)

@@ -61,7 +61,7 @@ class PartResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """One submission. `first_part` is the class of the module `first_divergence`, or the function that it is; `cause`
-    the kind of what is wrong there, `off_by` how far, over the size of gold's. `similarity` to the solution, by part,
+    the kind of what is wrong there. `off_by`, how far, over the size of gold's, `similarity` to the solution, by part,
     `sandbox` and `seconds` are for staff; `digest` says what was graded."""
 
     name: str

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.check.own_weights import CAVEAT, OWN_WEIGHTS
 from goldsmith.check.verdicts import Verdict
 from goldsmith.foundation.log_injection import without_commands
 
@@ -101,6 +102,8 @@ def redact(verdict: Verdict, veil: Redaction) -> Verdict:
     plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
     plain["notes"] = plain["notes"][:_MOST_NOTES]
     for case in plain["cases"]:
+        if case["kind"] == OWN_WEIGHTS:
+            case["reason"] = CAVEAT  # without gold's mean and spread
         case["notes"] = case["notes"][:_MOST_NOTES]
         for name in ("leaves", "natural"):
             case[name] = [_without_gold(leaf) for leaf in case[name]]

@@ -46,7 +46,8 @@ COLUMNS = (
 )
 """Columns that are always there; those of the rubric's items follow, `case:…` and `part:…`."""
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
-_FOR_STAFF = ("not_given", "similarity", "sandbox", "seconds")
+_FOR_STAFF = ("not_given", "off_by", "similarity", "sandbox", "seconds")
+"""Also `off_by`: with all its digits it would tell what a lone number of gold's is."""
 _LONGEST_STEM = 80
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 
