@@ -65,7 +65,7 @@ def test_what_was_advised_kills_the_survivor(tmp_path: Path) -> None:
 def test_what_no_case_runs_survives_and_is_never_called_equivalent(found: dict[str, Finding]) -> None:
     item = found["unused/never-runs"]
     assert (item.outcome, item.reason) == ("survived", "no case runs it")
-    assert item.advice == "add a case that reaches ops.py:17, in unused"
+    assert item.advice == "a case that reaches ops.py:17, in unused"
 
 
 def test_not_told_apart_is_what_stays_below_1e_9_in_float64_under_every_condition(found: dict[str, Finding]) -> None:

@@ -51,6 +51,23 @@ SOLUTION = '''
         y = x.copy()
         y += x
         return y
+
+
+    class Centred:
+        def __call__(self, x):
+            return self.apply(x)
+
+        def apply(self, x):
+            return x - x.mean()
+
+
+    class Third:
+        def compute(self, x):
+            return x / 3.0
+
+
+    def third(x):
+        return Third().compute(x)
 '''
 
 HELPER = """
@@ -63,7 +80,7 @@ RECIPE = """
 
     import goldsmith as gs
     from helper import core
-    from ops import Affine, doubled, looked_up, loss, masked_sum, rate
+    from ops import Affine, Centred, doubled, looked_up, loss, masked_sum, rate, third
 
 
     @gs.case(allow={"hollow": "the scale is one: that is what this is about"})
@@ -103,6 +120,12 @@ RECIPE = """
         case.record("y", core(doubled(case.input("x", lambda: np.random.randn(4)))))
 
 
+    @gs.case
+    def objects(case):
+        case.record("centred", Centred()(case.input("x", lambda: np.random.randn(4))))
+        case.record("third", third(case.input("z", lambda: np.random.randn(4))))
+
+
     if __name__ == "__main__":
         gs.main()
 """
@@ -116,6 +139,8 @@ OWN = {
     "step-forgotten": ("0.1 * step", "0.3"),
     "table-wrong": ("np.arange(size) * 2.5", "np.arange(size) * 3.5"),
     "overwrites": ("x.copy()", "x"),
+    "result-kept": ("x - x.mean()", 'self.__dict__.setdefault("kept", x - x.mean())'),
+    "kept-by-none": ("x / 3.0", 'self.__dict__.setdefault("kept", x / 3.0)'),
     "kills-parent": ("y", "__import__('os').kill(__import__('os').getppid(), 9)"),
 }
 
@@ -148,11 +173,16 @@ def found(course: CourseOnDisk) -> dict[str, Finding]:
         ("no-offset", "general position"),
         ("summed", "another batch size"),
         ("overwrites", "overwriting"),
+        ("result-kept", "call it twice"),
     ],
 )
 def test_a_mistake_that_the_inputs_hide_survives(found: dict[str, Finding], name: str, advice: str) -> None:
     assert found[name].outcome == "survived"
     assert advice in found[name].advice
+
+
+def test_what_an_object_keeps_does_not_show_where_each_call_makes_a_new_one(found: dict[str, Finding]) -> None:
+    assert found["kept-by-none"].outcome == "not-told-apart"
 
 
 def test_half_a_line_that_never_runs_is_found(found: dict[str, Finding]) -> None:

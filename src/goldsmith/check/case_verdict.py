@@ -199,8 +199,10 @@ def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside:
 
 
 def shown_path(path: str) -> str:
-    """`output.logits` as its author knows it."""
+    """`output.logits` as its author knows it; of several values without a name, `output.1`."""
     section, _, rest = path.partition(".")
+    if rest.partition(".")[0].isdecimal():
+        return path
     return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
 
 

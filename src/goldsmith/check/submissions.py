@@ -94,7 +94,7 @@ def open_revision(assignment: Assignment, course: Course, revision: str, name: s
 def private_place(course: Course, path: Path) -> Path | None:
     """The folder of solutions or of gold that `path` really lies in, as people in the course write it."""
     real = _resolved(path)
-    for private in (course.solutions_folder, course.fixtures_folder):
+    for private in (*course.solution_folders, course.fixtures_folder):
         if real.is_relative_to(private.resolve()):
             return course.relative(private)
     return None
@@ -201,8 +201,9 @@ def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
         folders |= dict.fromkeys(end.rstrip("/") for end in ends)
-    private = assignment.course.config.solutions
-    possible = [folder for folder in folders if f"/{private}/" not in f"/{folder}/"]
+    course = assignment.course
+    private = [f"/{course.relative(folder).as_posix()}/" for folder in course.solution_folders]
+    possible = [folder for folder in folders if not any(name in f"/{folder}/" for name in private)]
     first = [folder for folder in ("", assignment.name) if folder in possible]
     return first[0] if first else possible[0] if len(possible) == 1 else None
 

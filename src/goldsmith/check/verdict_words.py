@@ -45,7 +45,7 @@ def headline(verdict: Verdict) -> str:
     total = len(verdict.cases)
     cases = f"{total} case{'' if total == 1 else 's'}"
     if verdict.outcome == AGREES:
-        every = "its only case" if total == 1 else f"all {cases}"
+        every = {1: "its only case", 2: "both cases"}.get(total, f"all {cases}")
         where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else every
         return f"agrees with the gold of {verdict.assignment} in {where}"
     if verdict.outcome == PROVIDED_CHANGED:

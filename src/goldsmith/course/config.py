@@ -51,6 +51,9 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     folder: str = ""
     """Where its starter lies, if that is not `<assignments>/<name>`; `.` where all of the repository is this one
     assignment."""
+    solution: str = ""
+    """Where its solution lies, if that is not `<solutions>/<name>`, as where starter and solution lie side by side. No
+    student gets that folder."""
     title: str | None = None
     """What it is called in menus and summaries; else made from its name."""
     description: str | None = None
@@ -313,6 +316,7 @@ def _leads_out(path: str) -> bool:
 def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
     """What is wrong with the folders that assignments say are theirs."""
     declared = {name: item.folder for name, item in config.assignment.items() if item.folder}
+    yield from _solution_problems(config)
     for name, folder in declared.items():
         keys, path = ["assignment", name, "folder"], PurePosixPath(folder)
         if path.is_absolute() or ".." in path.parts:
@@ -323,6 +327,23 @@ def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
         for other, its in declared.items():
             if other != name and path.is_relative_to(its):
                 yield keys, f"{folder!r} lies in {its!r}, which is the folder of {other}"
+
+
+def _solution_problems(config: Config) -> Iterator[tuple[list[str], str]]:
+    """What is wrong with the folders that assignments say hold their solutions: none may hold what students get."""
+    for name, item in config.assignment.items():
+        keys, path = ["assignment", name, "solution"], PurePosixPath(item.solution)
+        if not item.solution:
+            continue
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            yield keys, f"{item.solution!r} must be a folder inside the course, relative to its root"
+        own = item.folder or f"{config.assignments}/{name}"
+        starters = dict.fromkeys([own, *(other.folder for other in config.assignment.values())])
+        for starter in (other for other in starters if other and PurePosixPath(other).parts):
+            if _overlap(item.solution, starter):
+                yield keys, f"{item.solution!r} and {starter!r}, which students get, overlap"
+        if _overlap(item.solution, config.fixtures):
+            yield keys, f"{item.solution!r} and fixtures ({config.fixtures!r}) overlap"
 
 
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:

@@ -32,6 +32,12 @@ class Course:
         return self.root / self.config.solutions
 
     @property
+    def solution_folders(self) -> list[Path]:
+        """Every folder that holds solutions: that of all of them, and those that assignments say are theirs."""
+        declared = [self.root / item.solution for item in self.config.assignment.values() if item.solution]
+        return [self.solutions_folder, *declared]
+
+    @property
     def internal_tests_folder(self) -> Path:
         return self.root / self.config.internal_tests
 
@@ -67,7 +73,8 @@ class Course:
         others = (config.assignments, config.internal_tests, *(item.folder for item in config.assignment.values()))
         shared = any(PurePosixPath(other).parts[:1] == (above,) for other in others)
         own = config.solutions if shared else above
-        return list(dict.fromkeys([own, config.internal_tests, config.fixtures, *config.guard.private]))
+        beside = [item.solution for item in config.assignment.values() if item.solution]
+        return list(dict.fromkeys([own, *beside, config.internal_tests, config.fixtures, *config.guard.private]))
 
     @cached_property
     def whole_assignment(self) -> str:
@@ -195,7 +202,10 @@ class Assignment:
 
     @property
     def solution(self) -> Path:
-        """Its folder below the solutions'; where the course is one assignment and there is none, all of them."""
+        """Its folder below the solutions', or the one it names; where the course is one assignment and there is none,
+        all of them."""
+        if self.config.solution:
+            return self.course.root / self.config.solution
         return self.course.whole_solution if self.is_whole else self.course.solutions_folder / self.name
 
     def holds(self, path: Path) -> bool:

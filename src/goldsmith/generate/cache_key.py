@@ -25,7 +25,7 @@ _BEARING = ("numpy", "torch", "safetensors")
 def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
     """Sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their gold.
     Where there is no solution, as in what students get, none is asked for."""
-    has_solutions = assignment.course.solutions_folder.is_dir()
+    has_solutions = any(folder.is_dir() for folder in assignment.course.solution_folders)
     now = hash_sources(assignment, placements(assignment) if has_solutions else [])
     config = assignment.course.config
     return [

@@ -94,6 +94,7 @@ def _propose(
             make_job(assignment, workspace, options, task="propose"),
             kind=kind,
             parts=parts,
+            assignment=assignment.name,
             public_tests=tuple(public_tests(assignment, workspace, parts)),
         )
         (ending,) = run_parallel([job], timeout=options.timeout, watcher=watcher)

@@ -97,7 +97,7 @@ def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) 
     made = manifest.provenance
     if not starter:
         made = msgspec.structs.replace(made, starter={})
-    if not assignment.course.solutions_folder.is_dir():
+    if not any(folder.is_dir() for folder in assignment.course.solution_folders):
         made = msgspec.structs.replace(made, solution={})
     return changed_sources(assignment, made)
 

@@ -292,7 +292,8 @@ def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
     level = probe()
     course = grader.assignment.course
     before = bubblewrap_prefix(readable=grader.reach.readable, writable=[str(room)]) if level.bubblewrap else []
-    hidden = [str(path) for path in (grader.assignment.gold, course.solutions_folder, course.internal_tests_folder)]
+    private = (grader.assignment.gold, *course.solution_folders, course.internal_tests_folder)
+    hidden = [str(path) for path in private]
     if before and bubblewrap_hides(before, hidden=hidden, writable=[str(room)]):
         return level, before
     return msgspec.structs.replace(level, bubblewrap=False), []

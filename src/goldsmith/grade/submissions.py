@@ -173,7 +173,7 @@ def _refuse_second_names(item: SubmissionRef, course: Course, file: Path) -> Non
     """A file of the course's own under another name is a link as well."""
     status = file.lstat()
     if status.st_nlink > 1:
-        for private in (course.solutions_folder, course.fixtures_folder):
+        for private in (*course.solution_folders, course.fixtures_folder):
             for own in private.rglob("*"):
                 if own.is_file() and os.path.samestat(own.stat(), status):
                     raise SubmissionIsPrivate(item.name, course.relative(private))

@@ -31,7 +31,7 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     sources = dict(_solution_files(course))
     secrets = [secret for name, content in sources.items() for secret in _secrets(course, name, content)]
     blind = [
-        f"{assignment.name} has no solution with parts that students write in {course.config.solutions}"
+        f"{assignment.name} has no solution with parts that students write in {_solutions_of(assignment)}"
         for assignment in course.assignments()
         if not any(belongs(secret.piece.file, assignment) for secret in secrets)
     ]
@@ -50,6 +50,10 @@ def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
     )
 
 
+def _solutions_of(assignment: Assignment) -> str:
+    return assignment.config.solution or assignment.course.config.solutions
+
+
 def belongs(file: str, assignment: Assignment) -> bool:
     """In the assignment's folder, or in the old flat layout, where any of them may be its."""
     own = assignment.course.relative(assignment.solution).as_posix()
@@ -58,12 +62,13 @@ def belongs(file: str, assignment: Assignment) -> bool:
 
 
 def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
-    """Every file below the solutions' folder that can hold code, as it stands, or as committed where it is gone."""
-    present = dict(_files_below(course, course.config.solutions))
+    """Every file below the solutions' folders that can hold code, as it stands, or as committed where it is gone."""
+    folders = [course.relative(folder).as_posix() for folder in course.solution_folders]
+    present = {name: path for folder in folders for name, path in _files_below(course, folder)}
     for name, path in present.items():
         if _holds_code(course, name):
             yield name, path.read_bytes()
-    listed = git(course, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", course.config.solutions) or ""
+    listed = git(course, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", *folders) or ""
     for name in filter(None, listed.split("\0")):
         content = git(course, "show", f"HEAD:./{name}") if name not in present and _holds_code(course, name) else None
         if content is not None:

@@ -64,7 +64,7 @@ class MutantRunner:
         if are_same_program(self._original(mutant), mutant.content):
             found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
         elif not cases:
-            advice = f"add a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
+            advice = f"a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
             with self._desk(mutant) as desk:

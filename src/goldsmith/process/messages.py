@@ -145,7 +145,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
     `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
     for comes through the folder `requests_dir`; `lines` are to be noted from its beginning on. Where it calls what is
-    `forbidden` is noted, too. A proposed recipe is about `parts`, whose use `public_tests` may show."""
+    `forbidden` is noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may
+    show."""
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -158,6 +159,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     parent: int
     kind: str = ""
+    assignment: str = ""
     parts: tuple[DraftPart, ...] = ()
     public_tests: tuple[str, ...] = ()
     variant: str = ""

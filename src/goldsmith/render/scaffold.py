@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -168,12 +168,16 @@ def found_lines(course: Course, layout: Layout | None) -> list[str]:
     found = layout.found if layout is not None else {}
     if course.whole_assignment:
         first = f"assignments: all of this repository is one, {course.whole_assignment} (1)"
+    elif layout is not None and layout.beside:
+        first = f"assignments: {_folders(item.starter for item in layout.beside)} ({len(names)}): {_listed(names)}"
     elif names:
         first = f"assignments: {_folder(config.assignments)} ({len(names)}): {_listed(names)}"
     else:
         first = f"assignments: none found yet; they go into {_folder(config.assignments)}"
     second = f"solutions: {_folder(config.solutions)} ({len(answered)})"
-    if not answered:
+    if layout is not None and layout.beside:
+        second = f"solutions: {_folders(item.solution for item in layout.beside)} ({len(answered)})"
+    elif not answered:
         second = f"solutions: none found yet; they go into {_folder(config.solutions)}"
     lines = [_with_evidence(first, found.get("assignments", "")), _with_evidence(second, found.get("solutions", ""))]
     if layout is not None and layout.public_tests and layout.public_tests != config.internal_tests:
@@ -196,6 +200,10 @@ def _with_evidence(line: str, evidence: str) -> str:
 
 def _folder(name: str) -> str:
     return "the root of the course" if name == "." else f"{name}/"
+
+
+def _folders(names: Iterable[str]) -> str:
+    return _listed([_folder(name) for name in names])
 
 
 def _listed(names: Sequence[str]) -> str:

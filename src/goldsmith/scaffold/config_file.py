@@ -24,6 +24,12 @@ _WHOLE = """\
 [assignment.{name}]
 folder = "."  # all of this repository is one assignment
 """
+_BESIDE = """\
+
+[assignment.{name}]  # {evidence}
+folder = {starter}
+solution = {solution}  # not for students
+"""
 _TAIL = """\
 
 # This repository is for staff: solutions and gold belong into it, and students must never get all of it. Before you
@@ -44,10 +50,23 @@ _TAIL = """\
 def settings_text(layout: Layout) -> str:
     rows = []
     for key, meaning in _MEANINGS.items():
-        found = layout.found.get(key, "")
+        found = "" if layout.beside and key in ("assignments", "solutions") else layout.found.get(key, "")
         origin = f" (found: {found})" if found else ""
-        rows.append((f"{key} = {json.dumps(layout.values[key], ensure_ascii=False)}", meaning + origin))
+        rows.append((f"{key} = {_quoted(layout.values[key])}", meaning + origin))
     width = max(len(setting) for setting, _ in rows)
-    whole = _WHOLE.format(name=json.dumps(layout.whole, ensure_ascii=False)) if layout.whole else ""
+    whole = _WHOLE.format(name=_quoted(layout.whole)) if layout.whole else ""
+    beside = "".join(
+        _BESIDE.format(
+            name=_quoted(item.name),
+            starter=_quoted(item.starter),
+            solution=_quoted(item.solution),
+            evidence=item.evidence,
+        )
+        for item in layout.beside
+    )
     rows_text = "".join(f"{setting.ljust(width)}  # {comment}\n" for setting, comment in rows)
-    return _HEAD + rows_text + _SEED + whole + _TAIL
+    return _HEAD + rows_text + _SEED + whole + beside + _TAIL
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -68,6 +68,11 @@ def course_of(root: Path, layout: Layout | None) -> Course:
         values: dict[str, Any] = {key.replace("-", "_"): value for key, value in layout.values.items()}
         if layout.whole:
             values["assignment"] = {layout.whole: AssignmentConfig(folder=ROOT)}
+        if layout.beside:
+            tables = {
+                item.name: AssignmentConfig(folder=item.starter, solution=item.solution) for item in layout.beside
+            }
+            values["assignment"] = tables
         config = msgspec.structs.replace(config, **values)
     return Course(root, config)
 

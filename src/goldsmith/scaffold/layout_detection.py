@@ -22,8 +22,10 @@ from goldsmith.scaffold.pairs import (
     PROJECT_FILES,
     SOLUTION_WORDS,
     STARTER_WORDS,
+    Beside,
     Pair,
     Tree,
+    find_beside,
     find_pairs,
     says,
     stubs_in,
@@ -61,7 +63,8 @@ class Doubt:
 @dataclass(frozen=True)
 class Layout:
     """Values of the configuration's folders, what each was found by (nothing: it is the default), open questions.
-    `whole` is what the one assignment is called that all of the course is."""
+    `whole` is what the one assignment is called that all of the course is; `beside` are assignments that each have a
+    solution beside the starter."""
 
     values: Mapping[str, str]
     found: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +72,7 @@ class Layout:
     notes: Sequence[Note] = ()
     whole: str = ""
     public_tests: str = ""
+    beside: Sequence[Beside] = ()
 
     def settled(self, doubt: Doubt, answer: Mapping[str, str]) -> Layout:
         """As it is once a person has answered."""
@@ -84,7 +88,7 @@ def detect(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -
     said = dict(said or {})
     layout = _folders(root, tree, said, whole)
     values, found = dict(layout.values), dict(layout.found)
-    starters = _starters(tree, values["assignments"], layout.whole)
+    starters = [item.starter for item in layout.beside] or _starters(tree, values["assignments"], layout.whole)
     tests = find_tests(root, tree, [*starters, values["solutions"]])
     values["internal-tests"] = said.get("internal-tests") or tests.internal
     if tests.why or "internal-tests" in said:
@@ -108,7 +112,7 @@ def detect(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -
         values=values,
         found=found,
         doubts=doubts,
-        notes=tuple(_notes(tree, values)),
+        notes=() if layout.beside else tuple(_notes(tree, values)),
         public_tests=tests.public,
     )
 
@@ -119,6 +123,9 @@ def _folders(root: Path, tree: Tree, said: Mapping[str, str], whole: str) -> Lay
     plain = {"assignments": Config().assignments, "solutions": Config().solutions}
     pairs = [pair for pair in find_pairs(root, tree) if _fits(pair, said, whole)]
     best = [pair for pair in pairs if pair.rank == pairs[0].rank]
+    beside = find_beside(root, tree) if not (said.keys() & plain.keys() or whole) else []
+    if len(beside) > max((len(pair.names) for pair in best if pair.sure), default=0):
+        return Layout(plain, {"assignments": beside[0].evidence, "solutions": "by their files"}, beside=beside)
     if pairs and pairs[0].sure and len(best) == 1:
         return _from_pair(root, best[0], said, whole)
     if best and "assignments" not in said:

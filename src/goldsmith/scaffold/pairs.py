@@ -82,6 +82,32 @@ def find_pairs(root: Path, tree: Tree) -> list[Pair]:
     return sorted(pairs, key=lambda pair: pair.rank, reverse=True)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """An assignment whose starter and solution lie in one folder that is called after it, and what shows that."""
+
+    name: str
+    starter: str
+    solution: str
+    evidence: str
+
+
+def find_beside(root: Path, tree: Tree) -> list[Beside]:
+    """Starters with their solution beside them, as in `lab01/student` and `lab01/solution`; none where two assignments
+    would have one name."""
+    found: dict[str, Beside] = {}
+    for starter, solution, sure in _alike(root, tree):
+        mine, theirs, _ = _apart(starter, solution)
+        if not sure or len(mine) < 2 or mine[:-1] != theirs[:-1] or says(mine[-1], SOLUTION_WORDS):
+            continue
+        if says(theirs[-1], SOLUTION_WORDS):
+            evidence = f"{solution} has what {starter} leaves to write"
+            item = found.setdefault(mine[-2], Beside(mine[-2], _join(mine), _join(theirs), evidence))
+            if (item.starter, item.solution) != (_join(mine), _join(theirs)):
+                return []
+    return [found[name] for name in sorted(found)]
+
+
 def _speaks_against(tree: Tree, assignments: str, solutions: str) -> bool:
     """Whether these cannot be all starters and all solutions: what students have as tests or demos, or a package."""
     shown = says(solutions, NOT_WRITTEN) and not says(solutions, SOLUTION_WORDS)
@@ -131,12 +157,7 @@ def stubs_in(path: Path) -> set[str]:
 
 def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, str, bool]]:
     """The folders of all starters and all solutions, and the assignment's name, as one pair of files has them."""
-    one, two = [*PurePosixPath(starter).parts], [*PurePosixPath(_plain(solution)).parts]
-    common = 0
-    while common < min(len(one), len(two)) and one[-1 - common] == two[-1 - common]:
-        common += 1
-    rest = one[len(one) - common : -1]
-    mine, theirs = one[: len(one) - common], two[: len(two) - common]
+    mine, theirs, rest = _apart(starter, solution)
     if not theirs or theirs[: len(mine)] == mine != []:
         return  # the solution lies at the root, or in the starter's own folder
     level = _level(rest)
@@ -151,6 +172,15 @@ def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, 
         yield ".", _join(theirs[:-1] if named else theirs), theirs[-1] if named else "", True
     elif not mine:
         yield ".", _join(theirs), rest[0], False
+
+
+def _apart(starter: str, solution: str) -> tuple[list[str], list[str], list[str]]:
+    """The folders that only the starter's path has, those that only the solution's has, and those that both end in."""
+    one, two = [*PurePosixPath(starter).parts], [*PurePosixPath(_plain(solution)).parts]
+    common = 0
+    while common < min(len(one), len(two)) and one[-1 - common] == two[-1 - common]:
+        common += 1
+    return one[: len(one) - common], two[: len(two) - common], one[len(one) - common : -1]
 
 
 def _level(folders: Sequence[str]) -> int | None:

@@ -71,7 +71,7 @@ def _uses_torch(course: Course) -> bool:
     """Whether code of the course imports torch; where there is no code yet, whether it could here."""
     seen = False
     own = (path for assignment in course.assignments() for path in assignment.files(".py"))
-    for path in (*own, *course.solutions_folder.rglob("*.py")):
+    for path in (*own, *(path for folder in course.solution_folders for path in folder.rglob("*.py"))):
         if not LITTER.intersection(path.parts):
             seen = True
             if re.search(r"^\s*(import|from) torch\b", path.read_text(encoding="utf-8", errors="replace"), re.M):

@@ -10,11 +10,13 @@ float64, so that a difference is a difference, but for the one that looks for ov
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, TypeVar
 
 from goldsmith.gold.arrays import (
@@ -174,6 +176,45 @@ def _call_before(model: Any) -> None:
             module.forward(*_each(args, _moved), **_each(kwargs, _moved))
 
     handle = model.register_forward_pre_hook(call, with_kwargs=True)
+
+
+class CallsBefore:
+    """Has each method that the recipe calls called once before, on its object, with other inputs. A method counts
+    that the object itself calls for the recipe, as `forward` in `__call__`; modules have hooks."""
+
+    def __init__(self, recipe: str) -> None:
+        self._recipe = recipe
+        self._called: dict[tuple[int, str], Any] = {}  # with the object, so that no other one gets its id
+
+    def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        method = frame.f_code.co_name
+        if owner is None or is_module(owner) or method == "__init__" or (id(owner), method) in self._called:
+            return
+        if _caller_of(frame, owner) != self._recipe:
+            return
+        self._called[id(owner), method] = owner
+        with contextlib.suppress(Exception):
+            getattr(owner, method)(*_each(args, _moved_within), **_each(kwargs, _moved_within))
+
+    def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
+        """Nothing is to be done."""
+
+
+def _caller_of(frame: FrameType, owner: Any) -> str:
+    """The file that a method is called from, other methods of the same object left out."""
+    back = frame.f_back
+    while back is not None and back.f_locals.get("self") is owner:
+        back = back.f_back
+    return back.f_code.co_filename if back else ""
+
+
+def _moved_within(leaf: Any) -> Any:
+    """Numbers moved; a home-made tensor becomes another one, whose numbers are."""
+    if is_array(leaf) or is_module(leaf) or isinstance(leaf, type) or not getattr(leaf, "__dict__", None):
+        return _moved(leaf)
+    other = copy.copy(leaf)
+    other.__dict__.update({name: _moved(value) for name, value in vars(leaf).items()})
+    return other
 
 
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}

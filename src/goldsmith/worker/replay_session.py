@@ -13,6 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,7 +51,7 @@ from goldsmith.worker.adapter_calls import adapt_calls, adapt_recipe
 from goldsmith.worker.failure_reasons import cause_of, in_words
 from goldsmith.worker.isolated_calls import run_alone
 from goldsmith.worker.payload_cache import payloads
-from goldsmith.worker.perturbations import ModelPerturbation, PerturbedInputs
+from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, PerturbedInputs
 from goldsmith.worker.record_session import Session
 
 T = TypeVar("T")
@@ -114,6 +115,7 @@ class ReplaySession(Session):
                 _circumstances(run) as purity,
                 noting_made(vars(sys.modules["__main__"])) as case.made,
                 case.watched(),
+                self._called_before(run),
             ):
                 definition.function(case)
             payload, _ = case.finish()
@@ -142,6 +144,12 @@ class ReplaySession(Session):
         """Run a case on other inputs, for what is kept from one call to the next to show in the one that counts."""
         with contextlib.suppress(Exception), _circumstances("repeated"):
             definition.function(self.case_for(definition, "moved", layout))
+
+    def _called_before(self, run: RunName) -> AbstractContextManager[None]:
+        """The same for what an object keeps, which the case may make anew."""
+        if run != "repeated" or self.own_code is None:
+            return contextlib.nullcontext()
+        return self.own_code.watched(CallsBefore(self.job.recipe))
 
     def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)

@@ -67,7 +67,7 @@ def make_workspaces(
 
 def _apart(course: Course, *, whole: bool) -> tuple[Path, ...]:
     """Folders that stay out of a workspace."""
-    private = () if whole else (course.solutions_folder, course.fixtures_folder)
+    private = () if whole else (*course.solution_folders, course.fixtures_folder)
     return (course.reports_folder, *private)
 
 

@@ -40,8 +40,15 @@ class _Selection:
     def __init__(self, assignment: Assignment, without: Sequence[Path]) -> None:
         self.assignment, self.course, self.root = assignment, assignment.course, assignment.course.root
         course = self.course
-        private = (course.solutions_folder, course.fixtures_folder, course.internal_tests_folder, course.grades_folder)
-        closed = (*private, course.reports_folder, course.state_folder, course.root / CONFIG_FILE, *without)
+        private = (course.fixtures_folder, course.internal_tests_folder, course.grades_folder)
+        closed = (
+            *course.solution_folders,
+            *private,
+            course.reports_folder,
+            course.state_folder,
+            course.root / CONFIG_FILE,
+            *without,
+        )
         self._closed = [(path, path.resolve()) for path in closed]
         self._hushed = [course.root / name for name in course.config.guard.private]
 

@@ -48,7 +48,7 @@ def propose(job: Job) -> Proposal:
             model = next(item for item in targets if item.name == trained.part)
             drafts = [*(drafts or drafting.initial(model, targets)), trained]
     left_out = drafting.left_out(targets, drafts) if drafts == [] or job.kind != "checkpoint" else {}
-    source = write_recipe(folder.name, drafts, left_out, names, notes)
+    source = write_recipe(job.assignment, drafts, left_out, names, notes)
     parts = tuple(dict.fromkeys(draft.part for draft in drafts))
     short = {name.rpartition(":")[2]: why for name, why in left_out.items()}
     return Proposal(source, len(drafts), parts, short)
