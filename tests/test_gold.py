@@ -20,7 +20,8 @@ import goldsmith
 from courses import CourseOnDisk
 from goldsmith.comparison.bitwise import bit_differences
 from goldsmith.errors.gold import GoldUnreadable
-from goldsmith.gold.arrays import leaf_facts, walk
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import read_back, read_payload, write_payload
@@ -40,7 +41,7 @@ PAYLOADS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=3)
 
 
 def leaves(payload: dict[str, Any]) -> list[Any]:
-    return [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
+    return [leaf_facts(path, leaf) for path, leaf in walk(payload)]
 
 
 @settings(deadline=None, max_examples=150)

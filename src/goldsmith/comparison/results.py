@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from goldsmith.foundation.nested import map_tree
+
 Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
 Number = bool | int | float | str | None
 TEXTS = ("str", "bytes")
@@ -92,7 +94,7 @@ class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def plain(self) -> dict[str, Any]:
         """As JSON can hold it: what is not finite becomes "inf", "-inf" or "nan"."""
-        found: dict[str, Any] = _finite(msgspec.to_builtins(self))
+        found: dict[str, Any] = map_tree(_finite, msgspec.to_builtins(self))
         return found
 
     def __str__(self) -> str:
@@ -225,11 +227,5 @@ def _number(value: Number) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+def _finite(leaf: Any) -> Any:
+    return str(leaf) if isinstance(leaf, float) and not math.isfinite(leaf) else leaf

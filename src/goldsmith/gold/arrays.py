@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from goldsmith.foundation.nested import walk
 from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
 
@@ -42,21 +43,9 @@ def dtype_name(array: Any) -> str:
     return str(array.dtype).removeprefix("torch.")
 
 
-def walk(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """Every leaf below `value` with its dotted path, in order; an empty container has none."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from walk(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from walk(item, f"{path}.{index}")
-    else:
-        yield path, value
-
-
 def leaves_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Every leaf of a payload by its dotted path."""
-    return {path: leaf for key, value in payload.items() for path, leaf in walk(value, str(key))}
+    return dict(walk(dict(payload)))
 
 
 def as_numpy(value: Any) -> Any:

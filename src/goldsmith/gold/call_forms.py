@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from goldsmith.foundation.nested import map_tree
 from goldsmith.gold.arrays import is_array, is_tensor
 
 TENSOR = "@tensor"
@@ -66,11 +67,12 @@ def _form(value: Any, number: Iterator[int]) -> Any:
 
 def rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
     """What has that form, with `tensors` by their numbers."""
-    if isinstance(form, dict):
-        if set(form) == {TENSOR}:
-            return tensors[str(form[TENSOR])]
-        return {key: rebuilt(value, tensors) for key, value in form.items()}
-    return [rebuilt(value, tensors) for value in form] if isinstance(form, list) else form
+    return map_tree(lambda leaf: tensors[str(leaf[TENSOR])] if is_reference(leaf) else leaf, form, is_reference)
+
+
+def is_reference(form: Any) -> bool:
+    """Say whether this part of a form stands for an array."""
+    return isinstance(form, dict) and set(form) == {TENSOR}
 
 
 def _is_plain_array(value: Any) -> bool:

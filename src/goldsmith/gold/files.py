@@ -17,8 +17,9 @@ from typing import Any
 
 from goldsmith.errors.recipe import MissingPackage
 from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.nested import map_paths, map_tree, walk
 from goldsmith.foundation.syntax import parsing
-from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts, walk
+from goldsmith.gold.arrays import is_array, is_tensor, leaf_facts
 from goldsmith.gold.facts import FileFacts
 
 OUTPUT_KEYS = ("input", "output", "seed", "model_config", "state_dict")
@@ -101,7 +102,7 @@ def read_back(path: Path) -> FileFacts:
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         payload = read_payload(path)
-        leaves = [leaf_facts(name, leaf) for key, value in payload.items() for name, leaf in walk(value, str(key))]
+        leaves = [leaf_facts(name, leaf) for name, leaf in walk(payload)]
     except MissingPackage:
         raise
     except Exception as error:
@@ -113,11 +114,13 @@ def read_back(path: Path) -> FileFacts:
 def _torch_bytes(payload: Mapping[str, Any]) -> bytes:
     import torch
 
+    def storable(leaf: Any) -> Any:
+        if is_array(leaf) and not is_tensor(leaf):
+            return torch.from_numpy(leaf)
+        return _EmptyBytes() if type(leaf) is bytes and not leaf else leaf
+
     buffer = io.BytesIO()  # a buffer, because a path's name would end up in the archive
-    torch.save(
-        _map_arrays(dict(payload), lambda array: array if is_tensor(array) else torch.from_numpy(array)),
-        buffer,
-    )
+    torch.save(map_tree(storable, dict(payload)), buffer)
     return buffer.getvalue()
 
 
@@ -127,11 +130,7 @@ def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
 
     arrays: dict[str, Any] = {}
 
-    def reference(value: Any, path: str) -> Any:
-        if isinstance(value, dict):
-            return {key: reference(item, f"{path}/{key}") for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [reference(item, f"{path}/{index}") for index, item in enumerate(value)]
+    def reference(path: str, value: Any) -> Any:
         if is_array(value):
             arrays[path] = value
             return _REFERENCE + path
@@ -142,7 +141,7 @@ def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
             return _TEXT + value
         return value
 
-    structure = {key: reference(value, key) for key, value in payload.items()}
+    structure = map_paths(reference, dict(payload), separator="/")
     for key, value in structure.items():
         if key not in arrays and isinstance(value, int | float):
             arrays[key] = np.asarray(value)
@@ -161,10 +160,6 @@ def _read_numpy(path: Path) -> dict[str, Any]:
         structure = json.loads(str(archive[_STRUCTURE]))
 
         def restore(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {key: restore(item) for key, item in value.items()}
-            if isinstance(value, list):
-                return [restore(item) for item in value]
             if isinstance(value, str) and value.startswith(_REFERENCE):
                 return archive[value.removeprefix(_REFERENCE)]
             if isinstance(value, str) and value.startswith(_BYTES):
@@ -173,15 +168,8 @@ def _read_numpy(path: Path) -> dict[str, Any]:
                 return value.removeprefix(_TEXT)
             return value
 
-        return {key: restore(value) for key, value in structure.items()}
-
-
-def _map_arrays(value: Any, change: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _map_arrays(item, change) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_map_arrays(item, change) for item in value)
-    return change(value) if is_array(value) else _EmptyBytes() if type(value) is bytes and not value else value
+        payload: dict[str, Any] = map_tree(restore, structure)
+        return payload
 
 
 class _EmptyBytes(bytes):

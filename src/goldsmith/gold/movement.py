@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from goldsmith.foundation.nested import map_tree
 from goldsmith.gold.arrays import JUDGED_SECTIONS, leaf_facts, leaves_of, numbers_of, root_mean_square
 from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_changes
 from goldsmith.gold.facts import CaseFacts
@@ -176,17 +177,18 @@ def _trace_problems(before: Path, after: Path) -> Iterable[str]:
 
 def _index(metadata: Mapping[str, str]) -> Any:
     """What is called in which order and how, without numbers that may differ by noise, as they are or by their hash."""
-    return _without_numbers(json.loads(metadata.get("goldsmith", "null")))
+    index = json.loads(metadata.get("goldsmith", "null"), object_hook=_without_gradients)
+    return map_tree(_without_numbers, index)
 
 
-def _without_numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_numbers(item) for key, item in value.items() if key != "gradients"}
-    if isinstance(value, list):
-        return [_without_numbers(item) for item in value]
-    if isinstance(value, str) and value.startswith("#"):
+def _without_gradients(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "gradients"}
+
+
+def _without_numbers(leaf: Any) -> Any:
+    if isinstance(leaf, str) and leaf.startswith("#"):
         return "#"
-    return "number" if isinstance(value, float) else value
+    return "number" if isinstance(leaf, float) else leaf
 
 
 def _distance(one: Any, two: Any, noisy: Any) -> float:

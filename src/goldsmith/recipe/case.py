@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from goldsmith.errors.misuse import RecipeMisuse
-from goldsmith.gold.arrays import is_array, walk
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.tolerances import Pinned
 from goldsmith.instruments.module_traces import Tracer
@@ -149,8 +150,7 @@ class Case:
                 weights = settled.weights(built)
             else:
                 weights = dict(access.get(built)) if access else models.weights_of(built, f"{name}'s weights")
-            leaves = ((path.removeprefix("."), leaf) for path, leaf in walk(weights, ""))
-            return {path: leaf for path, leaf in leaves if path not in computed}
+            return {path: leaf for path, leaf in walk(weights) if path not in computed}
 
         draws = draw_weights(build, read, [self.seed + 1 + number for number in range(seeds)])
         return {path: item for path, item in statistics_of(draws).items() if item}
@@ -335,7 +335,7 @@ class Case:
         settled = self._settled_as(model)
         if settled is None and id(model) in self._accesses:
             found = snapshot(self._accesses[id(model)].get(model), label)
-            if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found, "")):
+            if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found)):
                 raise RecipeMisuse(f"{label}: what case.weights gets must be a dict with arrays in it")
             return found
         weights = {} if settled else models.weights_of(model, label)

@@ -13,13 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold.arrays import (
-    array_hash,
-    dtype_name,
-    is_array,
-    numbers_of,
-    walk,
-)
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import Environment, same_environment
 from goldsmith.gold.files import read_payload
 from goldsmith.process.messages import Draws
@@ -85,12 +80,12 @@ class RecordedDraws:
 
     def _uses(self, what: str, fresh: Any, kept: Any, computed: frozenset[str]) -> bool:
         """Whether recorded numbers take the place of `fresh` ones. What is `computed`, not drawn, has no say."""
-        mine, theirs = dict(walk(fresh, "")), dict(walk(kept, ""))
+        mine, theirs = dict(walk(fresh)), dict(walk(kept))
         problem = "the gold keeps none" if kept is None and fresh is not None else _misfit(mine, theirs)
         if problem:
             self._redraw(what, problem)
             return False
-        drawn = [path for path in mine if path.removeprefix(".") not in computed]
+        drawn = [path for path in mine if path not in computed]
         unequal = [path for path in drawn if not _are_equal(mine[path], theirs[path])]
         if not unequal:
             return False
@@ -111,10 +106,10 @@ class RecordedDraws:
 def _misfit(fresh: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
     """Why recorded values cannot stand in for those made here; empty where they can."""
     if fresh.keys() != kept.keys():
-        odd = sorted(fresh.keys() ^ kept.keys())[0].removeprefix(".")
+        odd = sorted(fresh.keys() ^ kept.keys())[0]
         return f"the gold has other ones ({odd or 'their form'} differs)"
     for path, mine in fresh.items():
-        theirs, name = kept[path], path.removeprefix(".") or "it"
+        theirs, name = kept[path], path or "it"
         if is_array(mine) != is_array(theirs):
             return f"{name} is of another kind in the gold"
         if is_array(mine) and tuple(mine.shape) != tuple(theirs.shape):

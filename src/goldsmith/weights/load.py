@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from goldsmith.gold.arrays import is_array, numbers_of, walk
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.weights.matching import UNBUILT, Shape
 from goldsmith.weights.models import WeightAccess, weights_of
@@ -275,8 +276,8 @@ def _are_same(one: Any, two: Any) -> bool:
     """The same leaves, up to the rounding of another dtype."""
     import numpy as np
 
-    mine: dict[str, Any] = dict(walk(one, ""))
-    theirs: dict[str, Any] = dict(walk(two, ""))
+    mine: dict[str, Any] = dict(walk(one))
+    theirs: dict[str, Any] = dict(walk(two))
     return mine.keys() == theirs.keys() and all(
         not is_array(leaf)
         or (leaf.shape == theirs[path].shape and np.allclose(numbers_of(leaf), numbers_of(theirs[path]), rtol=1e-6))

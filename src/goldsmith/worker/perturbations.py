@@ -19,12 +19,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
-from goldsmith.gold.arrays import (
-    array_hash,
-    is_array,
-    is_tensor,
-    walk,
-)
+from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.process.messages import Perturbation
 from goldsmith.recipe.initial_weights import Statistic
 from goldsmith.weights.gold_inputs import GoldInputs
@@ -121,7 +117,7 @@ class ModelPerturbation:
         return self._sources[name].clone()  # type: ignore[no-any-return]
 
     def record(self, name: str, value: Any) -> None:
-        self._recorded += [leaf for _, leaf in walk(value, name) if is_tensor(leaf)]
+        self._recorded += [leaf for leaf in leaves_in(value) if is_tensor(leaf)]
 
     def more(self) -> dict[str, Any]:
         """What is recorded besides what the recipe records, by path."""
@@ -232,7 +228,7 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _arrays(value: Any) -> list[Any]:
-    return [leaf for _, leaf in walk(value, "") if is_array(leaf)]
+    return [leaf for leaf in leaves_in(value) if is_array(leaf)]
 
 
 def _moved(leaf: Any) -> Any:
@@ -292,6 +288,6 @@ def _another_number(leaf: Any) -> Any:
 def _digest(value: Any) -> list[Any]:
     return [
         array_hash(leaf) if is_array(leaf) else leaf
-        for _, leaf in walk(value, "")
+        for leaf in leaves_in(value)
         if is_array(leaf) or type(leaf) in (int, float)
     ]

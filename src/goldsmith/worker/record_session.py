@@ -12,7 +12,8 @@ from typing import Any
 
 from goldsmith.doctor import processor_name
 from goldsmith.errors.misuse import RecipeMisuse
-from goldsmith.gold.arrays import leaf_facts, walk
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
 from goldsmith.gold.files import (
     TRACE_SUFFIX,
@@ -98,7 +99,7 @@ class Session:
         payload, tracer = case.finish()
         case.keep_gradients()
         name = f"{definition.name}.{self._variant}" if self._variant else definition.name
-        declared = [leaf_facts(path, leaf) for key, value in payload.items() for path, leaf in walk(value, key)]
+        declared = [leaf_facts(path, leaf) for path, leaf in walk(payload)]
         path = write_payload(payload, self.output / name)
         trace = None
         if tracer.index:

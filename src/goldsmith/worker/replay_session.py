@@ -20,13 +20,8 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from goldsmith.gold.arrays import (
-    array_hash,
-    is_array,
-    is_tensor,
-    judged_part,
-    walk,
-)
+from goldsmith.foundation.nested import leaves_in, walk
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor, judged_part
 from goldsmith.gold.files import trace_as_bytes
 from goldsmith.instruments.coverage import Coverage
 from goldsmith.instruments.float64_mode import Float64Watch, in_float64, noting_dtypes, to_float64
@@ -244,9 +239,9 @@ class ReplayCase(Case):
 
     def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
         """Whatever it is: the comparison says what is wrong with it."""
-        given = {_storage(leaf): other for other, item in self._handed.items() for _, leaf in walk(item, other)}
+        given = {_storage(leaf): other for other, item in self._handed.items() for leaf in leaves_in(item)}
         given.pop(None, None)
-        shared = [given[_storage(leaf)] for _, leaf in walk(value, name) if _storage(leaf) in given]
+        shared = [given[_storage(leaf)] for leaf in leaves_in(value) if _storage(leaf) in given]
         self._aliased += [f"what it returned as {name} shares memory with its input {other}" for other in shared]
         made = {id(leaf) for leaf in self.made}
         self._recorded_made += [path for path, leaf in walk(value, name) if id(leaf) in made]
@@ -342,4 +337,4 @@ def _storage(leaf: Any) -> int | None:
 
 
 def _digest(value: Any) -> list[str]:
-    return [array_hash(leaf) for _, leaf in walk(value, "") if is_array(leaf)]
+    return [array_hash(leaf) for leaf in leaves_in(value) if is_array(leaf)]

@@ -13,13 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.gold.arrays import (
-    difference_of,
-    is_array,
-    judged_leaves,
-    numbers_of,
-    walk,
-)
+from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
 from goldsmith.instruments.float64_mode import RoundedInside, in_float64
 from goldsmith.instruments.rounding_noise import disturb, rounding_noise
@@ -83,7 +78,7 @@ class TrialSession(Session):
     def _is_finer_inside(self, name: str, payload: Mapping[str, Any]) -> bool:
         """Whether float64 was computed with, as noise has shown, in a case that has nothing of it itself: others will
         do with float32 there."""
-        arrays: list[Any] = [leaf for _, leaf in walk(payload, "") if is_array(leaf)]
+        arrays: list[Any] = [leaf for leaf in leaves_in(payload) if is_array(leaf)]
         own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
         return bool(self._wide.get(name)) and not own & _WIDE
 
