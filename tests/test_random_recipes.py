@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from goldsmith.generate.two_runs import file_entry
+from goldsmith.generate.recording import file_entry
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.load import load_gold

@@ -18,7 +18,7 @@ from goldsmith.check.replay_results import CaseRuns, Taken
 from goldsmith.course.forbidden import MOST_USES
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
-from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase

@@ -133,10 +133,10 @@ def generate(
 generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
 
 
-def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "anew", "off"]:
+def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:
     if flag is None:
         return "measure" if wanted else "off"
-    return "anew" if flag else "off"
+    return "always" if flag else "off"
 
 
 def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:

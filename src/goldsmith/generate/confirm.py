@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from goldsmith.course.layout import Assignment
 from goldsmith.generate.options import Options
-from goldsmith.generate.previous_gold import Previous
+from goldsmith.generate.previous_gold import PreviousGold
+from goldsmith.generate.recording import Recording
 from goldsmith.generate.replay_once import replay_in_float64
-from goldsmith.generate.variants import Recording, kept_cases
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.movement import Movement, judge_float64
 from goldsmith.process.launcher import Watcher
@@ -20,7 +20,7 @@ from goldsmith.process.launcher import Watcher
 def confirm(
     assignment: Assignment,
     options: Options,
-    previous: Previous,
+    previous: PreviousGold,
     recordings: Sequence[Recording],
     *,
     same_sources: bool,
@@ -36,7 +36,7 @@ def confirm(
             and movements[case.name].outcome != "moved"
             and (movements[case.name].needs_float64 or not same_sources)
         ]
-        kept = kept_cases([case for case in doubtful if _has_reference(previous, case)], recording.first)
+        kept = recording.kept_cases([case for case in doubtful if _has_reference(previous, case)])
         found = replay_in_float64(assignment, recording.placed, options, kept, watcher)
         for case in doubtful:
             entry = previous.entry(case.name)
@@ -47,6 +47,6 @@ def confirm(
     return movements
 
 
-def _has_reference(previous: Previous, case: CaseFacts) -> bool:
+def _has_reference(previous: PreviousGold, case: CaseFacts) -> bool:
     entry = previous.entry(case.name)
     return entry is not None and entry.reference is not None

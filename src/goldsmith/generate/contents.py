@@ -11,9 +11,9 @@ import msgspec
 from goldsmith.course.case_code import CaseCode
 from goldsmith.generate.measure_tolerances import Measured, join_calibrations
 from goldsmith.generate.options import Options
-from goldsmith.generate.previous_gold import Previous
+from goldsmith.generate.previous_gold import PreviousGold
+from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
-from goldsmith.generate.variants import Recording
 from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, same_environment
 from goldsmith.gold.manifest import CaseEntry, case_entry, with_metadata
@@ -43,7 +43,7 @@ class Contents:
 
 
 def keep_cases(
-    previous: Previous,
+    previous: PreviousGold,
     options: Options,
     recordings: Sequence[Recording],
     movements: Mapping[str, Movement],
@@ -57,7 +57,7 @@ def keep_cases(
         if movement is None or movement.outcome == "moved":
             continue
         measured = options.calibrate != "off" and mode == "cases"
-        lasting = previous.tolerances_stand(case, measured=measured) and options.calibrate != "anew"
+        lasting = previous.tolerances_stand(case, measured=measured) and options.calibrate != "always"
         lasting = lasting and not movement.float64_moved
         if movement.outcome == "same" or (lasting and not options.exact):
             values.add(case.name)
@@ -78,7 +78,7 @@ _MOST_TOLD = 5
 
 
 def assemble(
-    previous: Previous,
+    previous: PreviousGold,
     kept: Kept,
     result: Result,
     recordings: Sequence[Recording],
@@ -127,7 +127,7 @@ def assemble(
 
 
 def _recorded_on(
-    previous: Previous, kept: Kept, case: CaseFacts, before: Environment, here: Environment
+    previous: PreviousGold, kept: Kept, case: CaseFacts, before: Environment, here: Environment
 ) -> Environment | None:
     """Where the values of a case come from, if not from the machine that the manifest speaks of."""
     if case.name in kept.values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
+from goldsmith.generate.recording import content_entry
 from goldsmith.generate.sources import stamp_now
 from goldsmith.generate.state import GenerationState
 from goldsmith.gold.files import REFERENCE_SUFFIX
@@ -70,9 +70,9 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
         content = (assignment.gold / MANIFEST).read_bytes()
         readme = (assignment.gold / README).read_bytes()
     else:
-        manifest = msgspec.structs.replace(manifest, files=(*run.files, _file(README, readme)))
+        manifest = msgspec.structs.replace(manifest, files=(*run.files, content_entry(README, readme)))
         content = encode(manifest)
-    run.files += [_file(README, readme), _file(MANIFEST, content)]
+    run.files += [content_entry(README, readme), content_entry(MANIFEST, content)]
     staging.write(README, readme)
     staging.write(MANIFEST, content)
     made = {item.name for item in run.files}
@@ -95,10 +95,6 @@ def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str
         path = folder / item.name
         if item.name not in made and path.is_file() and not path.is_symlink() and file_hash(path) == item.sha256:
             yield item.name
-
-
-def _file(name: str, content: bytes) -> FileEntry:
-    return FileEntry(name, len(content), hashlib.sha256(content).hexdigest())
 
 
 def command_for(assignment: Assignment, options: Options) -> str:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import os
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,14 +17,13 @@ from goldsmith.errors.recipe import (
     RecipeSyntax,
 )
 from goldsmith.foundation.atomic_files import write_durably
-from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.draft_parts import draft_parts, public_tests
 from goldsmith.generate.error_mapping import error_of
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer, fork_server
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import DraftPart, Job, Proposal
-from goldsmith.workspace.copies import Workspace, make_workspaces
+from goldsmith.process.messages import DraftPart, Proposal
+from goldsmith.workspace.copies import make_workspaces
 
 KINDS = {
     "outputs": ("Model outputs", "what the model returns for fixed inputs and weights"),
@@ -103,52 +98,6 @@ def _propose(
             raise error
     proposal = ending.result.proposal if ending.result else None
     return proposal or Proposal()
-
-
-@contextlib.contextmanager
-def warm_for(assignment: Assignment, options: Options) -> Iterator[ForkServer | None]:
-    """A process that has imported torch, for several that would each import it for two seconds and more.
-
-    None where the recipe may do without torch: whether it has been imported decides how its gold is stored. None for
-    another device, too, whose driver may not survive a fork.
-    """
-    if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
-        with fork_server(torch=True) as warm:
-            yield warm
-    else:
-        yield None
-
-
-def _imports_torch(recipe: Path) -> bool:
-    """Whether it does so wherever it leads: only statements of the module itself count."""
-    names: list[str] = []
-    for statement in syntax_tree(recipe.read_bytes()).body:
-        if isinstance(statement, ast.Import):
-            names += [item.name for item in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            names.append(statement.module)
-    return any(name.partition(".")[0] == "torch" for name in names)
-
-
-def make_job(
-    assignment: Assignment,
-    workspace: Workspace,
-    options: Options,
-    *,
-    task: str = "record",
-) -> Job:
-    return Job(
-        task=task,  # type: ignore[arg-type]
-        root=str(workspace.root),
-        folder=str(workspace.folder),
-        recipe=str(workspace.folder / assignment.course.config.recipe),
-        output=str(workspace.scratch / "gold"),
-        scratch=str(workspace.scratch),
-        seed=options.seed,
-        threads=options.threads,
-        device=options.device,
-        parent=os.getpid(),
-    )
 
 
 def _write(path: Path, source: str) -> None:

@@ -12,10 +12,10 @@ import msgspec
 
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.gold import NotCalibrated, TrialsFailed
-from goldsmith.generate.ensure_recipe import make_job
 from goldsmith.generate.error_mapping import error_of, gravity
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
-from goldsmith.generate.variants import Recording, kept_cases
+from goldsmith.generate.recording import Recording
 from goldsmith.gold.calibration import (
     CONTROLS,
     FLOAT32,
@@ -133,7 +133,7 @@ def _run_trials(
 ) -> _Outcomes:
     """In two processes at once, one of them with the plainest instructions the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
-    kept = kept_cases(recording.cases, recording.first)
+    kept = recording.kept_cases(recording.cases)
     with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
         jobs = [
             _job(make_job(assignment, workspace, options), kept, plan)

@@ -24,25 +24,26 @@ from goldsmith.errors.recipe import NoRecipe
 from goldsmith.generate.confirm import confirm
 from goldsmith.generate.contents import Contents, assemble, keep_cases, written_again
 from goldsmith.generate.document import document
-from goldsmith.generate.ensure_recipe import ensure_recipe, make_job, warm_for
+from goldsmith.generate.ensure_recipe import ensure_recipe
 from goldsmith.generate.error_mapping import error_of, gravity
-from goldsmith.generate.freshness import FRESH, freshness
 from goldsmith.generate.interface_check import INTERFACE, check_interface, check_models, known_from
+from goldsmith.generate.jobs import make_job, torch_fork_server
 from goldsmith.generate.measure_tolerances import Measured, measure
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import UNCHANGED, Outcome
-from goldsmith.generate.previous_gold import Previous, redraw_notes, redrawn_cases
+from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn_cases
 from goldsmith.generate.progress import Progress
-from goldsmith.generate.sources import Sources, StatSnapshot, UnchangedProof, hash_sources
+from goldsmith.generate.recording import Recording, file_entry
+from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
 from goldsmith.generate.state import CheckSolution, GenerationState, outcome_of
-from goldsmith.generate.two_runs import file_entry, gather
-from goldsmith.generate.variants import Recording, idle_variants, record_variants
+from goldsmith.generate.two_runs import gather
+from goldsmith.generate.variants import idle_variants, record_variants
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.gold.effortless_answers import find_hollow, hollow_advice, hollow_problems
 from goldsmith.gold.hints import Advice, advise, unsilenced
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.manifest import MANIFEST, read_manifest
+from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
 from goldsmith.injection.journal import read_journal
 from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
@@ -68,14 +69,15 @@ def generate(
     files that goldsmith did not make, `agree` is shown them and may keep what stands there.
     """
     started = time.monotonic()
-    run = GenerationState(assignment, options, UnchangedProof.begin(assignment), Previous(assignment.gold, None))
-    run.check_solution = check_solution
-    if not _must_run(options) and _is_fresh(run):
-        return outcome_of(run, None, time.monotonic() - started)
+    run = GenerationState.begin(assignment, options, check_solution=check_solution)
     staging = Staging(assignment.gold)
     error: GoldsmithError | None = None
     try:
-        _stage(run, progress, staging)
+        _read_previous(run)
+        if not options.must_run and _is_fresh(run):
+            _keep_fresh(run)
+        else:
+            _stage(run, progress, staging)
         if run.outcome != UNCHANGED:
             _ask_before_replacing(run, staging, agree)
             staging.publish()
@@ -87,8 +89,7 @@ def generate(
 
 
 def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) -> None:
-    """Gold whose tensors would change stays unless that is agreed to; so does what goldsmith did not write there as it
-    stands now."""
+    """Raise `GoldKept` unless it is agreed to replace tensors of the gold, or files that goldsmith did not write."""
     old = run.previous.manifest
     published = {item.name: item.sha256 for item in old.files} if old else {}
     others = [
@@ -102,18 +103,20 @@ def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) 
 
 
 def dry_run(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
-    """All but publishing: what `generate` would publish is left in `folder`, the course is not written to.
+    """Write what `generate` would publish to `folder`, and nothing to the course.
 
-    Tolerances are not measured: either nothing has changed, then they stand, or that is what it finds.
+    Tolerances are not measured: where nothing has changed the old ones hold, and where something has, that is the
+    finding.
     """
     started = time.monotonic()
-    run = GenerationState(
-        assignment, options, UnchangedProof.begin(assignment), Previous(assignment.gold, None), is_dry=True
-    )
+    run = GenerationState.begin(assignment, options, is_dry=True)
     error: GoldsmithError | None = None
     try:
         if not assignment.recipe.is_file():
             raise NoRecipe(assignment.name, assignment.course.relative(assignment.recipe))
+        _read_previous(run)
+        if run.previous.is_unmeasured:
+            run.options = msgspec.structs.replace(options, calibrate="off")
         _stage(run, progress, Staging(assignment.gold, folder))
         if run.outcome != UNCHANGED:
             raise GoldIsStale(assignment.name, len(run.changes))
@@ -122,41 +125,35 @@ def dry_run(assignment: Assignment, options: Options, progress: Progress, folder
     return outcome_of(run, error, time.monotonic() - started)
 
 
-def _must_run(options: Options) -> bool:
-    return options.force or options.exact or options.redraw or options.calibrate == "anew"
+def _read_previous(run: GenerationState) -> None:
+    """Read the gold that is there. Refuse to run while a solution is injected: there is no starter to compare with."""
+    journal = read_journal(run.assignment.course, run.assignment.name)
+    if journal is not None:
+        raise IsInjected(run.assignment.name, journal.since)
+    run.previous = PreviousGold.read(run.assignment)
 
 
 def _is_fresh(run: GenerationState) -> bool:
-    """Whether gold stands there, made as asked for from all that stands there now, and not damaged since."""
-    if freshness(run.assignment, thorough=True).outcome != FRESH:
+    """Return whether the gold is undamaged, and was made with these options from the sources as they are now."""
+    manifest, options = run.previous.manifest, run.options
+    if manifest is None or run.previous.changed or not all(run.previous.is_sound(item.name) for item in manifest.files):
         return False
-    manifest = read_manifest(run.assignment.gold)
     device = manifest.provenance.environment.device.partition(" ")[0]
-    if (manifest.seed, device) != (run.options.seed, run.options.device):
-        return False
-    wants = run.options.calibrate != "off" and manifest.provenance.mode == "cases"
-    if wants is not (manifest.calibration is not None):
-        return False
-    run.outcome, run.files = UNCHANGED, list(manifest.files)
-    run.notes.append("fresh: nothing it was made from has changed; --force makes it anew all the same")
-    return True
+    is_measured = options.calibrate != "off" and manifest.provenance.mode == "cases"
+    wanted = (options.seed, options.device, is_measured)
+    return wanted == (manifest.seed, device, manifest.calibration is not None)
 
 
-def _refuse_injected(assignment: Assignment) -> None:
-    """While a solution is in place there is no starter to compare with, and nothing says which is which."""
-    journal = read_journal(assignment.course, assignment.name)
-    if journal is not None:
-        raise IsInjected(assignment.name, journal.since)
+def _keep_fresh(run: GenerationState) -> None:
+    assert run.previous.manifest is not None
+    run.outcome, run.files = UNCHANGED, list(run.previous.manifest.files)
+    run.notes.append("fresh: nothing it was made from has changed; --force regenerates it anyway")
 
 
 def _stage(run: GenerationState, progress: Progress, staging: Staging) -> None:
-    """Steps 2 to 8, into the staging folder; then what publishing it would change."""
-    _refuse_injected(run.assignment)
+    """Run steps 2 to 8 into the staging folder, and note what publishing it would change."""
     progress.begin(run.assignment.name)
     try:
-        run.previous = Previous.read(run.assignment)
-        if run.is_dry and run.previous.is_unmeasured:
-            run.options = msgspec.structs.replace(run.options, calibrate="off")
         _steps(run, progress, staging)
         run.file_changes = staging.file_changes()
         if staging.equals_target():
@@ -195,7 +192,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
-        run.warm = stack.enter_context(warm_for(assignment, options))
+        run.warm = stack.enter_context(torch_fork_server(assignment, options))
         calm = StatSnapshot.begin(assignment.course, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
@@ -249,7 +246,7 @@ def _try_hollow_answers(
 def _record(
     run: GenerationState, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
 ) -> tuple[Result, Recording]:
-    """The recipe on the solution, twice; beside it, where that is not known yet, what the starter builds."""
+    """Run the recipe on the solution twice; meanwhile build the starter's models, where they must be compared."""
     assignment, options = run.assignment, run.options
     draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
     jobs = [
@@ -257,20 +254,23 @@ def _record(
         for workspace in workspaces
     ]
     known = _known_interface(run)
-    recipe = [item for item in placed if item.source == assignment.recipe]
-    with make_workspaces(assignment, recipe, 1) as (starter,):
-        beside = [] if known else [make_job(assignment, starter, options, task="build")]
+    with contextlib.ExitStack() as stack:
+        build = []
+        if known is None:
+            recipe = [item for item in placed if item.source == assignment.recipe]
+            (starter,) = stack.enter_context(make_workspaces(assignment, recipe, 1))
+            build = [make_job(assignment, starter, options, task="build")]
         endings = run_parallel(
             jobs,
             timeout=options.timeout,
             watcher=watcher,
-            beside=beside,
-            warm=run.warm if beside else None,  # for one of two recordings alone it would not pay
+            beside=build,
+            warm=run.warm if build else None,  # for one of two recordings alone it would not pay
             fresh=jobs[1:],
         )
     result = _finished(run, workspaces, endings[:2])
     built = [ending.result.built for ending in endings[2:] if ending.result is not None]
-    if beside and not built:
+    if build and not built:
         run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
     run.checks = [known or check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
     run.redrawn = redrawn_cases(redrawn, result.cases)
@@ -281,13 +281,10 @@ def _record(
 
 
 def _known_interface(run: GenerationState) -> Check | None:
-    """The first check, where building models would not add to it: there are none, or nothing has changed since."""
-    assignment = run.assignment
-    if b".model" not in assignment.recipe.read_bytes():
+    """Return the interface check where building models would add nothing: there are none, or no source changed."""
+    if b".model" not in run.assignment.recipe.read_bytes():
         return run.checks[0]
-    if freshness(assignment).outcome != FRESH:
-        return None
-    return known_from(run.checks[0], run.previous.manifest)
+    return None if run.previous.changed else known_from(run.checks[0], run.previous.manifest)
 
 
 def _contents(

@@ -19,5 +19,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether other bits are a change even where they are noise."""
     redraw: bool = False
     """Whether inputs and weights are drawn again instead of being taken from the gold that stands there."""
-    calibrate: Literal["measure", "anew", "kept", "off"] = "measure"
-    """Tolerances: measured where something changed, in any case, never (those that still hold are kept), or not."""
+    calibrate: Literal["measure", "always", "off"] = "measure"
+    """Tolerances: measured where something changed, measured always, or left out."""
+
+    @property
+    def must_run(self) -> bool:
+        """Whether the recipe runs even where gold is fresh."""
+        return self.force or self.exact or self.redraw or self.calibrate == "always"

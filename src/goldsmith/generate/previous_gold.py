@@ -17,8 +17,8 @@ from goldsmith.course.layout import Assignment
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.freshness import changed_sources, file_hashes
 from goldsmith.generate.options import Options
+from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
-from goldsmith.generate.variants import Recording
 from goldsmith.gold.calibration import pins_stand
 from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
 from goldsmith.gold.manifest import (
@@ -53,7 +53,7 @@ class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Previous:
+class PreviousGold:
     """Published gold by its manifest; without one, there is none."""
 
     folder: Path
@@ -66,7 +66,7 @@ class Previous:
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, assignment: Assignment) -> Previous:
+    def read(cls, assignment: Assignment) -> PreviousGold:
         """The gold of an assignment; damaged gold is none, and that of a newer goldsmith is an error."""
         try:
             manifest = read_manifest(assignment.gold)

@@ -10,8 +10,8 @@ import msgspec
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
-from goldsmith.generate.ensure_recipe import make_job
 from goldsmith.generate.error_mapping import error_of
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.calibration import FLOAT64
 from goldsmith.gold.files import read_arrays, read_payload

@@ -15,7 +15,7 @@ from goldsmith.errors.gold import CopyDisagrees, GoldRefused
 from goldsmith.errors.recipe import RecipeRaised
 from goldsmith.generate.options import Options
 from goldsmith.generate.outcome import PUBLISHED, MadeFile, Outcome, Trouble
-from goldsmith.generate.previous_gold import MachineNoise, Previous
+from goldsmith.generate.previous_gold import MachineNoise, PreviousGold
 from goldsmith.generate.sources import UnchangedProof
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
@@ -48,7 +48,8 @@ class GenerationState:
     assignment: Assignment
     options: Options
     untouched: UnchangedProof
-    previous: Previous
+    previous: PreviousGold
+    """The gold that is there when the run begins, read once."""
     code: CaseCode = field(default_factory=lambda: CaseCode("", {}))
     outcome: str = PUBLISHED
     files: list[FileEntry] = field(default_factory=list)
@@ -67,6 +68,25 @@ class GenerationState:
     seconds: float = 0.0
     warm: ForkServer | None = None
     check_solution: CheckSolution | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        assignment: Assignment,
+        options: Options,
+        *,
+        is_dry: bool = False,
+        check_solution: CheckSolution | None = None,
+    ) -> GenerationState:
+        """Start a run that has not looked at the previous gold yet."""
+        return cls(
+            assignment,
+            options,
+            UnchangedProof.begin(assignment),
+            PreviousGold(assignment.gold, None),
+            is_dry=is_dry,
+            check_solution=check_solution,
+        )
 
 
 def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: float) -> Outcome:

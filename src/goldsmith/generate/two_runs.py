@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from goldsmith.comparison.bitwise import bit_differences
 from goldsmith.generate.options import Options
-from goldsmith.generate.variants import Recording
+from goldsmith.generate.recording import Recording, case_files, file_entry
 from goldsmith.gold.checks import Evidence
-from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import read_payload
 from goldsmith.gold.manifest import FileEntry
 
@@ -20,7 +18,7 @@ def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evid
     files: dict[str, FileEntry] = {}
     disagreements: dict[str, str] = {}
     for item in recordings:
-        own = {name: file_entry(item.first / name) for case in item.cases for name in files_of(case)}
+        own = {name: file_entry(item.first / name) for case in item.cases for name in case_files(case)}
         disagreements |= _disagreements(item, own)
         files |= own
     return Evidence(
@@ -33,21 +31,12 @@ def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evid
     )
 
 
-def files_of(case: CaseFacts) -> list[str]:
-    return [name for name in (case.file.name, case.trace) if name]
-
-
-def file_entry(path: Path) -> FileEntry:
-    content = path.read_bytes() if path.is_file() else b""
-    return FileEntry(path.name, len(content), hashlib.sha256(content).hexdigest())
-
-
 def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict[str, str]:
     """Per case that did not come out the same twice, one sentence that names the first leaf."""
     first, second = recording.first, recording.second
     found: dict[str, str] = {}
     for case in recording.cases:
-        for name in files_of(case):
+        for name in case_files(case):
             if not (second / name).is_file():
                 found[case.name] = f"case {case.name}: the second run did not write {name}"
             elif files[name] != file_entry(second / name):

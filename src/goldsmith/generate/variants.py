@@ -3,52 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.course.solutions import variants_of
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
-from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
+from goldsmith.generate.recording import Recording
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
-from goldsmith.process.messages import Job, KeptCase, Result
+from goldsmith.process.messages import Result
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[ProcessExit]], Result]
-
-
-@dataclass(frozen=True)
-class Recording:
-    """What one implementation recorded, in two runs whose files lie in two folders.
-
-    `unsteady` are cases that drew other inputs or weights in the second run."""
-
-    placed: Sequence[Placement]
-    cases: tuple[CaseFacts, ...]
-    first: Path
-    second: Path
-    unsteady: frozenset[str] = frozenset()
-
-    def only(self, names: Container[str]) -> Recording:
-        """The same with no other cases."""
-        return replace(self, cases=tuple(case for case in self.cases if case.name in names))
-
-
-def kept_cases(cases: Sequence[CaseFacts], folder: Path) -> dict[str, KeptCase]:
-    """Where a replay finds what it is to be given."""
-    return {
-        case.definition: KeptCase(
-            file=str(folder / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
-        )
-        for case in cases
-    }
 
 
 def record_variants(
@@ -71,7 +43,12 @@ def record_variants(
             raise NoSuchVariant(name, case, assignment.course.relative(assignment.variants), sorted(found))
         cases = [case for case in solution.cases if name in case.accepts]
         workspaces = stack.enter_context(make_workspaces(assignment, found[name], 2))
-        jobs = [_job(make_job(assignment, workspace, options), name, cases, solution.first) for workspace in workspaces]
+        jobs = [
+            msgspec.structs.replace(
+                make_job(assignment, workspace, options), variant=name, kept=solution.kept_cases(cases)
+            )
+            for workspace in workspaces
+        ]
         endings = run_parallel(jobs, timeout=options.timeout, watcher=watcher)
         result = finish(workspaces, endings)
         first, second = (workspace.scratch / "gold" for workspace in workspaces)
@@ -85,9 +62,7 @@ def _check_replay(
     """A variant is believed only where the solution itself, replayed on its own gold, gives that gold."""
     cases = [case for case in solution.cases if case.accepts]
     with make_workspaces(assignment, solution.placed, 1) as workspaces:
-        job = msgspec.structs.replace(
-            make_job(assignment, workspaces[0], options), kept=kept_cases(cases, solution.first)
-        )
+        job = msgspec.structs.replace(make_job(assignment, workspaces[0], options), kept=solution.kept_cases(cases))
         result = finish(workspaces, run_parallel([job], timeout=options.timeout, watcher=watcher))
     for case, again in zip(cases, result.cases, strict=True):
         if _answers(case) != _answers(again):
@@ -106,7 +81,3 @@ def idle_variants(cases: Sequence[CaseFacts]) -> list[str]:
         for case in cases
         if case.variant and answers[case.name] == answers[case.definition]
     ]
-
-
-def _job(job: Job, variant: str, cases: Sequence[CaseFacts], gold: Path) -> Job:
-    return msgspec.structs.replace(job, variant=variant, kept=kept_cases(cases, gold))

@@ -16,7 +16,7 @@ from goldsmith.comparison.api import compare
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.errors.internal_tests import NoInternalTests
-from goldsmith.generate.ensure_recipe import make_job
+from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase

@@ -1,0 +1,64 @@
+"""Jobs for worker processes: what runs in a workspace, and the process that they are forked from."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from goldsmith.course.layout import Assignment
+from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.messages import Job
+from goldsmith.workspace.copies import Workspace
+
+
+def make_job(
+    assignment: Assignment,
+    workspace: Workspace,
+    options: Options,
+    *,
+    task: str = "record",
+) -> Job:
+    """Describe a run of the recipe in `workspace`; what only some tasks need is added by their callers."""
+    return Job(
+        task=task,  # type: ignore[arg-type]
+        root=str(workspace.root),
+        folder=str(workspace.folder),
+        recipe=str(workspace.folder / assignment.course.config.recipe),
+        output=str(workspace.scratch / "gold"),
+        scratch=str(workspace.scratch),
+        seed=options.seed,
+        threads=options.threads,
+        device=options.device,
+        parent=os.getpid(),
+    )
+
+
+@contextlib.contextmanager
+def torch_fork_server(assignment: Assignment, options: Options) -> Iterator[ForkServer | None]:
+    """Start a process that has imported torch, to fork jobs from: importing it takes each of them two seconds or more.
+
+    Yield None where the recipe may do without torch, since whether it was imported decides how gold is stored, and
+    for another device than the CPU, whose driver may not survive a fork.
+    """
+    if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
+        with fork_server(torch=True) as server:
+            yield server
+    else:
+        yield None
+
+
+def _imports_torch(recipe: Path) -> bool:
+    """Return whether importing the recipe always imports torch: only statements at its top level count."""
+    names: list[str] = []
+    for statement in syntax_tree(recipe.read_bytes()).body:
+        if isinstance(statement, ast.Import):
+            names += [item.name for item in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            names.append(statement.module)
+    return any(name.partition(".")[0] == "torch" for name in names)

@@ -1,0 +1,52 @@
+"""What one implementation recorded in step 5, and its files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goldsmith.course.solutions import Placement
+from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.manifest import FileEntry
+from goldsmith.process.messages import KeptCase
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What one implementation recorded, in two runs whose files lie in two folders."""
+
+    placed: Sequence[Placement]
+    cases: tuple[CaseFacts, ...]
+    first: Path
+    second: Path
+    unsteady: frozenset[str] = frozenset()
+    """Cases that drew other inputs or weights in the second run."""
+
+    def only(self, names: Container[str]) -> Recording:
+        """Return this recording with no other cases than these."""
+        return replace(self, cases=tuple(case for case in self.cases if case.name in names))
+
+    def kept_cases(self, cases: Sequence[CaseFacts]) -> dict[str, KeptCase]:
+        """Tell a replay where the inputs and weights of these cases are."""
+        return {
+            case.definition: KeptCase(
+                file=str(self.first / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
+            )
+            for case in cases
+        }
+
+
+def case_files(case: CaseFacts) -> list[str]:
+    """List the names of the files that a case wrote."""
+    return [name for name in (case.file.name, case.trace) if name]
+
+
+def file_entry(path: Path) -> FileEntry:
+    """Describe a file; one that is not there counts as empty."""
+    return content_entry(path.name, path.read_bytes() if path.is_file() else b"")
+
+
+def content_entry(name: str, content: bytes) -> FileEntry:
+    return FileEntry(name, len(content), hashlib.sha256(content).hexdigest())
