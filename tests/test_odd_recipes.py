@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -265,11 +267,11 @@ SPAWNED = """
     import numpy as np
     import torch
     import goldsmith as gs
-    from ops import Numbers
+    {line}
 
     @gs.case
     def loaded(case):
-        loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=1, multiprocessing_context="spawn")
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=1, multiprocessing_context="{start}")
         case.record("batches", list(loader))
 
     if __name__ == "__main__":
@@ -277,18 +279,27 @@ SPAWNED = """
 """
 
 
-def test_workers_that_are_spawned_find_the_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ["spawn", "fork", "forkserver"])
+def test_worker_processes_of_a_data_loader_find_the_code(tmp_path: Path, start: str) -> None:
     numbers = "import torch\nclass Numbers(torch.utils.data.Dataset):\n    def __len__(self):\n        return 8\n"
+    solution = numbers + "    def __getitem__(self, i):\n        return i * 1.0\n"
+    line = "from ops import Numbers" if start == "spawn" else "from src.assignments.lab_1.ops import Numbers"
     course = CourseOnDisk(tmp_path / "course").write(
         {
             "src/assignments/lab-1/ops.py": numbers,
-            "src/assignments/lab-1/generate_fixtures.py": SPAWNED,
-            "private/solutions/lab-1/ops_solution.py": numbers
-            + "    def __getitem__(self, i):\n        return i * 1.0\n",
+            "src/assignments/lab-1/generate_fixtures.py": SPAWNED.format(line=line, start=start),
+            "private/solutions/lab-1/ops_solution.py": solution,
         }
     )
     result = course.run("generate", "lab-1")
     assert result.code == 0, result.out + result.err
+    if start == "fork":
+        return  # as in `generate`: a forked process inherits everything
+    course.write({"src/assignments/lab-1/ops.py": solution})
+    script = course.root / "src/assignments/lab-1/generate_fixtures.py"
+    command = [sys.executable, "-m", "goldsmith.run_recipe", str(script), "--output", str(tmp_path / "out")]
+    alone = subprocess.run(command, capture_output=True, text=True)
+    assert alone.returncode == 0, alone.stderr
 
 
 @pytest.mark.parametrize(

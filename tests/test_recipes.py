@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import goldsmith
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe, record
@@ -171,22 +173,73 @@ def test_code_is_imported_by_either_name_and_is_one_module(course: CourseOnDisk)
     assert output["names"] == ["src.assignments.lab_3.ops"] * 2
 
 
-def test_a_recipe_runs_alone_and_writes_the_same_bytes(course: CourseOnDisk, tmp_path: Path) -> None:
+SHORT_NAMES = ("from ops import scale", "def scale(x):")
+BOTH_NAMES = (
+    "from src.assignments.hw1 import ops\nfrom ops import scale",
+    "from .extra import one\n\n\ndef scale(x):",
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [(["generate_fixtures.py"], SHORT_NAMES), (["-m", "goldsmith.run_recipe", "generate_fixtures.py"], BOTH_NAMES)],
+)
+def test_a_recipe_runs_alone_and_writes_the_same_bytes(
+    course: CourseOnDisk, tmp_path: Path, command: list[str], names: tuple[str, str]
+) -> None:
     assert course.run("generate", "hw1").code == 0
     folder = course.root / "src/assignments/hw1"
-    (folder / "ops.py").write_bytes((course.root / "private/solutions/hw1/ops_solution.py").read_bytes())
+    (folder / "extra.py").write_text("one = 1\n")
+    solution = (course.root / "private/solutions/hw1/ops_solution.py").read_text()
+    (folder / "ops.py").write_text(solution.replace("def scale(x):", names[1]))
     script = (folder / "generate_fixtures.py").read_text()
-    both = script.replace("from ops import scale", "from src.assignments.hw1 import ops\nfrom ops import scale")
-    (folder / "generate_fixtures.py").write_text(both)
+    (folder / "generate_fixtures.py").write_text(script.replace("from ops import scale", names[0]))
     done = subprocess.run(
-        [sys.executable, "generate_fixtures.py", "--output", str(tmp_path / "out")],
-        cwd=folder,
-        capture_output=True,
-        text=True,
+        [sys.executable, *command, "--output", str(tmp_path / "out")], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/gold_output.npz").read_bytes() == (course.gold() / "gold_output.npz").read_bytes()
     assert "Not verified" in done.stdout
+
+
+def test_a_private_recipe_of_any_name_runs_alone_from_anywhere(course: CourseOnDisk, tmp_path: Path) -> None:
+    body = "@gs.case\ndef secret(case):\n    case.record('y', ops.scale(VALUES))\n"
+    imports = "from helper import VALUES\nfrom src.assignments.hw1 import ops"
+    course.write(
+        {
+            "goldsmith.toml": 'recipe = "make_gold.py"\n',
+            "private/solutions/hw1/make_gold.py": recipe(body, imports),
+            "private/solutions/hw1/helper.py": "import numpy as np\nVALUES = np.arange(4.0)\n",
+            "src/assignments/hw1/ops.py": "def scale(x):\n    return x\n",
+        }
+    )
+    made = course.root / "private/solutions/hw1/make_gold.py"
+    command = [sys.executable, "-m", "goldsmith.run_recipe", str(made), "--output", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/secret.npz").is_file()
+
+
+def test_importing_goldsmith_changes_nothing_in_the_process(course: CourseOnDisk) -> None:
+    folder = course.root / "src/assignments/hw1"
+    script = folder / "generate_fixtures.py"
+    script.write_text(
+        "import os, sys\n"
+        "def state():\n"
+        "    return [list(sys.path), list(sys.meta_path), list(sys.path_hooks), dict(os.environ)]\n"
+        "before = state()\nimport goldsmith\nassert state() == before\n"
+        "print(sorted(name for name in sys.modules if name.startswith('goldsmith')))\n"
+    )
+    for environment in ({}, {"GOLDSMITH_RECIPE": f"{course.root}{os.pathsep}{folder}"}):
+        done = subprocess.run(
+            [sys.executable, script], cwd=folder, env=os.environ | environment, capture_output=True, text=True
+        )
+        assert done.stdout == "['goldsmith', 'goldsmith._version']\n", done.stderr
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert {name for name in goldsmith.__all__ if getattr(goldsmith, name) is None} == set()
+    assert set(goldsmith.__all__) <= set(dir(goldsmith))
 
 
 def test_a_recipe_without_main_works(course: CourseOnDisk) -> None:

@@ -1,14 +1,15 @@
-"""Goldsmith: gold-standard test fixtures from a reference solution.
+"""Gold-standard test fixtures from a reference solution: the names that users import.
 
-The public face. In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests: `load` and `compare`.
-Importing it is cheap: everything behind a name is imported when that name is first used.
+In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests and scripts: `load` and `compare`, what they
+return and what they raise. Other modules are private by convention, but for `adapter`, `engine`, `mutation` and
+`run_recipe`.
+
+Importing this imports nothing else and changes nothing in the process: a name is looked up at its first use (PEP 562).
 """
 
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 from goldsmith._version import __version__
@@ -16,44 +17,57 @@ from goldsmith._version import __version__
 if TYPE_CHECKING:
     from goldsmith.api import load
     from goldsmith.comparison.api import compare
+    from goldsmith.comparison.leaves import NotComparable
+    from goldsmith.comparison.results import Comparison
+    from goldsmith.errors.base import GoldsmithError
+    from goldsmith.errors.pytest import GoldMismatch
+    from goldsmith.gold.load import Gold, GoldCase
     from goldsmith.recipe.case import Case
     from goldsmith.recipe.decorators import case, checkpoint
     from goldsmith.recipe.seeding import seed_everything
     from goldsmith.worker.run_directly import main
 
-__all__ = ["Case", "__version__", "case", "checkpoint", "compare", "load", "main", "seed_everything"]
+__all__ = [
+    "Case",
+    "Comparison",
+    "Gold",
+    "GoldCase",
+    "GoldMismatch",
+    "GoldsmithError",
+    "NotComparable",
+    "__version__",
+    "case",
+    "checkpoint",
+    "compare",
+    "load",
+    "main",
+    "seed_everything",
+]
 
-_ROOMS = {
+_MODULES = {
     "Case": "goldsmith.recipe.case",
+    "Comparison": "goldsmith.comparison.results",
+    "Gold": "goldsmith.gold.load",
+    "GoldCase": "goldsmith.gold.load",
+    "GoldMismatch": "goldsmith.errors.pytest",
+    "GoldsmithError": "goldsmith.errors.base",
+    "NotComparable": "goldsmith.comparison.leaves",
     "case": "goldsmith.recipe.decorators",
     "checkpoint": "goldsmith.recipe.decorators",
-    "main": "goldsmith.worker.run_directly",
-    "seed_everything": "goldsmith.recipe.seeding",
     "compare": "goldsmith.comparison.api",
     "load": "goldsmith.api",
+    "main": "goldsmith.worker.run_directly",
+    "seed_everything": "goldsmith.recipe.seeding",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module 'goldsmith' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_ROOMS[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
-def _prepare_recipe() -> None:
-    """A recipe started by hand, or a process that a recipe started, imports goldsmith early: from then on both names
-    of the assignment's code must work there."""
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if script and script.endswith("generate_fixtures.py"):
-        from goldsmith.recipe.imports import prepare_recipe
-
-        prepare_recipe(script)
-    elif "GOLDSMITH_RECIPE" in os.environ:
-        from goldsmith.recipe import imports
-
-        imports.install_announced()
-
-
-_prepare_recipe()
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

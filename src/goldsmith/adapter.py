@@ -1,6 +1,6 @@
-"""The face of adapter files: how a course declares what differs harmlessly between submissions.
+"""Declare what may differ between submissions without being wrong: the public names for adapter files.
 
-`adapt_submission.py` beside a recipe is read by `goldsmith check`; `goldsmith help adapters` shows how to write one.
+`goldsmith check` reads `adapt_submission.py` next to a recipe; `goldsmith help adapters` shows how to write one.
 """
 
 from goldsmith.weights.rules import call, fused, layout, no_counterpart, part, rename, rows

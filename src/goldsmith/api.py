@@ -1,4 +1,4 @@
-"""Gold by the name of its assignment, for plain Python."""
+"""Load gold by the name of its assignment, from plain Python."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from goldsmith.gold.load import Gold, load_gold
 
 
 def load(assignment: str | Path) -> Gold:
-    """The gold of an assignment of the course around the working directory, or of a gold folder.
+    """Open the gold of an assignment of the course around the working directory, or a gold folder.
 
-    `load("scratch-1")["gold_output"].output` is a tensor whose file's hash was checked on the way.
+    `load("scratch-1")["gold_output"].output` is a tensor whose file's hash was checked when it was read.
     """
     folder = Path(assignment)
     if (folder / "manifest.json").is_file():

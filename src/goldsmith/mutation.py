@@ -1,4 +1,4 @@
-"""The face of a course's own mutation operators: mistakes that `goldsmith rigor` imitates beside the built-in ones.
+"""Write mutation operators, mistakes that `goldsmith rigor` imitates: the public names for it.
 
     import ast
 
@@ -14,7 +14,22 @@ Such a file is named in `goldsmith.toml`: `[rigor]`, `operators = "private/opera
 `goldsmith help rigor` tells more.
 """
 
-from goldsmith.mutants.registry import Site, operator
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from goldsmith.mutants.registry import REGISTERED, Site, operator
 from goldsmith.mutants.source import Edit
 
-__all__ = ["Edit", "Site", "operator"]
+if TYPE_CHECKING:
+    from goldsmith.mutants.mutants import Mutant
+
+__all__ = ["Edit", "Site", "mutate", "operator"]
+
+
+def mutate(code: str, *operators: str) -> list[Mutant]:
+    """List the mutants that operators, given by their names, make of some code: to try an operator."""
+    from goldsmith.mutants.mutants import mutants_of
+
+    return mutants_of(Path("code.py"), code.encode(), None, [REGISTERED[name] for name in operators])

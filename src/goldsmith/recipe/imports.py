@@ -7,6 +7,7 @@ an assignment work too) and the short name leads to it.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -21,8 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from goldsmith.recipe.missing_parts import MissingPart, imported_from
-
-_VARIABLE = "GOLDSMITH_RECIPE"
+from goldsmith.recipe.seeding import when_imported
 
 
 def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
@@ -67,16 +67,35 @@ def announce_distribution(folder: Path, scratch: Path) -> None:
     sys.path.append(str(entry.parent))
 
 
-def announce(root: Path, folder: Path) -> None:
-    """Let processes that the recipe starts (a loader's workers) find the code by the same names."""
-    os.environ[_VARIABLE] = f"{root}{os.pathsep}{folder}"
+def prepare_spawned_processes(root: Path, folder: Path) -> None:
+    """Make the code importable by both names in processes that the recipe starts (the workers of a data loader).
+
+    A forked process inherits everything. To a new interpreter `multiprocessing` sends a dictionary that is unpickled
+    before anything of the recipe is imported: unpickling our entry calls `install` there.
+    """
+    when_imported("multiprocessing.spawn", lambda spawn: _send_with_preparation(spawn, _Installation(root, folder)))
+    # a fork server would import the recipe before it is sent anything
+    when_imported("multiprocessing.forkserver", lambda server: server.set_forkserver_preload([]))
 
 
-def install_announced() -> None:
-    """In such a process, once it imports goldsmith."""
-    announced = os.environ.get(_VARIABLE, "").split(os.pathsep)
-    if len(announced) == 2 and not any(isinstance(finder, _AssignmentFinder) for finder in sys.meta_path):
-        install(Path(announced[0]), Path(announced[1]))
+def _send_with_preparation(spawn: Any, installation: _Installation) -> None:
+    prepare = spawn.get_preparation_data
+
+    @functools.wraps(prepare)
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {"goldsmith": installation, **prepare(name)}
+
+    spawn.get_preparation_data = get_preparation_data
+
+
+class _Installation:
+    """Calls `install` in the process that unpickles it; entries that `multiprocessing` does not know are ignored."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._arguments = (root, folder)
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Path, Path]]:
+        return install, self._arguments
 
 
 def module_name(text: str) -> str:
@@ -183,16 +202,19 @@ class _Forgiving(importlib.abc.Loader):
         return answer
 
 
-def prepare_recipe(script: str) -> None:
-    """Make the code beside a recipe importable by both of its names, where it lies in a course."""
+def prepare_recipe(recipe: Path) -> None:
+    """Make the code of a recipe's assignment importable by both of its names, where the recipe lies in a course."""
     from goldsmith.course.layout import find_course
     from goldsmith.errors.course import NotACourse
 
-    folder = Path(script).absolute().parent
+    folder = recipe.parent
     try:
         course = find_course(folder)
     except NotACourse:
+        sys.path.insert(0, str(folder))  # as Python does for a script
         return
-    if folder.is_relative_to(course.root) and folder != course.root:
-        install(course.root, folder)
-        announce(course.root, folder)
+    folder = next((item.starter for item in course.assignments() if item.recipe == recipe), folder)
+    if folder != recipe.parent:
+        sys.path.insert(0, str(recipe.parent))  # a private recipe may have helpers of its own
+    install(course.root, folder)
+    prepare_spawned_processes(course.root, folder)

@@ -24,8 +24,8 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> 
     Call it at the top of a script: modules that are imported later are seeded when they arrive.
     """
     random.seed(seed)
-    _when_imported("numpy", lambda numpy: numpy.random.seed(seed))
-    _when_imported("torch", lambda torch: _fix_torch(torch, seed, threads))
+    when_imported("numpy", lambda numpy: numpy.random.seed(seed))
+    when_imported("torch", lambda torch: _fix_torch(torch, seed, threads))
 
 
 def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
@@ -48,7 +48,8 @@ def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
-def _when_imported(name: str, action: Callable[[Any], object]) -> None:
+def when_imported(name: str, action: Callable[[Any], object]) -> None:
+    """Call `action` with a module: now or, if it has not been imported yet, once it is; the last action counts."""
     _PENDING.pop(name, None)
     if name in sys.modules:
         action(sys.modules[name])

@@ -22,7 +22,7 @@ def activate(session: Session) -> None:
 def main() -> None:
     """Run this recipe's cases; the last line of a recipe, under `if __name__ == "__main__":`.
 
-    Alone, `python3 generate_fixtures.py --output DIR` writes the files and leaves them unverified.
+    `python -m goldsmith.run_recipe RECIPE --output DIR` runs it alone: files are written, and not verified.
     """
     if _active is not None:
         _active.run(registry.registered)

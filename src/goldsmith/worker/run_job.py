@@ -67,7 +67,7 @@ def _run(job: Job) -> Result:
     tolerant = Path(job.recipe) if job.task == "replay" else None
     imports.install(Path(job.root), Path(job.folder), tolerant=tolerant)
     imports.announce_distribution(Path(job.folder), Path(job.scratch))
-    imports.announce(Path(job.root), Path(job.folder))
+    imports.prepare_spawned_processes(Path(job.root), Path(job.folder))
     stand_ins.install(job.stand_ins)
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)

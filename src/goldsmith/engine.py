@@ -1,0 +1,31 @@
+"""Write an engine, which decides where submissions are judged: the public names for it.
+
+`docs/contributing/engine.md` shows a whole one. `grade_with` grades a class with an engine from Python, to try it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.course.layout import find_course
+from goldsmith.generate.options import Options
+from goldsmith.grade.engines import Engine, Local, Work
+from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
+from goldsmith.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
+from goldsmith.grade.submissions import SubmissionRef, collect
+
+__all__ = ["Engine", "Judged", "Local", "SubmissionRef", "Work", "grade_with", "judging_contexts", "stop"]
+
+
+def grade_with(
+    engine: Engine, course: Path, assignment: str, submissions: Sequence[str], output: Path, *, memory_gib: float = 6.0
+) -> Class:
+    """Grade submissions with `engine` and write the results to `output`, with the course's own settings."""
+    found = find_course(course)
+    chosen = found.assignment(assignment)
+    options = Options(seed=found.config.seed, threads=found.config.threads, timeout=found.config.timeout)
+    grader = Grader(
+        chosen, rubric_for(chosen, allow_stale=False), options, each=found.config.case_timeout, memory=memory_gib
+    )
+    return grade_all(GradingOptions(grader, collect(chosen, submissions, []), output, engine))
