@@ -37,7 +37,8 @@ def threads_take_turns_inside() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[bytes], object]) -> list[BaseException]:
-    texts = [path.read_bytes() for path in sorted((SOURCE / "rigor").glob("*.py"))]
+    texts = [path.read_bytes() for path in sorted((SOURCE / "mutants").rglob("*.py"))]
+    assert texts
 
     def one(text: bytes) -> BaseException | None:
         try:
