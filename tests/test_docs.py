@@ -201,6 +201,16 @@ def test_the_map_names_every_room() -> None:
             assert f"  {entry.name}" in text, entry.name
 
 
+@pytest.mark.parametrize("page", ["architecture.md", "contributing/ownership.md", "contributing/promises.md"])
+def test_the_files_that_a_page_names_exist(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    folders = "|".join(entry.name for entry in (ROOT / "src/goldsmith").iterdir() if entry.is_dir())
+    named = set(re.findall(rf"`((?:{folders})/[\w/.]*)", text))
+    assert {name for name in named if not (ROOT / "src/goldsmith" / name).exists()} == set()
+    tests = set(re.findall(r"`(?:tests/)?(test_\w+\.py)`", text))
+    assert {name for name in tests if not list((ROOT / "tests").rglob(name))} == set()
+
+
 def test_no_file_is_more_than_one_person_can_hold_in_mind() -> None:
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").glob("*.py")]:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path
