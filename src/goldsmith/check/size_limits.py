@@ -17,13 +17,12 @@ from goldsmith.check.bounds import (
     MOST_LEVELS,
     MOST_LISTED,
 )
+from goldsmith.course.git import RecordTooLong, stream_records
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Course
 from goldsmith.errors.check import TooMuchHandedIn
 
-_CHUNK, _LONGEST_LINE = 2**16, 2**14
-_GIT_S = 60.0
-"""Seconds that git has to list a revision, or to give one file of it."""
+_MAX_RECORD_BYTES = 2**14
 
 
 @dataclass
@@ -102,7 +101,7 @@ def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
     count = Count(name)
     found = []
     try:
-        for line in _lines(course, name, "ls-tree", "-r", "-l", "-z", "--full-tree", tree):
+        for line in _records(course, name, "ls-tree", "-r", "-l", "-z", "--full-tree", tree):
             facts, _, path = line.partition("\t")
             mode, kind, blob, size = facts.split()
             if kind == "blob":
@@ -117,7 +116,7 @@ def list_names(course: Course, revision: str, name: str) -> list[str]:
     """The names of all files of a revision, be they the submission's or not; none where git knows no such revision."""
     found: list[str] = []
     try:
-        for path in _lines(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
+        for path in _records(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
             if len(found) >= MOST_LISTED:
                 raise TooMuchHandedIn(name, f"it has more than {MOST_LISTED} files")
             if not LITTER.intersection(PurePosixPath(path).parts):
@@ -127,31 +126,8 @@ def list_names(course: Course, revision: str, name: str) -> list[str]:
     return found
 
 
-def read_blob(course: Course, item: Listed) -> bytes:
-    """A file's content, which is as long as its revision says, or an error."""
-    command = ["git", "-C", str(course.root), "cat-file", "blob", item.blob]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        content = process.stdout.read(item.size + 1)
-        process.kill()
-    if len(content) != item.size:
-        raise subprocess.SubprocessError(f"{item.path} is not as long as its revision says")
-    return content
-
-
-def _lines(course: Course, name: str, *arguments: str) -> Iterator[str]:
-    """What git prints, from NUL to NUL, read no faster than it is asked for; git is ended with whoever asks."""
-    command = ["git", "-C", str(course.root), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        rest = b""
-        try:
-            while chunk := process.stdout.read1(_CHUNK):  # type: ignore[attr-defined]
-                *lines, rest = (rest + chunk).split(b"\0")
-                if max(map(len, [*lines, rest])) > _LONGEST_LINE:
-                    raise TooMuchHandedIn(name, "it has a file with a very long name")
-                yield from (line.decode("utf-8", "surrogateescape") for line in lines)
-            if process.wait(_GIT_S):
-                raise subprocess.SubprocessError("git has no answer")
-        finally:
-            process.kill()
+def _records(course: Course, name: str, *arguments: str) -> Iterator[str]:
+    try:
+        yield from stream_records(course, *arguments, max_bytes=_MAX_RECORD_BYTES)
+    except RecordTooLong:
+        raise TooMuchHandedIn(name, "it has a file with a very long name") from None

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
-from goldsmith.check.size_limits import list_names, list_revision, read_blob
-from goldsmith.course.git import git
+from goldsmith.check.size_limits import list_names, list_revision
+from goldsmith.course.git import git, read_blob
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course, is_students_code
 from goldsmith.course.solutions import SUFFIX, Placement
@@ -245,7 +245,7 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
         file = folder / inside
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(read_blob(course, item))
+            file.write_bytes(read_blob(course, item.blob, item.size))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted(assignment)) from None
     return True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
+from goldsmith.course.git import run_git
 from goldsmith.course.layout import Course, find_course
 from goldsmith.errors.course import FolderNotEmpty
 from goldsmith.errors.gold import CannotWrite
@@ -14,13 +14,14 @@ _IGNORED = shutil.ignore_patterns("__pycache__", ".pytest_cache", ".goldsmith", 
 
 
 def example_folder() -> Path:
-    """Where the course lies: inside an installed package, or in the repository of a working copy."""
+    """Find where the course lies: inside an installed package, or in the repository of a working copy."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "_example"
     return installed if installed.is_dir() else package.parent.parent / "examples" / "vla-course"
 
 
 def copy_example(folder: Path) -> Course:
+    """Copy it into an empty folder and make that a git repository."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderNotEmpty(folder)
     try:
@@ -32,30 +33,19 @@ def copy_example(folder: Path) -> Course:
 
 
 def _commit(folder: Path) -> None:
-    """One commit by whoever the user is to git, by goldsmith where git knows nobody."""
-    identity = []
-    if _git(folder, "config", "user.email").returncode != 0:
-        identity = ["-c", "user.name=goldsmith", "-c", "user.email=goldsmith@localhost"]
-    for arguments in (
-        ["init", "--quiet", "--initial-branch=main"],
-        ["add", "--all"],
-        [
-            *identity,
-            "-c",
-            "commit.gpgsign=false",
-            "commit",
-            "--quiet",
-            "-m",
-            "The example course of goldsmith",
-        ],
-    ):
-        run = _git(folder, *arguments)
-        if run.returncode != 0:
-            raise CannotWrite(folder, f"git {arguments[0]}: {run.stderr.strip()}")
-
-
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Make one commit by whoever the user is to git, by goldsmith where git knows no name."""
     try:
-        return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
+        identity = []
+        if run_git(folder, "config", "user.email").returncode:
+            identity = ["-c", "user.name=goldsmith", "-c", "user.email=goldsmith@localhost"]
+        commit = ["commit", "--quiet", "-m", "The example course of goldsmith"]
+        for arguments in (
+            ["init", "--quiet", "--initial-branch=main"],
+            ["add", "--all"],
+            [*identity, "-c", "commit.gpgsign=false", *commit],
+        ):
+            answer = run_git(folder, *arguments)
+            if answer.returncode:
+                raise CannotWrite(folder, f"git {arguments[0]}: {answer.stderr.decode(errors='replace').strip()}")
     except OSError as error:
         raise CannotWrite(folder, f"git: {error.strerror}") from None

@@ -1,22 +1,105 @@
-"""The course's git repository, asked politely: no git, no repository or no such thing is no answer."""
+"""Call git: to its end, or as a stream of bounded records. No other module starts it."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from goldsmith.course.layout import Course
 
+_ANSWER_TIMEOUT_S = 60.0
+_CHUNK_BYTES = 2**16
+
+
+class RecordTooLong(Exception):
+    """Git printed more without a separator than the caller takes."""
+
 
 def git(course: Course, *arguments: str) -> str | None:
-    """What git prints, or None when it cannot say."""
+    """Return what git prints in the course's folder; None without git, repository or such a thing in it."""
     printed = git_bytes(course, *arguments)
     return None if printed is None else printed.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
 def git_bytes(course: Course, *arguments: str) -> bytes | None:
-    """The same, to the byte."""
+    """Return the same to the byte."""
     try:
-        run = subprocess.run(["git", "-C", str(course.root), *arguments], capture_output=True, timeout=60, check=True)
+        answer = run_git(course.root, *arguments, timeout_s=_ANSWER_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
         return None
-    return run.stdout
+    return None if answer.returncode else answer.stdout
+
+
+def git_succeeds(course: Course, *arguments: str) -> bool:
+    """Say whether git exits with 0, as it does to answer yes."""
+    return git_bytes(course, *arguments) is not None
+
+
+def run_git(folder: Path, *arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run git in a folder to its end, whatever its exit code; raise OSError where it cannot be started."""
+    return subprocess.run(_command(folder, *arguments), capture_output=True, timeout=timeout_s)
+
+
+def error_line(answer: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the first line in which git says what is wrong."""
+    lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]
+    return lines[0].removeprefix("fatal: ")
+
+
+def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[str]:
+    """Yield what git prints from NUL to NUL, read no faster than it is asked for; git ends with whoever asks.
+
+    A repository that somebody else made may have records without end: `RecordTooLong` is raised for one above
+    `max_bytes`, SubprocessError when git has no answer.
+    """
+    with subprocess.Popen(
+        _command(course.root, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        rest = b""
+        try:
+            while chunk := process.stdout.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]
+                *records, rest = (rest + chunk).split(b"\0")
+                if max(map(len, [*records, rest])) > max_bytes:
+                    raise RecordTooLong
+                yield from (record.decode("utf-8", "surrogateescape") for record in records)
+            if process.wait(_ANSWER_TIMEOUT_S):
+                raise subprocess.SubprocessError("git has no answer")
+        finally:
+            process.kill()
+
+
+def read_blob(course: Course, blob: str, size: int) -> bytes:
+    """Read a blob of which a tree says that it has `size` bytes; raise SubprocessError when it has more or fewer."""
+    command = _command(course.root, "cat-file", "blob", blob)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        content = process.stdout.read(size + 1)
+        process.kill()
+    if len(content) != size:
+        raise subprocess.SubprocessError(f"{blob} is not as long as its revision says")
+    return content
+
+
+def read_blobs(course: Course, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
+    """Yield the blobs with their contents, one after the other by one git; what is larger or no blob is left out."""
+    command = _command(course.root, "cat-file", "--batch")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for blob in blobs:
+            process.stdin.write(blob.encode() + b"\n")
+            process.stdin.flush()
+            facts = process.stdout.readline().split()
+            if len(facts) != 3 or not facts[2].isdigit():
+                continue
+            size = int(facts[2])
+            content = process.stdout.read(size + 1)[:size]
+            if facts[1] == b"blob" and size <= max_bytes:
+                yield blob, content
+        process.stdin.close()
+
+
+def _command(folder: Path, *arguments: str) -> list[str]:
+    return ["git", "-C", str(folder), *arguments]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import subprocess
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course.git import git
+from goldsmith.course.git import error_line, git, run_git
 from goldsmith.course.layout import Assignment, Course, is_students_code
 from goldsmith.course.points import without_points
 from goldsmith.course.solutions import Placement, variants_of
@@ -161,14 +160,9 @@ def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Pat
     course = assignment.course
     place = course.relative(assignment.gold)
     archive = folder / "gold.tar"
-    run = subprocess.run(
-        ["git", "-C", str(course.root), "archive", f"--output={archive}", revision, "--", place.as_posix()],
-        capture_output=True,
-        text=True,
-    )
-    if run.returncode:
-        reason = (run.stderr.strip().splitlines() or ["git failed"])[0].removeprefix("fatal: ")
-        raise UnknownRevision(revision, place, reason)
+    answer = run_git(course.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
+    if answer.returncode:
+        raise UnknownRevision(revision, place, error_line(answer))
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")
     return folder / place

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.course.git import git
+from goldsmith.course.git import git, read_blobs
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Course
 from goldsmith.errors.course import GitCannotSay, NoSuchRevision, Unreadable
@@ -53,7 +52,7 @@ def staged_files(course: Course) -> Iterator[PublicFile]:
     for name in filter(None, listed.split("\0")):
         if private_folder(name, course.private_folders) is None:
             blob = _must(git(course, "rev-parse", f":./{name}"), course).strip()
-            for _, content in _blobs(course, [blob]):
+            for _, content in read_blobs(course, [blob], LARGEST):
                 yield from _unpacked(name, content)
 
 
@@ -73,7 +72,7 @@ def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
         blob, _, name = row.partition(" ")
         if name and blob not in present:
             past.setdefault(blob, name.removeprefix(prefix))
-    for blob, content in _blobs(course, [*present, *past]):
+    for blob, content in read_blobs(course, [*present, *past], LARGEST):
         for name in present.get(blob, []):
             yield from _unpacked(name, content)
         if blob in past:
@@ -85,25 +84,6 @@ def _must(answer: str | None, course: Course) -> str:
     if answer is None:
         raise GitCannotSay(course.root)
     return answer
-
-
-def _blobs(course: Course, names: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Blobs by name with their content, one after the other, those too large to be code or gold left out."""
-    command = ["git", "-C", str(course.root), "cat-file", "--batch"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for name in names:
-            process.stdin.write(name.encode() + b"\n")
-            process.stdin.flush()
-            facts = process.stdout.readline().split()
-            if len(facts) != 3 or not facts[2].isdigit():
-                continue
-            size = int(facts[2])
-            content = process.stdout.read(size + 1)[:size]
-            if facts[1] == b"blob" and size <= LARGEST:
-                yield name, content
-        process.stdin.close()
 
 
 def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
+from goldsmith.course.git import git_succeeds
 from goldsmith.course.layout import Course
 from goldsmith.scaffold.changes import Change, extended
 
@@ -60,8 +60,4 @@ def _has(text: str, line: str) -> bool:
 
 def _ignores(course: Course, path: str) -> bool:
     """Whether git ignores `path`, be it there or not; no, where there is no git to ask."""
-    command = ["git", "-C", str(course.root), "check-ignore", "--quiet", "--no-index", "--", path]
-    try:
-        return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False
+    return git_succeeds(course, "check-ignore", "--quiet", "--no-index", "--", path)
