@@ -19,7 +19,8 @@ from pathlib import Path
 
 from known import CORPUS, Known, known
 
-from goldsmith.check.check import Request, check
+from goldsmith.check.check import check
+from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.config import RubricConfig

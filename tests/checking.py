@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from courses import RECIPE_FILE, CourseOnDisk, Run, numpy_course
-from goldsmith.check.check import Request
 from goldsmith.check.check import check as check_directly
+from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course

@@ -8,7 +8,8 @@ import textwrap
 from pathlib import Path
 
 from courses import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
-from goldsmith.check.check import Request, check
+from goldsmith.check.check import check
+from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import find_course

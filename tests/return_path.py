@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import checking
-from goldsmith.check import replay_client as company
+from goldsmith.check import replay_workspace
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
 from goldsmith.grade import grader as graders
@@ -164,7 +164,7 @@ class ReturnPath:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(graders, "ForkServer", warm)
             if not processes:
-                patch.setattr(company, "WorkerChannel", Talk)
+                patch.setattr(replay_workspace, "WorkerChannel", Talk)
             yield
 
     def _handed_in(self, number: int) -> SubmissionRef:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.check.check import Request, check
+from goldsmith.check.check import check
+from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course

@@ -11,8 +11,9 @@ import pytest
 
 from checking import hand_in
 from courses import CourseOnDisk
-from goldsmith.check.check import Checking, Opened, Request
+from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.check.request import Opened, Request
 from goldsmith.check.submissions import open_submission
 from goldsmith.course.layout import find_course
 from goldsmith.generate.options import Options
@@ -23,24 +24,24 @@ CASES = ("centred", "scaled", "counted")
 
 
 @contextlib.contextmanager
-def stage_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
+def workspace_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
     assignment = find_course(course.root).assignment("hw1")
     request = Request(options=Options(seed=42, threads=1, timeout=60), each=5.0, warm=warm)
     with open_submission(assignment, what) as submission:
-        checking = Checking(assignment, Opened.of(assignment, submission, request), request, warm)
-        with checking.stage(submission.placed) as stage:
-            yield stage
+        context = CheckContext(assignment, Opened.of(assignment, submission, request), request, warm)
+        with context.open_workspace(submission.placed) as workspace:
+            yield workspace
 
 
 def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: ForkServer) -> None:
     noting = "import os\nopen('numbers', 'a').write(f'{os.getpid()}\\n')\nreturn x * factor"
-    with stage_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as stage:
-        numbers = stage.workspace.folder / "numbers"
-        with stage.company() as company:
-            first = company.replay(dict.fromkeys(CASES, ("once",)))
-            second = company.replay({"scaled": ("again", "traced")})
+    with workspace_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as workspace:
+        numbers = workspace.workspace.folder / "numbers"
+        with workspace.one_worker():
+            first = workspace.run(dict.fromkeys(CASES, ("once",)))
+            second = workspace.run({"scaled": ("again", "traced")})
         assert len(set(numbers.read_text().split())) == 1
-        stage.replay(["scaled"], ("once",))
+        workspace.replay(["scaled"], ("once",))
         assert len(set(numbers.read_text().split())) == 2
     assert list(first) == list(CASES)
     assert list(second["scaled"].attempts) == ["again", "traced"]
@@ -54,10 +55,13 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
         os._exit(3)
     sys.scaled_before = True
     return x * factor"""
-    with stage_with(checked, hand_in(checked, ("return x * factor", dying)), warm) as stage, stage.company() as company:
-        first = company.replay(dict.fromkeys(CASES, ("once",)))
-        second = company.replay(dict.fromkeys(CASES, ("again",)))
-        third = company.replay({"scaled": ("once",)})
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", dying)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        first = workspace.run(dict.fromkeys(CASES, ("once",)))
+        second = workspace.run(dict.fromkeys(CASES, ("again",)))
+        third = workspace.run({"scaled": ("once",)})
     assert all(item.once.failure is None for item in (*first.values(), *third.values()))
     failures = {name: item.attempts["again"].failure for name, item in second.items()}
     assert failures["centred"] is None
@@ -69,12 +73,12 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
 def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkServer) -> None:
     leaving = "import os, threading\nthreading.Timer(0.3, os._exit, [3]).start()\nreturn x * factor"
     with (
-        stage_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as stage,
-        stage.company() as company,
+        workspace_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as workspace,
+        workspace.one_worker(),
     ):
-        company.replay({"scaled": ("once",)})
+        workspace.run({"scaled": ("once",)})
         time.sleep(0.8)
-        found = company.replay(dict.fromkeys(CASES, ("once",)))
+        found = workspace.run(dict.fromkeys(CASES, ("once",)))
     assert [item.once.failure for item in found.values()] == [None] * 3
 
 
@@ -85,9 +89,12 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
         for number in (3, 2, 99):
             path.open("a").write('{"case": "", "number": %d, "of": 1}\\n' % number)
     return x * factor"""
-    with stage_with(checked, hand_in(checked, ("return x * factor", early)), warm) as stage, stage.company() as company:
-        first = company.replay(dict.fromkeys(CASES, ("once",)))
-        second = company.replay(dict.fromkeys(CASES, ("again",)))
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", early)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        first = workspace.run(dict.fromkeys(CASES, ("once",)))
+        second = workspace.run(dict.fromkeys(CASES, ("again",)))
     assert [item.once.failure for item in first.values()] == [None] * 3
     assert [item.attempts["again"].failure for item in second.values()] == [None] * 3
 
@@ -98,11 +105,14 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
     time.sleep(30 if hasattr(sys, "scaled_before") else 0)
     sys.scaled_before = True
     return x * factor"""
-    with stage_with(checked, hand_in(checked, ("return x * factor", slow)), warm) as stage, stage.company() as company:
-        stage.each = 1.0
-        company.replay({"scaled": ("once",)})
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", slow)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        workspace.each = 1.0
+        workspace.run({"scaled": ("once",)})
         time.sleep(1.5)  # nobody asks: that is no time of its own
-        second = company.replay({"scaled": ("again",), "centred": ("again",)})
+        second = workspace.run({"scaled": ("again",), "centred": ("again",)})
     assert second["scaled"].attempts["again"].failure is not None
     assert second["scaled"].attempts["again"].failure.kind == "timeout"
     assert second["centred"].attempts["again"].failure is None
@@ -123,12 +133,12 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
     answer = x * factor
     threading.Timer(0.5, spoil).start()
     return answer"""
-    with stage_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as stage:
-        with stage.company() as company:
-            found = company.replay({"scaled": ("once",)})["scaled"]
+    with workspace_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as workspace:
+        with workspace.one_worker():
+            found = workspace.run({"scaled": ("once",)})["scaled"]
             time.sleep(1.0)
-            again = company.replay({"centred": ("once",)})["centred"]
-        assert found.leaves("once")["output"].sum() == stage.golds["scaled"].output.sum()
+            again = workspace.run({"centred": ("once",)})["centred"]
+        assert found.leaves("once")["output"].sum() == workspace.golds["scaled"].output.sum()
         assert again.once.failure is None or again.once.failure.kind in ("exit", "raised")
 
 
@@ -139,11 +149,11 @@ def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> Non
     def tick() -> None:
         raise Enough
 
-    with stage_with(checked, hand_in(checked), warm) as stage:
-        with stage.company() as company:
-            company.replay({"scaled": ("once",)})
-            stage.watcher = Watcher(on_tick=tick)
+    with workspace_with(checked, hand_in(checked), warm) as workspace:
+        with workspace.one_worker():
+            workspace.run({"scaled": ("once",)})
+            workspace.watcher = Watcher(on_tick=tick)
             with pytest.raises(Enough):
-                company.replay({"centred": ("once",)})
-        stage.watcher = Watcher()
-        assert stage.replay(["centred"], ("once",))["centred"].once.failure is None
+                workspace.run({"centred": ("once",)})
+        workspace.watcher = Watcher()
+        assert workspace.replay(["centred"], ("once",))["centred"].once.failure is None

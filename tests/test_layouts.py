@@ -11,7 +11,7 @@ import pytest
 
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
-from goldsmith.check.replay_client import ReplayClient
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.process.fork_client import ForkServer, fork_server
 
 pytestmark = pytest.mark.xdist_group("layouts")
@@ -109,15 +109,15 @@ def warm() -> Iterator[ForkServer]:
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Cases that were run in another layout, as they are."""
     found: list[str] = []
-    replay = ReplayClient.replay
+    run = ReplayWorkspace.run
 
     def noted(
-        company: ReplayClient, wanted: Mapping[str, Sequence[Any]], layouts: Any = None, until: Any = None
+        workspace: ReplayWorkspace, wanted: Mapping[str, Sequence[Any]], layouts: Any = None, until: Any = None
     ) -> Any:
         found.extend(name for name in wanted if (layouts or {}).get(name))
-        return replay(company, wanted, layouts, until)
+        return run(workspace, wanted, layouts, until)
 
-    monkeypatch.setattr(ReplayClient, "replay", noted)
+    monkeypatch.setattr(ReplayWorkspace, "run", noted)
     return found
 
 

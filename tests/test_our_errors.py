@@ -27,7 +27,7 @@ from goldsmith.grade.junit import junit_xml
 from goldsmith.process.fork_client import ForkServer
 from grading import case, failed, leaf, rubric, verdict
 
-check_module = importlib.import_module("goldsmith.check.check")
+judge_module = importlib.import_module("goldsmith.check.judge")
 grading_run = importlib.import_module("goldsmith.grade.grade_class")
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -118,14 +118,14 @@ def test_a_full_disk_is_no_fault_of_whom_it_meets(course: CourseOnDisk, monkeypa
 
 def test_check_says_so_too(course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer) -> None:
     ada = hand_in(course, name="ada")
-    real = check_module.judge_case
+    real = judge_module.judge_case
 
-    def fault(gold: Any, *args: Any, **kwargs: Any) -> Any:
-        if gold.name == "scaled":
+    def fault(criteria: Any, *args: Any, **kwargs: Any) -> Any:
+        if criteria.gold.name == "scaled":
             raise AssertionError("never")
-        return real(gold, *args, **kwargs)
+        return real(criteria, *args, **kwargs)
 
-    monkeypatch.setattr(check_module, "judge_case", fault)
+    monkeypatch.setattr(judge_module, "judge_case", fault)
     found = judge(course, ada, warm)
     assert (found.outcome, found.exit_code) == ("error", 3)
     assert outcomes(found) == {"centred": "agrees", "scaled": "error", "counted": "agrees"}
@@ -140,7 +140,7 @@ def test_what_cannot_be_compared_is_told_as_that_and_is_no_pass(
     course: CourseOnDisk, monkeypatch: pytest.MonkeyPatch, warm: ForkServer
 ) -> None:
     odd = NotComparable("output", "a thing", "return an array")
-    monkeypatch.setattr(check_module, "judge_case", failing(100, odd, check_module.judge_case))
+    monkeypatch.setattr(judge_module, "judge_case", failing(100, odd, judge_module.judge_case))
     found = judge(course, hand_in(course, name="ada"), warm)
     assert set(outcomes(found).values()) == {"could-not-run"}
     assert found.cases[0].reason.startswith("what it returned cannot be compared: output is a thing")

@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from courses import CourseOnDisk
-from goldsmith.check.check import (
-    Checking,
-    Opened,
-    Request,
-    open_adapter,
-    open_gold,
-)
+from goldsmith.check.check_context import CheckContext
+from goldsmith.check.request import Opened, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import AGREES
 from goldsmith.course.layout import find_course
@@ -31,7 +26,9 @@ def desks(checked: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> Iterator[W
     opened = Opened(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
     request = Request(options=Options(seed=42, threads=1, timeout=60), each=20, warm=warm)
     (tmp_path / "given").mkdir()
-    with WorkspacePool(Checking(assignment, opened, request, warm), placements(assignment), tmp_path / "given") as made:
+    with WorkspacePool(
+        CheckContext(assignment, opened, request, warm), placements(assignment), tmp_path / "given"
+    ) as made:
         yield made
 
 
@@ -46,7 +43,7 @@ def mutant(desks: WorkspacePool, tmp_path: Path) -> Placement:
 
 def outcomes(desks: WorkspacePool, desk: PooledWorkspace) -> set[str]:
     replays = desk.stage.replay(list(desks.checking.golds), ("once", "float64"))
-    return {desks.checking.verdict(name, replay).outcome for name, replay in replays.items()}
+    return {desks.checking.judge.verdict(name, replay).outcome for name, replay in replays.items()}
 
 
 def test_a_desk_that_was_left_as_it_was_found_is_lent_again_with_the_solution_back(

@@ -49,7 +49,7 @@ ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
 
 
 def attribute(
-    stage: ReplayWorkspace,
+    workspace: ReplayWorkspace,
     folder: Path,
     verdicts: Mapping[str, CaseVerdict],
     replays: Mapping[str, CaseRuns],
@@ -57,9 +57,9 @@ def attribute(
 ) -> dict[str, CaseVerdict]:
     """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
     the cases stand as they are, and nothing in those against has been seen to be right."""
-    shown = Shown.of({name: gold.entry for name, gold in stage.golds.items()}, folder)
+    shown = Shown.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
     try:
-        return _attributed(stage, folder, shown, verdicts, replays, layouts)
+        return _attributed(workspace, folder, shown, verdicts, replays, layouts)
     except (GoldsmithError, OSError):
         raise
     except Exception as error:  # ours, perhaps over what a child has left; its text may be the child's choice
@@ -73,7 +73,7 @@ def attribute(
 
 
 def _attributed(
-    stage: ReplayWorkspace,
+    workspace: ReplayWorkspace,
     folder: Path,
     shown: Shown,
     verdicts: Mapping[str, CaseVerdict],
@@ -83,22 +83,22 @@ def _attributed(
     pairs: dict[str, TracePair] = {}
     for name in sorted(verdicts, key=shown.width):
         if _can_be_seen(verdicts[name], any(item.outcome in _RIGHT for item in verdicts.values())):
-            pair = pair_traces(stage.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
+            pair = pair_traces(workspace.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
             if pair is not None:
                 pairs[name] = pair
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
-    with stage.company() as company:  # before anybody has been given anything of gold's but what all are given
-        tapped = company.replay(dict.fromkeys(ports, ("taps",)), layouts)
-    with stage.company() as company:
-        alone = run_alone(company, pairs, layouts)
+    # in a worker of its own, which has been given nothing of gold's but what all are given
+    tapped = workspace.run(dict.fromkeys(ports, ("taps",)), layouts)
+    with workspace.one_worker():
+        alone = run_alone(workspace, pairs, layouts)
     found = dict(verdicts)
-    with stage.company() as company:
+    with workspace.one_worker():
         for name, pair in pairs.items():
             modules = judge_calls(pair, alone)
             if name in tapped:
                 modules = _by_value(pair, modules, tapped[name])
             if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
-                modules += judge_gradients(company, pair, layouts)
+                modules += judge_gradients(workspace, pair, layouts)
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
     blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
     found = {name: blame.attributed(verdict) for name, verdict in found.items()}

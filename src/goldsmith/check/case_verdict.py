@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from goldsmith.check.coarser_dtypes import coarser_dtype, explains, is_unseen
+from goldsmith.check.criteria import Criteria
 from goldsmith.check.own_weights import with_caveat
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, DIFFERS, ERROR, CaseVerdict
-from goldsmith.comparison.against_gold import compare_case, tolerances_of
+from goldsmith.comparison.against_gold import compare_case
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison, LeafComparison
-from goldsmith.gold.arrays import judged_part, leaf_facts, numbers_of
-from goldsmith.gold.load import GoldCase
+from goldsmith.gold.arrays import numbers_of
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.messages import Failure, RunName
 
@@ -31,21 +31,10 @@ _AGAIN = ("traced", "again")
 _RAISED = ("raised", "none", "call", "stub")
 """How a case could not run where a trace shows what was called with what before it did."""
 
-MayBeMissing = Callable[[str, Any], bool]
-"""Whether a weight, by its name and the value gold has recorded, may be missing."""
 
-
-def judge_case(
-    gold: GoldCase,
-    replayed: CaseRuns,
-    *,
-    excused: MayBeMissing,
-    overwriting_differs: bool = False,
-    guessing: bool = True,
-    before: CaseVerdict | None = None,
-) -> CaseVerdict:
-    """The verdict on one case, before anything is known about its modules; with guesses at what went wrong, or not. One
-    that was found `before` it had run a second time says what its first run was like."""
+def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True) -> CaseVerdict:
+    """Judge one case, before anything is known about its modules; with guesses at what went wrong, or not."""
+    gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
     first = replayed.once
@@ -55,12 +44,11 @@ def judge_case(
         return msgspec.structs.replace(
             verdict, outcome=COULD_NOT_RUN, failure=failed, reason=f"{failed.message}{when}", kind=failed.kind
         )
-    golds = {"": gold, **gold.variants}
-    known = Comparison(before.natural) if before and before.outcome == AGREES and len(golds) == 1 else None
-    judged = [_judge(verdict, name, item, replayed, excused, guessing, known) for name, item in golds.items()]
+    variants = criteria.variants
+    judged = [_judge(verdict, name, item, replayed, guessing) for name, item in variants.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
-    judged_as = _with_conduct(best, golds[best.met], replayed, overwriting_differs)
-    return with_caveat(judged_as, gold, replayed.leaves("once"))
+    best = _with_conduct(best, variants[best.met], replayed)
+    return with_caveat(best, gold, criteria.expected, replayed.leaves("once"))
 
 
 def is_settled(verdict: CaseVerdict) -> bool:
@@ -78,7 +66,7 @@ def is_close(verdict: CaseVerdict) -> bool:
     return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
 
 
-def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
+def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...]:
     """After a case has run once: what will make sure of its verdict, or show where it goes wrong.
 
     What gave gold's very bits must give them again. What did not is run in float64: whoever is right there, too, does
@@ -89,8 +77,8 @@ def still_to_run(verdict: CaseVerdict, gold: GoldCase) -> tuple[RunName, ...]:
         return ()
     if verdict.outcome == COULD_NOT_RUN:
         return ("traced",) if verdict.kind in _RAISED else ()
-    if not is_settled(verdict) and gold.reference:
-        return ("float64",) if judged_part(gold.data).keys() <= set(_wide_paths(gold)) else ("again", "float64")
+    if not is_settled(verdict) and criteria.gold.reference:
+        return ("float64",) if criteria.expected.keys() <= set(criteria.float64_paths) else ("again", "float64")
     if verdict.outcome == AGREES:
         return ("again",)
     marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
@@ -131,16 +119,8 @@ def _only_raised_in_float64(replayed: CaseRuns) -> bool:
     return fine and failure is not None and failure.kind not in CUT_OFF
 
 
-def _judge(
-    verdict: CaseVerdict,
-    met: str,
-    gold: GoldCase,
-    replayed: CaseRuns,
-    excused: MayBeMissing,
-    guessing: bool,
-    known: Comparison | None,
-) -> CaseVerdict:
-    expected = judged_part(gold.data)
+def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRuns, guessing: bool) -> CaseVerdict:
+    gold, expected = criteria.gold, dict(criteria.expected)
     actual, notes = _selected(replayed.leaves("once"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
     if any(expected[path] is not None for path in nothing):
@@ -148,13 +128,17 @@ def _judge(
         failure = Failure(kind="none", message=text)
         return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
     missing = [path for path in expected if path not in actual]
-    left_out = [path for path in missing if any(excused(name, expected[path]) for name in _weight_names(path))]
+    left_out = [
+        path for path in missing if any(criteria.may_be_missing(name, expected[path]) for name in _weight_names(path))
+    ]
     for path in left_out:
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    made = replayed.once.made
-    natural = compare_case(actual, expected, gold, guessing=guessing, made=made) if known is None else known
+    first = replayed.once
+    natural = criteria.compare_once(
+        "once", [first], guessing, lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.made)
+    )
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
         for leaf in natural.leaves
@@ -164,7 +148,7 @@ def _judge(
         verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
     )
     inside = coarser_dtype(gold, replayed)
-    wide, why_not = _in_float64(gold, replayed, expected, guessing)
+    wide, why_not = _in_float64(criteria, replayed, expected, guessing)
     if wide is None:
         verdict = msgspec.structs.replace(
             verdict,
@@ -211,9 +195,10 @@ def _distance(verdict: CaseVerdict) -> float:
 
 
 def _in_float64(
-    gold: GoldCase, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool
+    criteria: Criteria, replayed: CaseRuns, expected: Mapping[str, Any], guessing: bool
 ) -> tuple[Comparison | None, str]:
-    """The comparison with gold's float64 reference, or why there is none."""
+    """Compare with gold's float64 reference, or say why there is no comparison."""
+    gold = criteria.gold
     attempt = replayed.attempts.get("float64")
     if not gold.reference or attempt is None:
         rounded = any(item.dtype in _BY_PRECISION[:4] for item in gold.entry.tensors if item.path in expected)
@@ -222,21 +207,21 @@ def _in_float64(
         return None, f"it does not run in float64 ({attempt.failure.message.splitlines()[0][:80]})"
     if not attempt.pure:
         return None, "it computes in a smaller dtype inside a run in float64"
-    tolerances = tolerances_of(gold)
-    wanted = {path: gold.reference[path] for path in _wide_paths(gold) if path in expected}
+    wanted = {path: gold.reference[path] for path in criteria.float64_paths if path in expected}
     if not wanted:
         return None, ""
     selected, _ = _selected(replayed.leaves("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
-    sharper = {path: _sharper(tolerances[path]) for path in wanted}
-    found = compare(actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing)
-    return found, ""
-
-
-def _wide_paths(gold: GoldCase) -> list[str]:
-    """What a run in float64 is judged by."""
-    tolerances = tolerances_of(gold)
-    return [path for path in gold.reference or () if path in tolerances and tolerances[path].kind != "exact"]
+    sharper = {path: _sharper(criteria.tolerances[path]) for path in wanted}
+    comparison = criteria.compare_once(
+        "float64",
+        [replayed.once, attempt],
+        guessing,
+        lambda: compare(
+            actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing
+        ),
+    )
+    return comparison, ""
 
 
 def _is_number(leaf: Any) -> bool:
@@ -299,17 +284,17 @@ def _dtype(comparison: Comparison) -> str:
     return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
-def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns, overwriting_differs: bool) -> CaseVerdict:
+def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
     once = replayed.once
     notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
+    first, _ = _selected(replayed.leaves("once"), criteria.expected)
     for run in (run for run in _AGAIN if run in replayed.attempts):
-        first, _ = _selected(replayed.leaves("once"), judged_part(gold.data))
-        second, _ = _selected(replayed.leaves(run), judged_part(gold.data))
+        second, _ = _selected(replayed.leaves(run), criteria.expected)
         if _are_the_same(first, second):
             continue
-        again = compare_case(second, first, gold, equal_nan=True, guessing=False)
+        again = compare_case(second, first, criteria.gold, equal_nan=True, guessing=False)
         if not all(leaf.identical for leaf in again.leaves):
             notes.append("not the same to the last bit when it runs again")
         if not again.agrees:
@@ -322,7 +307,7 @@ def _with_conduct(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns, over
     if once.overwrote:
         text = f"overwrites its input {', '.join(once.overwrote)}"
         notes.append(text)
-        if overwriting_differs and outcome == AGREES:
+        if criteria.overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"
     return msgspec.structs.replace(verdict, outcome=outcome, reason=reason, kind=kind, notes=tuple(notes))
 
@@ -338,12 +323,3 @@ def _is_the_same(one: Any, two: Any) -> bool:
     if not isinstance(one, np.ndarray) or not isinstance(two, np.ndarray):
         return type(one) in (bool, int, str) and type(one) is type(two) and bool(one == two)
     return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
-
-
-def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
-    """Gold's weights before anything ran: a lone model's are stored bare."""
-    return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
-
-
-def same_bits(one: Any, two: Any) -> bool:
-    return leaf_facts("", one).sha256 == leaf_facts("", two).sha256

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.module_traces import CLOSE, Call, Held, as_numbers, by_execution
-from goldsmith.check.replay_client import ReplayClient
 from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
@@ -44,7 +44,7 @@ class Alone:
     cases: set[str] = field(default_factory=set)
 
 
-def run_alone(company: ReplayClient, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
+def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
     """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
     found = Alone()
     hung: list[str] = []
@@ -61,20 +61,20 @@ def run_alone(company: ReplayClient, pairs: Mapping[str, TracePair], layouts: Ma
         for call in sorted(kinds.values(), key=lambda call: call.position):
             if call.name in hung or len(hung) >= MOST_HUNG:
                 continue
-            run = found.runs[name, call.position] = _alone(company, pair, call, layouts)
+            run = found.runs[name, call.position] = _alone(workspace, pair, call, layouts)
             if run.once.failure is not None and run.once.failure.kind == "timeout":
                 hung.append(call.name)
     return found
 
 
-def judge_gradients(company: ReplayClient, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
+def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
     """Where all is right on the way there: the first call that passes back something else than gold's; with those
     before it that would not say."""
     found = []
     for call in by_execution(pair.gold):
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
-        run = _alone(company, pair, call, layouts, gradients=True)
+        run = _alone(workspace, pair, call, layouts, gradients=True)
         arrays = _arrays(run) if run.once.failure is None else {}
         if not arrays:
             found.append(_on_golds_inputs(pair, call, run))
@@ -102,7 +102,7 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
 
 
 def _alone(
-    company: ReplayClient, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
+    workspace: ReplayWorkspace, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
 ) -> CaseRuns:
     inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
     state = call.state or {}
@@ -117,7 +117,7 @@ def _alone(
         gradients=gradients,
     )
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
-    return company.alone(pair.case.name, item, given, layouts.get(pair.case.name, ""))
+    return workspace.run_module(pair.case.name, item, given, layouts.get(pair.case.name, ""))
 
 
 # --- judged ---------------------------------------------------------------------------------------------------------

@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
-from goldsmith.gold.arrays import is_array, judged_part, numbers_of
+from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.load import GoldCase
 
 OWN_WEIGHTS = "own-weights"
 CAVEAT = "its own weights were used; only their statistics could be compared"
 
 
-def with_caveat(verdict: CaseVerdict, gold: GoldCase, recorded: Mapping[str, Any]) -> CaseVerdict:
+def with_caveat(
+    verdict: CaseVerdict, gold: GoldCase, expected: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> CaseVerdict:
     """The verdict with the caveat, where gold has not all the weights: what only differs in numbers is not judged.
 
     Another shape, dtype or number of results is another thing: weights do not decide about those.
@@ -28,7 +30,7 @@ def with_caveat(verdict: CaseVerdict, gold: GoldCase, recorded: Mapping[str, Any
     wrong = [leaf for leaf in verdict.natural if not leaf.agrees]
     if verdict.outcome != DIFFERS or verdict.kind != "values" or any(leaf.problem != "values" for leaf in wrong):
         return verdict
-    statistics = _statistics(judged_part(gold.data), recorded, [leaf.path for leaf in wrong])
+    statistics = _statistics(expected, recorded, [leaf.path for leaf in wrong])
     return msgspec.structs.replace(
         verdict, outcome=COULD_NOT_RUN, kind=OWN_WEIGHTS, reason=f"{CAVEAT}{statistics}", notes=verdict.notes
     )

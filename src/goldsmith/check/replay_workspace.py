@@ -1,37 +1,48 @@
-"""A stage: a workspace with a submission in it, and what children that run its cases there are given and left with.
-They know nothing of gold's outputs."""
+"""Where and how a submission's cases are run: in a workspace, by worker processes that know nothing of gold's outputs.
+
+Which runs a verdict needs is decided elsewhere (`replay_strategy.py`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import math
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from goldsmith.check.replay_client import ReplayClient, Until
-from goldsmith.check.replay_results import CaseRuns, Taken
+from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
 from goldsmith.course.forbidden import MOST_USES
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import Watcher
+from goldsmith.process.launcher import ProcessExit, Watcher
 from goldsmith.process.messages import (
+    NOT_CONFINED,
+    Event,
+    Failure,
+    Isolated,
     Job,
     KeptCase,
     Limits,
-    Result,
     RunName,
+    RunRequest,
 )
+from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.workspace.copies import Workspace
@@ -40,18 +51,30 @@ RUNS: tuple[RunName, ...] = ("once", "again", "float64")
 INPUTS_DIR = "given"
 _GIVEN = ("input", "state_dict")
 
+Until = Callable[[str, CaseRuns], bool]
+
 
 @dataclass(frozen=True)
 class SandboxPolicy:
-    """How submissions are locked in: what this machine can do, and what every one of them is left with."""
+    """How submissions are sandboxed: what this machine can do, and what every submission may use."""
 
     level: Level
     confinement: Confinement
 
 
+class _Worker(threading.local):
+    """The worker that a thread has open, and whether one was asked to stay for several requests."""
+
+    channel: WorkerChannel | None = None
+    is_shared: bool = False
+
+
 @dataclass
 class ReplayWorkspace:
-    """A workspace with a submission in it, in which its cases can be run as often as need be."""
+    """A workspace with a submission in it, and the worker processes that run its cases there, as often as need be.
+
+    Threads may use it side by side: each has a worker of its own. What workers report at their end is collected here.
+    """
 
     assignment: Assignment
     workspace: Workspace
@@ -73,39 +96,145 @@ class ReplayWorkspace:
     peak: int = 0
     packages: set[str] = field(default_factory=set)
     _launches: int = 0
+    _worker: _Worker = field(init=False, repr=False, default_factory=_Worker)
 
     def __post_init__(self) -> None:
         if self.confined is not None and self.confined.confinement.disk is not None:
             self.taken.most = 2 * self.confined.confinement.disk  # what lay there at once, and as much again
 
+    @contextlib.contextmanager
+    def one_worker(self) -> Iterator[None]:
+        """While this lasts, this thread's requests go to one worker process. One that dies costs the case it was at;
+        another takes its place for the cases after it."""
+        self._worker.is_shared = True
+        try:
+            yield
+        finally:
+            self._worker.is_shared = False
+            self._close()
+
     def replay(
         self, cases: Sequence[str], runs: Sequence[RunName] = RUNS, layout: str = "", until: Until | None = None
     ) -> dict[str, CaseRuns]:
-        """Every case in every way, in a child of its own; each has an attempt at least for its first run.
+        """Run every case in every way, in the order of `runs`; see `run`."""
+        return self.run(dict.fromkeys(cases, runs), dict.fromkeys(cases, layout), until)
 
-        Each is shown to `until` as soon as it has ended; once that says so, those after it are not run.
+    def run(
+        self,
+        wanted: Mapping[str, Sequence[RunName]],
+        layouts: Mapping[str, str] | None = None,
+        until: Until | None = None,
+    ) -> dict[str, CaseRuns]:
+        """Run every case in the ways that are wanted of it, in their order; each has an attempt at least for its first.
+
+        Each case is shown to `until` as soon as it has ended; once that returns true, those after it are not run.
         """
-        with self.company(lines="lines" in runs) as company:
-            return company.replay(dict.fromkeys(cases, runs), dict.fromkeys(cases, layout), until)
-
-    @contextlib.contextmanager
-    def company(self, *, lines: bool = False) -> Iterator[ReplayClient]:
-        """As long as this lasts, a child can be asked for one run after another."""
-        company = ReplayClient(self, lines)
+        coverage = any("lines" in runs for runs in wanted.values())
+        pending = dict(wanted)
+        collector = _Collector(self.watcher, wanted, until)
         try:
-            yield company
+            while pending and not collector.enough:
+                requests = [
+                    RunRequest(case=name, run=run, layout=(layouts or {}).get(name, ""))
+                    for name, runs in pending.items()
+                    for run in runs
+                ]
+                is_new = self._worker.channel is None
+                channel = self._channel(coverage=coverage)
+                collector.reader = self._reader(channel)
+                try:
+                    failure = self._submit(channel, requests, collector.watcher if until else self.watcher)
+                except _StopEarly:
+                    break
+                if failure is not None and failure.case is None and not is_new:
+                    continue  # that worker had died before it was asked
+                names = list(pending)
+                reached = names.index(failure.case) + 1 if failure and failure.case in names else len(names)
+                for name in names[:reached]:
+                    collector.take(name, failure or _no_answer())
+                    del pending[name]
+                if failure is None:
+                    break
         finally:
-            company.part()
+            self._close_unless_shared()
+        return collector.runs
 
-    def merge_report(self, result: Result) -> None:
-        """What a child has to say at its end."""
-        self.peak = max(self.peak, result.peak)
-        self.packages |= set(result.packages)
-        self.stubs_used |= set(result.stand_ins) & set(self.stand_ins)
-        self.sightings |= dict.fromkeys(result.forbidden[:MOST_USES])
+    def run_module(self, case: str, module: Isolated, inputs: Mapping[str, Any], layout: str) -> CaseRuns:
+        """Call a module of a case alone, on `inputs`. The worker can read those from now on, and not before."""
+        from safetensors.numpy import save_file
 
-    def job(self, *, lines: bool = False) -> Job:
-        """For a child that is asked for runs of any case."""
+        try:
+            channel = self._channel()
+            file = channel.folder / f"{channel.next_number}.safetensors"
+            try:
+                save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
+            except Exception as error:  # of safetensors' own
+                raise CannotWrite(file, str(error)) from None
+            reader = self._reader(channel)
+            request = RunRequest(case=case, layout=layout, alone=msgspec.structs.replace(module, file=str(file)))
+            return reader.alone(case, self._submit(channel, [request], self.watcher) or _no_answer())
+        finally:
+            self._close_unless_shared()
+
+    # --- the worker ---------------------------------------------------------------------------------------------------
+
+    def _channel(self, *, coverage: bool = False) -> WorkerChannel:
+        if self._worker.channel is None:
+            self._worker.channel = WorkerChannel(self._job(coverage=coverage), self.warm)
+        return self._worker.channel
+
+    def _reader(self, channel: WorkerChannel) -> ResultReader:
+        return ResultReader(channel.left, channel.next_output, self.workspace, self.taken)
+
+    def _submit(self, channel: WorkerChannel, requests: Sequence[RunRequest], watcher: Watcher) -> Failure | None:
+        """Have the worker do all that is requested; if it did not, say why, and at which case."""
+        left = self.allowance.left if self.allowance else math.inf
+        if left <= 0:
+            self._close()
+            return msgspec.structs.replace(self._out_of_time(), case=requests[-1].case)
+        cases = len({request.case for request in requests})
+        timeout = min(self.options.timeout + self.each * cases, left)
+        try:
+            ending = channel.submit(
+                requests, timeout=timeout, each=self.each, watcher=watcher, allowance=self.allowance
+            )
+        except BaseException:
+            self._worker.channel = None  # which has been closed
+            raise
+        if ending is None:
+            return None
+        self._merge_report(ending)
+        failure = _failure(ending) or _no_answer()
+        if ending.late and self.allowance and self.allowance.left <= 0:
+            failure = self._out_of_time()
+        is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)
+        if failure.kind == "device" and ending.last_case is None and is_credible:
+            raise DeviceMissing(self.options.device, failure.message.split(", "))
+        return msgspec.structs.replace(with_submission_paths(failure, self.workspace), case=ending.last_case)
+
+    def _close(self) -> None:
+        if self._worker.channel is not None:
+            self._merge_report(self._worker.channel.end())
+
+    def _close_unless_shared(self) -> None:
+        if not self._worker.is_shared:
+            self._close()
+
+    def _merge_report(self, ending: ProcessExit) -> None:
+        self._worker.channel = None
+        result = ending.result
+        if result is not None:
+            self.peak = max(self.peak, result.peak)
+            self.packages |= set(result.packages)
+            self.stubs_used |= set(result.stand_ins) & set(self.stand_ins)
+            self.sightings |= dict.fromkeys(result.forbidden[:MOST_USES])
+
+    def _out_of_time(self) -> Failure:
+        assert self.allowance is not None
+        return Failure(kind="timeout", message=f"took longer than {self.allowance.limit:g} s in all its runs")
+
+    def _job(self, *, coverage: bool) -> Job:
+        """For a worker that runs any case."""
         self._launches += 1
         job = make_job(self.assignment, self.workspace, self.options, task="replay")
         adapter = self.workspace.folder / self.assignment.course.config.adapter
@@ -116,7 +245,7 @@ class ReplayWorkspace:
             output=str(scratch / "out"),
             scratch=str(scratch),
             requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),
-            lines=lines,
+            lines=coverage,
             kept=self.write_inputs(),
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,
@@ -124,9 +253,9 @@ class ReplayWorkspace:
             stand_ins=self.stand_ins,
             forbidden=self.assignment.forbidden,
         )
-        return msgspec.structs.replace(job, **self._walls(job)) if self.confined else job
+        return msgspec.structs.replace(job, **self._confinement(job)) if self.confined else job
 
-    def _walls(self, job: Job) -> dict[str, Any]:
+    def _confinement(self, job: Job) -> dict[str, Any]:
         """One child may read its own workspace and what it is given, and write into the workspace and its scratch."""
         assert self.confined is not None
         given = (*(item.file for item in job.kept.values()), job.requests_dir)
@@ -157,6 +286,58 @@ class ReplayWorkspace:
             )
             for name, case in self.golds.items()
         }
+
+
+class _StopEarly(Exception):
+    """What has been run is enough: `until` said so."""
+
+
+@dataclass
+class _Collector:
+    """Takes what cases leave behind: with `until`, as each ends, else when all are done."""
+
+    default_watcher: Watcher
+    wanted: Mapping[str, Sequence[RunName]]
+    until: Until | None
+    reader: ResultReader | None = None
+    runs: dict[str, CaseRuns] = field(default_factory=dict)
+    enough: bool = False
+
+    @property
+    def watcher(self) -> Watcher:
+        return dataclasses.replace(self.default_watcher, on_case=self._on_case)
+
+    def take(self, name: str, default: Failure) -> None:
+        assert self.reader is not None
+        if name not in self.runs and not self.enough:
+            self.runs[name] = self.reader.of(name, self.wanted[name], default)
+            self.enough = self.until is not None and self.until(name, self.runs[name])
+
+    def _on_case(self, event: Event) -> None:
+        self.default_watcher.on_case(event)
+        cases = list(self.wanted)
+        for name in cases[: cases.index(event.case)] if event.case in cases else ():
+            self.take(name, _no_answer())
+        if self.enough:
+            raise _StopEarly
+
+
+def _no_answer() -> Failure:
+    return Failure(kind="exit", message="its process ended without a word")
+
+
+def _failure(ending: ProcessExit) -> Failure | None:
+    """Why the child did not come to its end, None when it did."""
+    if ending.late:
+        return Failure(kind="timeout", message=f"took longer than {ending.late}")
+    if ending.signal:
+        why = f", for {ending.why}" if ending.why else ""
+        return Failure(kind="killed", message=f"was killed by {ending.signal}{why}")
+    if ending.result is None and ending.code == NOT_CONFINED:
+        return Failure(kind="exit", message="its process could not be locked in, so nothing was run in it")
+    if ending.result is None:
+        return Failure(kind="exit", message=f"ended its process early, with exit code {ending.code}")
+    return ending.result.failure
 
 
 def input_file(case: GoldCase, folder: Path) -> Path:

@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.check.check import Opened, Request, check, open_adapter
+from goldsmith.check.check import check
+from goldsmith.check.request import Opened, Request, open_adapter
 from goldsmith.check.submissions import open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import Assignment

@@ -18,7 +18,7 @@ from goldsmith.check.bounds import (
     Work,
     bounded_by,
 )
-from goldsmith.check.case_verdict import weights_by_model
+from goldsmith.check.criteria import weights_by_model
 from goldsmith.check.module_traces import (
     CLOSE,
     INDEX,

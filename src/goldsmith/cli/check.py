@@ -72,8 +72,8 @@ def check(
         ask = at_a_terminal() and not json
         chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
 
-        from goldsmith.check.check import Request
         from goldsmith.check.check import check as judge
+        from goldsmith.check.request import Request
         from goldsmith.check.submissions import open_submission
         from goldsmith.generate.options import Options
 

@@ -22,14 +22,10 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.check import (
-    Opened,
-    Request,
-    check,
-    open_gold,
-)
+from goldsmith.check.check import check
 from goldsmith.check.provided_restored import read_code
 from goldsmith.check.replay_workspace import SandboxPolicy, input_file
+from goldsmith.check.request import Opened, Request, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import CUT_OFF, ERROR, Verdict
 from goldsmith.course.layout import Assignment

@@ -10,13 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from goldsmith.check.check import (
-    Checking,
-    Opened,
-    Request,
-    open_adapter,
-    open_gold,
-)
+from goldsmith.check.check_context import CheckContext
+from goldsmith.check.request import Opened, Request, open_adapter, open_gold
 from goldsmith.check.submissions import Submission
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import placements
@@ -173,7 +168,7 @@ def _tried(
         adapter, file = open_adapter(assignment)
         request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
         opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
-        checking = Checking(assignment, opened, request, warm)
+        checking = CheckContext(assignment, opened, request, warm)
         with run_baseline(checking, placed) as rehearsal:
             if wanted.baselines:
                 warm.preload_modules(["pytest"])

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from goldsmith.check.case_verdict import is_settled, shown_path
-from goldsmith.check.check import Checking
+from goldsmith.check.check_context import CheckContext
 from goldsmith.check.coarser_dtypes import is_excused
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
@@ -49,7 +47,7 @@ class Stopped(Exception):
 class MutantRunner:
     """Everything that the trials of all mutants share."""
 
-    checking: Checking
+    checking: CheckContext
     rehearsal: SolutionBaseline
     desks: WorkspacePool
     placed: Sequence[Placement]
@@ -127,7 +125,7 @@ class MutantRunner:
         seen: dict[str, CaseVerdict] = {}
 
         def sees(name: str, replay: CaseRuns) -> bool:
-            seen[name] = self.checking.verdict(name, replay, guessing=False)
+            seen[name] = self.checking.judge.verdict(name, replay, guessing=False)
             return seen[name].outcome != AGREES or is_excused(seen[name])
 
         replays = stage.replay(cases, _RUNS, until=sees)
@@ -136,25 +134,21 @@ class MutantRunner:
             again = stage.replay(self.rehearsal.quick(cases), ("once", "again"))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
-            return _Screened(_against(self.checking.verdicts(stage, again)), replays, variant)
-        verdict = self.checking.verdicts(stage, {name: replays[name]})[name]
+            return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, variant)
+        verdict = self.checking.strategy(stage).judge_runs({name: replays[name]})[name]
         if verdict.outcome == AGREES or self._may_agree_in_another_layout(stage, name):
-            opened = dataclasses.replace(self.checking.opened, golds=self._golds(cases))
-            every = dataclasses.replace(self.checking, opened=opened)
-            heard = every.judge(stage)
+            heard = self.checking.strategy(stage)
+            heard.run_cases(cases)
             layout = next(iter(heard.layouts.values()), "")
             right = f"right, its weights lying as layout {layout!r} says" if layout else ""
             return _Screened(_against(heard.verdicts), heard.replays, right)
         return _Screened(verdict, replays)
 
-    def _golds(self, cases: Sequence[str]) -> dict[str, Any]:
-        return {name: self.checking.golds[name] for name in cases}
-
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Whether a submission like this could be right, its weights lying as the adapter says they may."""
-        for layout in self.checking.layouts_of(case):
+        for layout in self.checking.judge.layouts_of(case):
             replay = stage.replay([case], ("once",), layout)[case]
-            verdict = self.checking.verdict(case, replay, guessing=False)
+            verdict = self.checking.judge.verdict(case, replay, guessing=False)
             if verdict.outcome == AGREES or not is_settled(verdict):
                 return True
         return False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from goldsmith.check.check import Checking
+from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import INPUTS_DIR, RUNS, ReplayWorkspace
 from goldsmith.check.verdicts import AGREES
@@ -97,19 +97,21 @@ def shown_under(replay: CaseRuns, condition: Perturbation) -> dict[str, Any] | N
 
 
 @contextlib.contextmanager
-def run_baseline(checking: Checking, placed: Sequence[Placement]) -> Iterator[SolutionBaseline]:
+def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterator[SolutionBaseline]:
     """The solution on every case, as long as this lasts."""
-    with checking.stage(placed) as stage:
+    with checking.open_workspace(placed) as stage:
         cases = list(checking.golds)
-        replays = stage.replay(cases, RUNS)
-        for name, verdict in checking.verdicts(stage, replays).items():
+        strategy = checking.strategy(stage)
+        for name, verdict in strategy.judge_runs(stage.replay(cases, RUNS)).items():
             if verdict.outcome != AGREES:
                 raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
         with ThreadPoolExecutor(processors()) as pool:
             # Each case alone: one may leave something behind that spares the next its work.
             traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
         checking.warm.preload_modules(sorted(stage.packages))
-        yield SolutionBaseline(stage, replays, traced, {name: checking.layouts_of(name) for name in cases})
+        yield SolutionBaseline(
+            stage, strategy.replays, traced, {name: checking.judge.layouts_of(name) for name in cases}
+        )
 
 
 def _places(stage: ReplayWorkspace, case: str) -> PlacesByFile | None:

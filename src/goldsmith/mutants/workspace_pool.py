@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.check.check import Checking
+from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import INPUTS_DIR, ReplayWorkspace
 from goldsmith.course.solutions import Placement
 from goldsmith.foundation.beneath import open_beneath, open_folder
@@ -34,7 +34,7 @@ class WorkspacePool:
     """Lent to one mutant at a time. What was left otherwise than it was found is not lent again; all of them are gone
     when the context is left."""
 
-    checking: Checking
+    checking: CheckContext
     placed: Sequence[Placement]
     given: Path
     _free: list[PooledWorkspace] = field(default_factory=list)
@@ -64,7 +64,7 @@ class WorkspacePool:
         with self._lending:
             if self._free:
                 return self._free.pop()
-            stage = self._made.enter_context(self.checking.stage(self.placed))
+            stage = self._made.enter_context(self.checking.open_workspace(self.placed))
         stage.given = self.given
         stage.write_inputs()
         return PooledWorkspace(stage, _looks_of(stage))

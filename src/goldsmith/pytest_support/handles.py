@@ -103,7 +103,7 @@ class CaseForTests(_Readable):
 
     @property
     def _adapter(self) -> Adapter:
-        from goldsmith.check.check import open_adapter
+        from goldsmith.check.request import open_adapter
 
         return open_adapter(self._assignment)[0]
 

@@ -165,7 +165,8 @@ class GoldSession:
     def _checked(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
         import dataclasses
 
-        from goldsmith.check.check import Request, check
+        from goldsmith.check.check import check
+        from goldsmith.check.request import Request
         from goldsmith.check.submissions import open_submission
         from goldsmith.generate.options import Options
 

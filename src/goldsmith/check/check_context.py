@@ -1,0 +1,68 @@
+"""What all workspaces of one check share: the assignment, its gold, and how submissions are run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from goldsmith.check.judge import Judge
+from goldsmith.check.replay_strategy import ReplayStrategy
+from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
+from goldsmith.check.request import Opened, Request
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.gold.load import GoldCase
+from goldsmith.process.clocks import Allowance
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.workspace.copies import make_workspaces
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """Opens workspaces with submissions to one assignment. An `allowance` is the time that all their runs share."""
+
+    assignment: Assignment
+    opened: Opened
+    request: Request
+    warm: ForkServer
+    allowance: Allowance | None = None
+
+    @property
+    def golds(self) -> Mapping[str, GoldCase]:
+        return self.opened.golds
+
+    @cached_property
+    def judge(self) -> Judge:
+        return Judge(self.golds, self.opened.adapter, self.assignment.config.overwriting == "differs")
+
+    @contextlib.contextmanager
+    def open_workspace(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[ReplayWorkspace]:
+        """Make a workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
+        without = (*self.request.without, *beside)
+        everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
+        reads, room = self.opened.gold.manifest.provenance.reads, self.request.room
+        with make_workspaces(self.assignment, everything, 1, reads=reads, room=room, without=without) as (workspace,):
+            yield ReplayWorkspace(
+                self.assignment,
+                workspace,
+                msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
+                self.golds,
+                self.opened.adapter_file is not None,
+                self.request.each,
+                self.request.watcher,
+                self.warm,
+                confined=self.request.confined,
+                stand_ins=self.assignment.course.config.stand_ins,
+                written=self.opened.gold.manifest.provenance.written,
+                given=self.opened.given,
+                allowance=self.allowance,
+            )
+
+    def strategy(self, workspace: ReplayWorkspace) -> ReplayStrategy:
+        """For the cases of the submission in a workspace."""
+        return ReplayStrategy(self.judge, workspace)

@@ -1,0 +1,75 @@
+"""What a case is judged by, computed once for all of its runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from goldsmith.comparison.against_gold import tolerances_of
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.arrays import judged_part, leaf_facts
+from goldsmith.gold.load import GoldCase
+from goldsmith.gold.tolerances import Tolerance
+from goldsmith.process.messages import Attempt
+
+MayBeMissing = Callable[[str, Any], bool]
+"""Whether a weight, by its name and the value gold has recorded, may be missing."""
+
+
+@dataclass
+class Criteria:
+    """The gold of a case, or of one of the `variants` that it accepts, in the form that judging needs."""
+
+    gold: GoldCase
+    may_be_missing: MayBeMissing
+    overwriting_differs: bool = False
+    _compared: dict[str, tuple[Sequence[Attempt], bool, Comparison]] = field(default_factory=dict)
+
+    @cached_property
+    def expected(self) -> Mapping[str, Any]:
+        """Every recorded leaf by path."""
+        return judged_part(self.gold.data)
+
+    @cached_property
+    def tolerances(self) -> Mapping[str, Tolerance]:
+        return tolerances_of(self.gold)
+
+    @cached_property
+    def float64_paths(self) -> list[str]:
+        """The leaves that a run in float64 is judged by."""
+        inexact = {path for path, tolerance in self.tolerances.items() if tolerance.kind != "exact"}
+        return [path for path in self.gold.reference or () if path in inexact]
+
+    @cached_property
+    def variants(self) -> dict[str, Criteria]:
+        """Every right answer by the name of its variant, the solution's own as `""`."""
+        others = {
+            name: Criteria(gold, self.may_be_missing, self.overwriting_differs)
+            for name, gold in self.gold.variants.items()
+        }
+        return {"": self, **others}
+
+    def compare_once(
+        self, run: str, attempts: Sequence[Attempt], guessing: bool, compute: Callable[[], Comparison]
+    ) -> Comparison:
+        """Compare what `attempts` recorded, or return the comparison if it is known: a case is judged again after each
+        further run, and most of its attempts are the same. What agrees leaves nothing to guess at."""
+        if run in self._compared:
+            known, guessed, comparison = self._compared[run]
+            if all(map(operator.is_, known, attempts)) and (guessed or not guessing or comparison.agrees):
+                return comparison
+        comparison = compute()
+        self._compared[run] = (attempts, guessing, comparison)
+        return comparison
+
+
+def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
+    """Gold's weights before anything ran: a lone model's are stored bare."""
+    return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
+
+
+def same_bits(one: Any, two: Any) -> bool:
+    return leaf_facts("", one).sha256 == leaf_facts("", two).sha256

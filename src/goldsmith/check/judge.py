@@ -1,0 +1,77 @@
+"""Judge recorded runs of cases against gold. Nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from goldsmith.check.bounds import TooMuchToJudge, spend
+from goldsmith.check.case_verdict import judge_case
+from goldsmith.check.criteria import Criteria, MayBeMissing, same_bits, weights_by_model
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
+from goldsmith.comparison.leaves import NotComparable
+from goldsmith.gold.load import GoldCase
+from goldsmith.weights.rules import Adapter
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The cases of one assignment, and by which rules their runs are judged."""
+
+    golds: Mapping[str, GoldCase]
+    adapter: Adapter
+    overwriting_differs: bool = False
+    _criteria: dict[str, Criteria] = field(default_factory=dict)
+
+    def criteria(self, case: str) -> Criteria:
+        """What a case is judged by."""
+        if case not in self._criteria:
+            gold = self.golds[case]
+            self._criteria[case] = Criteria(gold, self._may_be_missing(gold), self.overwriting_differs)
+        return self._criteria[case]
+
+    def verdict(self, name: str, runs: CaseRuns, *, guessing: bool = True) -> CaseVerdict:
+        """Judge one case by all of its `runs`, with guesses at what went wrong, or not. An error of goldsmith's own is
+        the verdict on this case alone."""
+        gold = self.golds[name]
+        verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
+        for _ in range(2):  # what fails by chance, such as for lack of memory, may not fail again
+            try:
+                spend()
+                return judge_case(self.criteria(name), runs, guessing=guessing)
+            except TooMuchToJudge as error:
+                why = f"what it returned takes too much to be judged: {error}"
+                return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=why, kind="timeout")
+            except NotComparable as error:
+                why = f"what it returned cannot be compared: {error}"
+                return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=why, kind="raised")
+            except Exception as error:
+                verdict = msgspec.structs.replace(verdict, reason=f"goldsmith could not judge this: {error!r}")
+        return verdict
+
+    def layouts_of(self, case: str) -> list[str]:
+        """The adapter's layouts that make a difference to a case."""
+        return self.adapter.layouts_of(self.weight_names(case))
+
+    def weight_names(self, case: str) -> frozenset[str]:
+        """Of all models of a case together."""
+        gold = self.golds[case]
+        weights = weights_by_model(gold.entry.models, gold.state_dict)
+        return frozenset(name for names in weights.values() for name in names)
+
+    def _may_be_missing(self, gold: GoldCase) -> MayBeMissing:
+        """Say which weights another implementation need not have: those that are computed and still as they were built,
+        those tied to another, and those that the course has declared."""
+        facts = gold.entry.weights
+        tied = {name for item in facts.values() for names in item.tied for name in names[1:]}
+        built = {
+            name: weights.get(name)
+            for model, weights in weights_by_model(gold.entry.models, gold.state_dict).items()
+            for name in (facts[model].buffers if model in facts else ())
+        }
+        return lambda name, value: (
+            name in tied or self.adapter.excuses(name) or (name in built and same_bits(built[name], value))
+        )

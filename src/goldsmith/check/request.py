@@ -1,0 +1,88 @@
+"""What to check and against which gold: the request, and the gold and adapter read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from goldsmith.check.replay_workspace import SandboxPolicy
+from goldsmith.check.submissions import Submission
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
+from goldsmith.generate.freshness import stale_reasons
+from goldsmith.generate.options import Options
+from goldsmith.gold.load import Gold, GoldCase, load_gold
+from goldsmith.gold.manifest import MANIFEST
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import Watcher
+from goldsmith.weights.rules import Adapter, read_adapter
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to check and how. `each` is how many seconds one case may take; `adapter` replaces the course's own file.
+    Many checks may share a `warm` fork server, and a `room`, the folder for their workspaces. With `confined`,
+    submissions run in a sandbox. `without` are files and folders of the course, relative to its root, that no
+    submission gets to see."""
+
+    options: Options
+    each: float
+    cases: Sequence[str] = ()
+    adapter: Path | None = None
+    allow_stale: bool = False
+    watcher: Watcher = field(default_factory=Watcher)
+    warm: ForkServer | None = None
+    confined: SandboxPolicy | None = None
+    opened: Opened | None = None
+    room: Path | None = None
+    without: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Gold and adapter, read once for many checks; `given` is the folder with its inputs and weights, if written."""
+
+    gold: Gold
+    golds: Mapping[str, GoldCase]
+    adapter: Adapter
+    adapter_file: Path | None
+    given: Path | None = None
+
+    @classmethod
+    def of(cls, assignment: Assignment, submission: Submission, request: Request) -> Opened:
+        gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
+        golds = {name: gold[name] for name in _select_cases(gold, request.cases)}
+        return cls(gold, golds, *open_adapter(assignment, request.adapter))
+
+
+def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bool) -> Gold:
+    """Read the gold to check against. It must be sound, made from cases, and not stale."""
+    if not (assignment.gold / MANIFEST).is_file():
+        raise NoGold(assignment.name)
+    gold = load_gold(assignment.gold)
+    if gold.manifest.provenance.mode != "cases":
+        raise NotReplayed(assignment.name)
+    reasons = stale_reasons(assignment, gold.manifest, starter=not submission.is_tree)
+    if reasons and not allow_stale:
+        raise StaleGold(assignment.name, reasons)
+    return gold
+
+
+def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adapter, Path | None]:
+    """Read the rules for submissions from `file` or the course's own; there are none where neither exists."""
+    if file is None and not assignment.adapter.is_file():
+        return Adapter(), None
+    file = file or assignment.adapter
+    try:
+        return read_adapter(file.read_bytes(), str(file)), file
+    except (Exception, SystemExit) as error:
+        text = str(error).strip() or type(error).__name__
+        raise BadAdapter(assignment.course.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
+
+
+def _select_cases(gold: Gold, wanted: Sequence[str]) -> list[str]:
+    for name in wanted:
+        if name not in list(gold):
+            raise NoSuchCase(name, list(gold))
+    return [name for name in gold if not wanted or name in wanted]
