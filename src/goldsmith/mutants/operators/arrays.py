@@ -24,6 +24,7 @@ from goldsmith.mutants.operators.patterns import (
     subject,
     uses_torch,
 )
+from goldsmith.mutants.operators.simple import both_ways, rename_call, unwrap_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -33,9 +34,11 @@ _ALONG = frozenset(
     | {"nansum", "nanmean", "stack", "quantile", "percentile", "average", "ptp", "normalize"}
 )
 _SQUARE = ("rotation", "rotate", "rot", "transform", "kalman", "covariance", "cov", "pose", "homography", "similarity")
+_SUMS = {"mean": "sum", "nanmean": "nansum"}
 _EXTREMES = {"max": "min", "argmax": "argmin", "maximum": "minimum", "amax": "amin", "nanmax": "nanmin"}
 _EXTREMES |= {"cummax": "cummin", "clamp_min": "clamp_max", "nanargmax": "nanargmin"}
-_OTHER_EXTREME = _EXTREMES | {two: one for one, two in _EXTREMES.items()}
+_SPREADS = both_ways({"std": "var", "nanstd": "nanvar"})
+_OTHER_EXTREME = both_ways(_EXTREMES)
 _NARROWER = {"float64": "float32", "float32": "float16", "double": "float", "int64": "int32", "complex128": "complex64"}
 _NARROWER |= {"longdouble": "float64", "float": "half"}
 
@@ -68,16 +71,10 @@ def kept_axis_dropped(site: Site) -> Iterator[Edit | None]:
         yield site.replace(value, "False")
 
 
-@operator("sum-for-mean", "a sum is taken where a mean belongs", "arrays", ast.Attribute)
-def sum_for_mean(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr in ("mean", "nanmean"):
-        yield site.rename(site.node.attr.replace("mean", "sum"))
+rename_call("sum-for-mean", "a sum is taken where a mean belongs", "arrays", _SUMS)
 
 
-@operator("mean-for-sum", "a mean is taken where a sum belongs", "arrays", ast.Attribute)
-def mean_for_sum(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr in ("sum", "nansum"):
-        yield site.rename(site.node.attr.replace("sum", "mean"))
+rename_call("mean-for-sum", "a mean is taken where a sum belongs", "arrays", {s: m for m, s in _SUMS.items()})
 
 
 @operator("mean-for-median", "a mean is taken where a median belongs", "arrays", ast.Attribute)
@@ -108,11 +105,7 @@ def _steadies(site: Site) -> bool:
     return is_difference(outer) and outer.right is site.parent and called(site.parent) in ("max", "amax")
 
 
-@operator("spreads-exchanged", "variance and standard deviation are exchanged", "arrays", ast.Attribute)
-def spreads_exchanged(site: Site) -> Iterator[Edit | None]:
-    others = {"std": "var", "var": "std", "nanstd": "nanvar", "nanvar": "nanstd"}
-    if site.is_called and site.node.attr in others:
-        yield site.rename(others[site.node.attr])
+rename_call("spreads-exchanged", "variance and standard deviation are exchanged", "arrays", _SPREADS)
 
 
 @operator("any-for-all", "any is asked for all, or the other way round", "arrays", ast.Attribute, ast.Name)
@@ -122,10 +115,9 @@ def any_for_all(site: Site) -> Iterator[Edit | None]:
         yield site.rename("all" if name == "any" else "any")
 
 
-@operator("not-cumulated", "values are not added up one after the other", "arrays", ast.Call)
-def not_cumulated(site: Site) -> Iterator[Edit | None]:
-    if called(site.node) in ("cumsum", "cumprod", "logcumsumexp") and (inner := subject(site, site.node)) is not None:
-        yield keep(site, site.node, inner)
+unwrap_call(
+    "not-cumulated", "values are not added up one after the other", "arrays", ("cumsum", "cumprod", "logcumsumexp")
+)
 
 
 @operator("dtype-narrowed", "numbers are kept with fewer digits", "arrays", ast.Attribute)

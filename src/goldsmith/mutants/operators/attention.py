@@ -28,6 +28,7 @@ from goldsmith.mutants.operators.patterns import (
     split_words,
     subject,
 )
+from goldsmith.mutants.operators.simple import unwrap_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -141,10 +142,7 @@ def softmax_over_wrong_axis(site: Site) -> Iterator[Edit | None]:
             yield site.replace(axis, str(neighbour(value)))
 
 
-@operator("softmax-left-out", "softmax is left out", "attention", ast.Call)
-def softmax_left_out(site: Site) -> Iterator[Edit | None]:
-    if called(site.node) == "softmax" and (inner := subject(site, site.node)) is not None:
-        yield keep(site, site.node, inner)
+unwrap_call("softmax-left-out", "softmax is left out", "attention", ("softmax",))
 
 
 @operator(

@@ -17,6 +17,7 @@ from goldsmith.mutants.operators.patterns import (
     split_words,
     subject,
 )
+from goldsmith.mutants.operators.simple import rename_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -103,10 +104,7 @@ def loss_option_dropped(site: Site) -> Iterator[Edit | None]:
             yield site.without(site.node, item)
 
 
-@operator("loss-exchanged", "absolute and squared error are exchanged", "losses", ast.Attribute)
-def loss_exchanged(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr in _OTHER:
-        yield site.rename(_OTHER[site.node.attr])
+rename_call("loss-exchanged", "absolute and squared error are exchanged", "losses", _OTHER)
 
 
 @operator("softmax-twice", "the loss gets probabilities where it takes logits", "losses", ast.Call)

@@ -18,6 +18,7 @@ from goldsmith.mutants.operators.patterns import (
     sides,
     subject,
 )
+from goldsmith.mutants.operators.simple import both_ways, rename_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -129,10 +130,7 @@ def _moved(site: Site, by: int) -> Edit | None:
     return site.replace(diagonal, str(value + by)) if isinstance(value, int) else None
 
 
-@operator("mask-of-other-triangle", "the mask hides the past, not the future", "masks", ast.Attribute)
-def mask_of_other_triangle(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr in ("triu", "tril"):
-        yield site.rename("tril" if site.node.attr == "triu" else "triu")
+rename_call("mask-of-other-triangle", "the mask hides the past, not the future", "masks", both_ways({"triu": "tril"}))
 
 
 @operator(

@@ -30,6 +30,7 @@ from goldsmith.mutants.operators.patterns import (
     subject,
     uses_torch,
 )
+from goldsmith.mutants.operators.simple import rename_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -61,10 +62,7 @@ def norm_over_wrong_axis(site: Site) -> Iterator[Edit | None]:
         yield site.replace(axis, str(neighbour(value)))
 
 
-@operator("norm-sums", "a norm divides by a sum where a mean belongs", "norms", ast.Attribute)
-def norm_sums(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr == "mean" and in_norm(site):
-        yield site.rename("sum")
+rename_call("norm-sums", "a norm divides by a sum where a mean belongs", "norms", {"mean": "sum"}, where=in_norm)
 
 
 @operator("norm-subtracts-mean", "the variance is taken where the mean square belongs", "norms", ast.Call)

@@ -29,6 +29,7 @@ from goldsmith.mutants.operators.patterns import (
     subject,
     words,
 )
+from goldsmith.mutants.operators.simple import both_ways, rename_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
@@ -224,12 +225,9 @@ def optimiser_constant(site: Site) -> Iterator[Edit | None]:
         yield site.replace(site.node, usual[site.node.value])
 
 
-@operator(
+rename_call(
     "adam-for-adamw",
     "weight decay is coupled where it should not be, or the other way round",
     "optimisers",
-    ast.Attribute,
+    both_ways({"Adam": "AdamW"}),
 )
-def adam_for_adamw(site: Site) -> Iterator[Edit | None]:
-    if site.is_called and site.node.attr in ("Adam", "AdamW"):
-        yield site.rename("AdamW" if site.node.attr == "Adam" else "Adam")

@@ -18,36 +18,28 @@ from goldsmith.mutants.operators.patterns import (
     sides,
     words,
 )
+from goldsmith.mutants.operators.simple import drop_call
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 
 
-def _is_schedule(node: ast.Expr) -> bool:
-    return any("sched" in word for word in words(node))
+def _is_schedule(site: Site) -> bool:
+    return any("sched" in word for word in words(site.node))
 
 
-@operator("zero-grad-missing", "gradients are not set to zero: they pile up", "training", ast.Expr)
-def zero_grad_missing(site: Site) -> Iterator[Edit | None]:
-    if called(site.node.value) == "zero_grad":
-        yield site.drop(site.node)
+drop_call("zero-grad-missing", "gradients are not set to zero: they pile up", "training", "zero_grad")
 
 
 @operator("optimizer-step-missing", "the optimiser never takes its step", "training", ast.Expr)
 def optimizer_step_missing(site: Site) -> Iterator[Edit | None]:
-    if called(site.node.value) == "step" and not _is_schedule(site.node):
+    if called(site.node.value) == "step" and not _is_schedule(site):
         yield site.drop(site.node)
 
 
-@operator("scheduler-step-missing", "the learning rate never changes", "training", ast.Expr)
-def scheduler_step_missing(site: Site) -> Iterator[Edit | None]:
-    if called(site.node.value) == "step" and _is_schedule(site.node):
-        yield site.drop(site.node)
+drop_call("scheduler-step-missing", "the learning rate never changes", "training", "step", where=_is_schedule)
 
 
-@operator("backward-missing", "no gradients are computed", "training", ast.Expr)
-def backward_missing(site: Site) -> Iterator[Edit | None]:
-    if called(site.node.value) == "backward":
-        yield site.drop(site.node)
+drop_call("backward-missing", "no gradients are computed", "training", "backward")
 
 
 @operator("clipping-missing", "gradients are not clipped", "training", ast.Expr)
