@@ -198,7 +198,7 @@ def test_only_findings_are_forgotten(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / f"{'2' * 40}.json").symlink_to("notes.md")
     age(tmp_path)
-    FindingCache(tmp_path, "", {}).tidy()
+    FindingCache(tmp_path, "", {}).evict()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "folder", f"{'2' * 40}.json"])
 
 

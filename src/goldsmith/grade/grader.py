@@ -32,7 +32,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoSandbox
-from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
@@ -196,26 +196,18 @@ class Grader:
             [METHOD, assignment.name, gold.manifest, recipe, verdict_inputs(assignment, gold.manifest), own]
         )
 
-    def _path(self, digest: str) -> Path:
+    @property
+    def _cache(self) -> ContentCache[Judged]:
+        """Keep verdicts as msgpack: JSON has no infinity, by which what should be exact may be off."""
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
-        return folder / f"{content_key([self.base, digest])[:40]}.msgpack"
+        return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
     def _known(self, digest: str) -> Judged | None:
-        if not self.keep:
-            return None
-        try:
-            return msgspec.msgpack.decode(self._path(digest).read_bytes(), type=Judged)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return None
+        return self._cache.get(content_key([self.base, digest])) if self.keep else None
 
     def _remember(self, digest: str, judged: Judged) -> None:
-        """A folder that cannot be written to costs the next run its time, and nothing else. Not as JSON, which knows no
-        infinity: what should be exact and is not, is off by that."""
-        path = self._path(digest)
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            nameless = msgspec.structs.replace(judged.verdict, name="")
-            write_durably(path, msgspec.msgpack.encode(msgspec.structs.replace(judged, verdict=nameless)))
+        nameless = msgspec.structs.replace(judged.verdict, name="")
+        self._cache.put(content_key([self.base, digest]), msgspec.structs.replace(judged, verdict=nameless))
 
 
 def _follows_from_content(verdict: Verdict) -> bool:

@@ -7,19 +7,16 @@ that is added to the recipe costs nothing but the survivors' second trial.
 from __future__ import annotations
 
 import ast
-import contextlib
-import re
-import time
+import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.points import without_points
-from goldsmith.foundation.atomic_files import write_durably
-from goldsmith.foundation.signals import uninterrupted
+from goldsmith.foundation.content_cache import ContentCache
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.gold.load import Gold
@@ -29,10 +26,9 @@ from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
 from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 3
-"""Counted up whenever a mutant may be judged otherwise than before."""
-_OLD = 30 * 24 * 3600.0
+"""Counted up whenever a mutant may be judged differently than before."""
+_MAX_AGE_S = 30 * 24 * 3600.0
 _FOLDER = "rigor"
-_NAME = re.compile(r"[0-9a-f]{40}\.json")
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -52,18 +48,19 @@ class FindingCache:
     base: str
     cases: Mapping[str, str]
     tests: str = ""
-    _used: set[str] = field(default_factory=set)
+
+    @functools.cached_property
+    def _cache(self) -> ContentCache[_Kept]:
+        return ContentCache(self.folder, ".json", msgspec.json.encode, msgspec.json.Decoder(_Kept).decode)
 
     @property
     def _all(self) -> str:
         return content_key(sorted(self.cases.items()))
 
-    def find(self, mutant: Mutant) -> Finding | None:
-        """What was found before, where it still holds; what the internal tests made of it only while they hold."""
-        path = self._path(mutant)
-        try:
-            kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    def get(self, mutant: Mutant) -> Finding | None:
+        """Return what was found before, where it still holds; the internal tests' part only while they hold."""
+        kept = self._cache.get(self._key(mutant))
+        if kept is None:
             return None
         found = kept.finding
         holds = self.cases.get(found.case) == kept.case if found.caught else self._all == kept.cases
@@ -75,28 +72,18 @@ class FindingCache:
         )
         return msgspec.structs.replace(found, beside=beside)
 
-    def keep(self, mutant: Mutant, found: Finding) -> None:
-        """Write it down; a folder that cannot be written to costs the next run its time, and nothing else."""
-        if found.outcome == COULD_NOT_RUN:
-            return
-        kept = _Kept(found, self.cases.get(found.case, ""), self._all, self.tests)
-        with contextlib.suppress(OSError), uninterrupted():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_durably(self._path(mutant), msgspec.json.encode(kept))
+    def put(self, mutant: Mutant, found: Finding) -> None:
+        """Keep a finding, unless the mutant could not be run."""
+        if found.outcome != COULD_NOT_RUN:
+            kept = _Kept(found, self.cases.get(found.case, ""), self._all, self.tests)
+            self._cache.put(self._key(mutant), kept)
 
-    def tidy(self) -> None:
-        """Forget findings that no run has asked for in a month; whatever else lies there stays."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for path in self.folder.iterdir():
-                with contextlib.suppress(OSError):
-                    old = time.time() - path.lstat().st_mtime > _OLD
-                    if old and path.name not in self._used and _is_finding(path):
-                        path.unlink()
+    def evict(self) -> None:
+        """Remove findings that no run has asked for in a month; whatever else lies there stays."""
+        self._cache.evict(_MAX_AGE_S, _is_finding)
 
-    def _path(self, mutant: Mutant) -> Path:
-        name = f"{content_key([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])[:40]}.json"
-        self._used.add(name)
-        return self.folder / name
+    def _key(self, mutant: Mutant) -> str:
+        return content_key([self.base, mutant.file.as_posix(), mutant.digest, mutant.operator])
 
 
 class _AnyFinding(msgspec.Struct):
@@ -106,13 +93,11 @@ class _AnyFinding(msgspec.Struct):
     cases: str
 
 
-def _is_finding(path: Path) -> bool:
-    """Say whether it is a plain file with a name and a content that only `FindingCache.keep` gives."""
-    if path.is_symlink() or not _NAME.fullmatch(path.name):
-        return False
+def _is_finding(content: bytes) -> bool:
+    """Say whether it is content that only `FindingCache.put` writes."""
     try:
-        msgspec.json.decode(path.read_bytes(), type=_AnyFinding)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        msgspec.json.decode(content, type=_AnyFinding)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
 

@@ -82,7 +82,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     chosen = _spread(_selected(mutants, wanted.names), wanted.most)
     placed = placements(assignment)
     keeper = keeper_for(assignment, gold)
-    found = {item.name: keeper.find(item) for item in chosen} if wanted.keep else {}
+    found = {item.name: keeper.get(item) for item in chosen} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
     kept = len(chosen) - len(pending)
@@ -90,10 +90,10 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     if pending:
         with contextlib.closing(_tried(assignment, gold, wanted, pending, findings)) as tried:
             for mutant, item in tried:
-                keeper.keep(mutant, item)
+                keeper.put(mutant, item)
                 findings[mutant.name] = item
                 wanted.on_finding(item)
-    keeper.tidy()
+    keeper.evict()
     return Rigor(
         assignment=assignment.name,
         findings=tuple(_explained(findings[item.name], assignment.config.survivors) for item in chosen),
