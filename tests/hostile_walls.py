@@ -37,6 +37,6 @@ def write_right_results(folder: Path, gold_folder: Path) -> None:
     gold = load_gold(gold_folder)
     for request in ("1", "2", "3", "4"):
         for name in gold:
-            for run in ("once", "again", "traced", "float64"):
+            for run in ("plain", "repeat", "traced", "float64"):
                 attempt = Attempt(paths=("output",))
                 write_attempt(folder / request, name, run, attempt, {"output": gold[name].output})

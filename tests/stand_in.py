@@ -226,7 +226,7 @@ class Player:
 
     def begin(self, kind: str) -> None:
         self.out, self.scratch = Path(self.job.output), Path(self.job.scratch)
-        self.words = [*self.job.kept, "", "output", "input", "once", "float64", str(self.baits.secret), "../../.."]
+        self.words = [*self.job.kept, "", "output", "input", "plain", "float64", str(self.baits.secret), "../../.."]
         self._troubled = kind != PLAIN
         self.out.mkdir(parents=True, exist_ok=True)
         if self._troubled and self._happens(0.25):

@@ -57,6 +57,6 @@ def test_garbage_is_none_or_is_refused(content: bytes) -> None:
 
 @pytest.mark.parametrize("sizes", ['"attempt":-64', '"attempt":64,"arrays":-64', '"attempt":1e3'])
 def test_sizes_that_cannot_be_are_refused(sizes: str) -> None:
-    head = f'{{"case":"a","run":"once",{sizes}}}\n'.encode()
+    head = f'{{"case":"a","run":"plain",{sizes}}}\n'.encode()
     with pytest.raises(ValueError, match=r"below zero|Expected|size"):
         list(entries_in(memoryview(head + b" " * 256)))

@@ -93,7 +93,7 @@ def test_a_pipe_in_place_of_a_result_is_not_waited_for(checked: CourseOnDisk, wa
 def test_a_link_to_the_right_answer_is_no_answer(checked: CourseOnDisk, tmp_path: Path, warm: ForkServer) -> None:
     reference = tmp_path / "answer"
     right = {"output": load_gold(checked.gold())["scaled"].output}
-    for run in ("once", "again", "float64", "traced"):
+    for run in ("plain", "repeat", "float64", "traced"):
         write_attempt(reference, "scaled", run, Attempt(paths=("output",)), right)
     left = """
     import os, pathlib, shutil

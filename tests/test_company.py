@@ -38,14 +38,14 @@ def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: Fo
     with workspace_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as workspace:
         numbers = workspace.workspace.folder / "numbers"
         with workspace.one_worker():
-            first = workspace.run(dict.fromkeys(CASES, ("once",)))
-            second = workspace.run({"scaled": ("again", "traced")})
+            first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+            second = workspace.run({"scaled": ("repeat", "traced")})
         assert len(set(numbers.read_text().split())) == 1
-        workspace.replay(["scaled"], ("once",))
+        workspace.replay(["scaled"], ("plain",))
         assert len(set(numbers.read_text().split())) == 2
     assert list(first) == list(CASES)
-    assert list(second["scaled"].attempts) == ["again", "traced"]
-    assert np.array_equal(second["scaled"].leaves("again")["output"], first["scaled"].leaves("once")["output"])
+    assert list(second["scaled"].attempts) == ["repeat", "traced"]
+    assert np.array_equal(second["scaled"].leaves("repeat")["output"], first["scaled"].leaves("plain")["output"])
 
 
 def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkServer) -> None:
@@ -59,11 +59,11 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
         workspace_with(checked, hand_in(checked, ("return x * factor", dying)), warm) as workspace,
         workspace.one_worker(),
     ):
-        first = workspace.run(dict.fromkeys(CASES, ("once",)))
-        second = workspace.run(dict.fromkeys(CASES, ("again",)))
-        third = workspace.run({"scaled": ("once",)})
-    assert all(item.once.failure is None for item in (*first.values(), *third.values()))
-    failures = {name: item.attempts["again"].failure for name, item in second.items()}
+        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+        third = workspace.run({"scaled": ("plain",)})
+    assert all(item.first.failure is None for item in (*first.values(), *third.values()))
+    failures = {name: item.attempts["repeat"].failure for name, item in second.items()}
     assert failures["centred"] is None
     assert failures["counted"] is None
     assert failures["scaled"] is not None
@@ -76,10 +76,10 @@ def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDi
         workspace_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as workspace,
         workspace.one_worker(),
     ):
-        workspace.run({"scaled": ("once",)})
+        workspace.run({"scaled": ("plain",)})
         time.sleep(0.8)
-        found = workspace.run(dict.fromkeys(CASES, ("once",)))
-    assert [item.once.failure for item in found.values()] == [None] * 3
+        found = workspace.run(dict.fromkeys(CASES, ("plain",)))
+    assert [item.first.failure for item in found.values()] == [None] * 3
 
 
 def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: ForkServer) -> None:
@@ -93,10 +93,10 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
         workspace_with(checked, hand_in(checked, ("return x * factor", early)), warm) as workspace,
         workspace.one_worker(),
     ):
-        first = workspace.run(dict.fromkeys(CASES, ("once",)))
-        second = workspace.run(dict.fromkeys(CASES, ("again",)))
-    assert [item.once.failure for item in first.values()] == [None] * 3
-    assert [item.attempts["again"].failure for item in second.values()] == [None] * 3
+        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+    assert [item.first.failure for item in first.values()] == [None] * 3
+    assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
 
 
 def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkServer) -> None:
@@ -110,12 +110,12 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
         workspace.one_worker(),
     ):
         workspace.each = 1.0
-        workspace.run({"scaled": ("once",)})
+        workspace.run({"scaled": ("plain",)})
         time.sleep(1.5)  # nobody asks: that is no time of its own
-        second = workspace.run({"scaled": ("again",), "centred": ("again",)})
-    assert second["scaled"].attempts["again"].failure is not None
-    assert second["scaled"].attempts["again"].failure.kind == "timeout"
-    assert second["centred"].attempts["again"].failure is None
+        second = workspace.run({"scaled": ("repeat",), "centred": ("repeat",)})
+    assert second["scaled"].attempts["repeat"].failure is not None
+    assert second["scaled"].attempts["repeat"].failure.kind == "timeout"
+    assert second["centred"].attempts["repeat"].failure is None
 
 
 def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkServer) -> None:
@@ -135,11 +135,11 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
     return answer"""
     with workspace_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as workspace:
         with workspace.one_worker():
-            found = workspace.run({"scaled": ("once",)})["scaled"]
+            found = workspace.run({"scaled": ("plain",)})["scaled"]
             time.sleep(1.0)
-            again = workspace.run({"centred": ("once",)})["centred"]
-        assert found.leaves("once")["output"].sum() == workspace.golds["scaled"].output.sum()
-        assert again.once.failure is None or again.once.failure.kind in ("exit", "raised")
+            again = workspace.run({"centred": ("plain",)})["centred"]
+        assert found.leaves("plain")["output"].sum() == workspace.golds["scaled"].output.sum()
+        assert again.first.failure is None or again.first.failure.kind in ("exit", "raised")
 
 
 def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> None:
@@ -151,9 +151,9 @@ def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> Non
 
     with workspace_with(checked, hand_in(checked), warm) as workspace:
         with workspace.one_worker():
-            workspace.run({"scaled": ("once",)})
+            workspace.run({"scaled": ("plain",)})
             workspace.watcher = Watcher(on_tick=tick)
             with pytest.raises(Enough):
-                workspace.run({"centred": ("once",)})
+                workspace.run({"centred": ("plain",)})
         workspace.watcher = Watcher()
-        assert workspace.replay(["centred"], ("once",))["centred"].once.failure is None
+        assert workspace.replay(["centred"], ("plain",))["centred"].first.failure is None

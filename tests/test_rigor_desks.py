@@ -42,7 +42,7 @@ def mutant(desks: WorkspacePool, tmp_path: Path) -> Placement:
 
 
 def outcomes(desks: WorkspacePool, desk: PooledWorkspace) -> set[str]:
-    replays = desk.stage.replay(list(desks.checking.golds), ("once", "float64"))
+    replays = desk.stage.replay(list(desks.checking.golds), ("plain", "float64"))
     return {desks.checking.judge.verdict(name, replay).outcome for name, replay in replays.items()}
 
 

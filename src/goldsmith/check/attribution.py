@@ -88,7 +88,7 @@ def _attributed(
                 pairs[name] = pair
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
     # in a worker of its own, which has been given nothing of gold's but what all are given
-    tapped = workspace.run(dict.fromkeys(ports, ("taps",)), layouts)
+    tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)
     with workspace.one_worker():
         alone = run_alone(workspace, pairs, layouts)
     found = dict(verdicts)
@@ -100,7 +100,7 @@ def _attributed(
             if verdicts[name].outcome == DIFFERS and all(item.inferred for item in sources(modules)):
                 modules += judge_gradients(workspace, pair, layouts)
             found[name] = msgspec.structs.replace(verdicts[name], modules=tuple(modules))
-    blame = Blame(found, shown, pairs, {name: replay.once.extra for name, replay in replays.items()})
+    blame = Blame(found, shown, pairs, {name: replay.first.extra for name, replay in replays.items()})
     found = {name: blame.attributed(verdict) for name, verdict in found.items()}
     return {
         name: msgspec.structs.replace(
@@ -133,7 +133,7 @@ def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
     wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
     single = {
         gold[0]: theirs[0]
-        for placed in replayed.once.placed.values()
+        for placed in replayed.first.placed.values()
         for gold, theirs in placed
         if len(gold) == len(theirs) == 1 and gold != theirs
     }
@@ -166,7 +166,7 @@ def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -
     unpaired = pair.unpaired_in(source)
     if not unpaired:
         return modules
-    call = first_miss_by_value(unpaired, list(tapped.arrays.get("taps", {}).values()))
+    call = first_miss_by_value(unpaired, list(tapped.arrays.get("op_outputs", {}).values()))
     if call is None:
         return modules
     return [source_at(pair, call, NOWHERE), *modules]

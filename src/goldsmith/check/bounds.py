@@ -31,8 +31,8 @@ takes a hundred times as much memory as the text."""
 # --- running it ------------------------------------------------------------------------------------------------------
 
 RUNS_OF_A_CASE = 8
-"""So many times its limit a case may take in all its runs: as it comes, again, in float64, watched, traced, tapped,
-with its dtypes noted, in another layout."""
+"""So many times its limit a case may take in all its runs: plain, repeat, float64, float64_strict, traced,
+op_outputs, dtypes, and plain in another layout."""
 
 # --- what comes back -------------------------------------------------------------------------------------------------
 

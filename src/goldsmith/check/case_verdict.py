@@ -27,7 +27,7 @@ ROUNDING = 30.0
 excuses nothing that computes in float16 there, of which float64 knows nothing."""
 
 
-_AGAIN = ("traced", "again")
+_SECOND_RUNS = ("traced", "repeat")
 _RAISED = ("raised", "none", "call", "stub")
 """How a case could not run where a trace shows what was called with what before it did."""
 
@@ -37,7 +37,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
-    first = replayed.once
+    first = replayed.first
     late = failed is not None and first.failure is None
     if failed is not None and not (late and _only_raised_in_float64(replayed)):
         when = " the second time" if late else ""
@@ -48,7 +48,7 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
     judged = [_judge(verdict, name, item, replayed, guessing) for name, item in variants.items()]
     best = min(judged, key=lambda item: (item.outcome != AGREES, _distance(item)))
     best = _with_conduct(best, variants[best.met], replayed)
-    return with_caveat(best, gold, criteria.expected, replayed.leaves("once"))
+    return with_caveat(best, gold, criteria.expected, replayed.leaves("plain"))
 
 
 def is_settled(verdict: CaseVerdict) -> bool:
@@ -78,24 +78,24 @@ def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...
     if verdict.outcome == COULD_NOT_RUN:
         return ("traced",) if verdict.kind in _RAISED else ()
     if not is_settled(verdict) and criteria.gold.reference:
-        return ("float64",) if criteria.expected.keys() <= set(criteria.float64_paths) else ("again", "float64")
+        return ("float64",) if criteria.expected.keys() <= set(criteria.float64_paths) else ("repeat", "float64")
     if verdict.outcome == AGREES:
-        return ("again",)
+        return ("repeat",)
     marked = any(leaf.nan_actual > leaf.nan_gold for leaf in verdict.natural)
-    return ("traced", "again") if marked else ("traced",)
+    return ("traced", "repeat") if marked else ("traced",)
 
 
 def is_shown_twice(replayed: CaseRuns) -> bool:
     """Whether a second run, in the process of the first, has said anything."""
     wide = replayed.attempts.get("float64")
-    says = wide is not None and wide.failure is None and wide.pure and "watched" not in replayed.attempts
-    return says or any(run in replayed.attempts for run in _AGAIN)
+    says = wide is not None and wide.failure is None and wide.pure and "float64_strict" not in replayed.attempts
+    return says or any(run in replayed.attempts for run in _SECOND_RUNS)
 
 
 def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
     """Whether a run in float64 alone speaks against a case, or says nothing, in a process that had done other things
     before: something kept from those may be why."""
-    if "float64" not in replayed.attempts or "watched" in replayed.attempts:
+    if "float64" not in replayed.attempts or "float64_strict" in replayed.attempts:
         return False
     against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
     return against or _only_raised_in_float64(replayed)
@@ -121,7 +121,7 @@ def _only_raised_in_float64(replayed: CaseRuns) -> bool:
 
 def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRuns, guessing: bool) -> CaseVerdict:
     gold, expected = criteria.gold, dict(criteria.expected)
-    actual, notes = _selected(replayed.leaves("once"), expected)
+    actual, notes = _selected(replayed.leaves("plain"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
     if any(expected[path] is not None for path in nothing):
         text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
@@ -135,9 +135,9 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         del expected[path]
     if left_out:
         notes.append(f"not compared, for it has none: {', '.join(left_out[:3])}{' …' if len(left_out) > 3 else ''}")
-    first = replayed.once
+    first = replayed.first
     natural = criteria.compare_once(
-        "once", [first], guessing, lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.made)
+        "plain", [first], guessing, lambda: compare_case(actual, expected, gold, guessing=guessing, made=first.made)
     )
     notes += [
         f"{shown_path(leaf.path)} is {leaf.actual_dtype}, gold's is {leaf.gold_dtype}: no difference between numbers"
@@ -215,7 +215,7 @@ def _in_float64(
     sharper = {path: _sharper(criteria.tolerances[path]) for path in wanted}
     comparison = criteria.compare_once(
         "float64",
-        [replayed.once, attempt],
+        [replayed.first, attempt],
         guessing,
         lambda: compare(
             actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing
@@ -286,11 +286,11 @@ def _dtype(comparison: Comparison) -> str:
 
 def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
     """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
-    once = replayed.once
-    notes = list(dict.fromkeys([*verdict.notes, *once.notes]))
+    plain = replayed.first
+    notes = list(dict.fromkeys([*verdict.notes, *plain.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
-    first, _ = _selected(replayed.leaves("once"), criteria.expected)
-    for run in (run for run in _AGAIN if run in replayed.attempts):
+    first, _ = _selected(replayed.leaves("plain"), criteria.expected)
+    for run in (run for run in _SECOND_RUNS if run in replayed.attempts):
         second, _ = _selected(replayed.leaves(run), criteria.expected)
         if _are_the_same(first, second):
             continue
@@ -304,8 +304,8 @@ def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) 
             reason = f"{name} came out differently the second time"
             if worst is not None and worst.nan_gold > worst.nan_actual:
                 reason, kind = f"{name} holds memory that nothing was written to", "uninitialised"
-    if once.overwrote:
-        text = f"overwrites its input {', '.join(once.overwrote)}"
+    if plain.overwrote:
+        text = f"overwrites its input {', '.join(plain.overwrote)}"
         notes.append(text)
         if criteria.overwriting_differs and outcome == AGREES:
             outcome, reason, kind = DIFFERS, text, "overwrites"

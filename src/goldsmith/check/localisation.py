@@ -62,7 +62,7 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
             if call.name in hung or len(hung) >= MOST_HUNG:
                 continue
             run = found.runs[name, call.position] = _alone(workspace, pair, call, layouts)
-            if run.once.failure is not None and run.once.failure.kind == "timeout":
+            if run.first.failure is not None and run.first.failure.kind == "timeout":
                 hung.append(call.name)
     return found
 
@@ -75,7 +75,7 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
         run = _alone(workspace, pair, call, layouts, gradients=True)
-        arrays = _arrays(run) if run.once.failure is None else {}
+        arrays = _arrays(run) if run.first.failure is None else {}
         if not arrays:
             found.append(_on_golds_inputs(pair, call, run))
         if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
@@ -203,8 +203,8 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, run: CaseRuns) -> ModuleVerdict:
-    if run.once.failure is not None:
-        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.once.failure.message)
+    if run.first.failure is not None:
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.first.failure.message)
     arrays = _arrays(run)
     calls = [_answer(arrays, number, call) for number in ("0", "2")]
     if call.outputs and not calls[0].outputs:
@@ -220,7 +220,7 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: CaseRuns) -> ModuleVerdic
 
 def _arrays(run: CaseRuns) -> dict[str, Any]:
     """What a call that was made alone has left behind, as far as it is numbers."""
-    return {name: as_numbers(value) for name, value in run.arrays.get("once", {}).items()}
+    return {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
 
 
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:

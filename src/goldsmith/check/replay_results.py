@@ -44,8 +44,8 @@ class CaseRuns:
     trace: memoryview | None = None
 
     @property
-    def once(self) -> Attempt:
-        return self.attempts["once"]
+    def first(self) -> Attempt:
+        return self.attempts["plain"]
 
     def joined(self, other: CaseRuns) -> CaseRuns:
         """With what the case did in other runs."""
@@ -53,13 +53,15 @@ class CaseRuns:
 
     def with_failure(self, attempt: Attempt, trace: memoryview | None) -> CaseRuns:
         """The same, with what another attempt, which was traced, says about why it failed."""
-        return dataclasses.replace(self, attempts={**self.attempts, "once": attempt}, trace=trace)
+        return dataclasses.replace(self, attempts={**self.attempts, "plain": attempt}, trace=trace)
 
-    def in_float64(self, watched: CaseRuns) -> CaseRuns:
+    def in_float64(self, strict: CaseRuns) -> CaseRuns:
         """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
-        arrays = watched.arrays.get("watched", {})
-        attempt = watched.attempts["watched"]
-        return self.joined(CaseRuns({"float64": attempt, "watched": attempt}, {"float64": arrays, "watched": arrays}))
+        arrays = strict.arrays.get("float64_strict", {})
+        attempt = strict.attempts["float64_strict"]
+        return self.joined(
+            CaseRuns({"float64": attempt, "float64_strict": attempt}, {"float64": arrays, "float64_strict": arrays})
+        )
 
     def leaves(self, run: str) -> dict[str, Any]:
         """Everything that was recorded in that run, by path."""
@@ -101,7 +103,7 @@ class ResultReader:
         for run in runs:
             attempts[run], arrays[run], its = self._attempt(case, run, otherwise)
             trace = its or trace
-            if (case, run) not in self._found or (run == "once" and attempts[run].failure is not None):
+            if (case, run) not in self._found or (run == "plain" and attempts[run].failure is not None):
                 break
         return CaseRuns(attempts, arrays, trace)
 
@@ -109,7 +111,7 @@ class ResultReader:
         """What a module of a case has left behind that ran alone."""
         self._read_on()
         attempt, arrays, _ = self._attempt(case, ALONE, otherwise)
-        return CaseRuns({"once": attempt}, {"once": arrays})
+        return CaseRuns({"plain": attempt}, {"plain": arrays})
 
     def _read_on(self) -> None:
         """Take what has been added."""

@@ -57,7 +57,7 @@ class ReplayStrategy:
         return {name: self.verdicts[name] for name in replays}
 
     def _first_run(self, cases: Sequence[str]) -> None:
-        self.replays |= self.workspace.run(dict.fromkeys(cases, ("once",)))
+        self.replays |= self.workspace.run(dict.fromkeys(cases, ("plain",)))
         self.verdicts |= {name: self._first_verdict(name, self.replays[name]) for name in cases}
 
     def _first_verdict(self, name: str, replay: CaseRuns) -> CaseVerdict:
@@ -94,7 +94,7 @@ class ReplayStrategy:
         return [name for name in cases if name not in self.layouts and layout in self.judge.layouts_of(name)]
 
     def _run_in_layout(self, cases: Sequence[str], layout: str) -> dict[str, tuple[CaseRuns, CaseVerdict]]:
-        replays = self.workspace.replay(cases, ("once",), layout)
+        replays = self.workspace.replay(cases, ("plain",), layout)
         return {name: (replay, self._first_verdict(name, replay)) for name, replay in replays.items()}
 
     def _repeat(self, cases: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ class ReplayStrategy:
     def _join(self, replays: Mapping[str, CaseRuns]) -> None:
         for name, replay in replays.items():
             known = self.replays[name]
-            if known.once.failure is None or "once" in replay.attempts:
+            if known.first.failure is None or "plain" in replay.attempts:
                 self.replays[name] = known.joined(replay)
             elif replay.attempts["traced"].failure is not None:
                 self.replays[name] = known.with_failure(replay.attempts["traced"], replay.trace)
@@ -117,7 +117,7 @@ class ReplayStrategy:
         wanted: dict[str, tuple[RunName, ...]] = {}
         for name in cases:
             if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
-                wanted[name] = ("once", "again")
+                wanted[name] = ("plain", "repeat")
             elif self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].attempts:
                 wanted[name] = ("traced",)
         if wanted:
@@ -130,8 +130,8 @@ class ReplayStrategy:
         more run shows which dtypes it computes in."""
         self._judge(cases)
         doubtful = [name for name in cases if is_doubtful(self.verdicts[name], self.replays[name])]
-        for name, replay in self.workspace.run(dict.fromkeys(doubtful, ("watched",)), self.layouts).items():
-            if replay.attempts["watched"].failure is None:
+        for name, replay in self.workspace.run(dict.fromkeys(doubtful, ("float64_strict",)), self.layouts).items():
+            if replay.attempts["float64_strict"].failure is None:
                 self.replays[name] = self.replays[name].in_float64(replay)
                 self._judge([name])
         close = [

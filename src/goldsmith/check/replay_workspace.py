@@ -47,7 +47,7 @@ from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.workspace.copies import Workspace
 
-RUNS: tuple[RunName, ...] = ("once", "again", "float64")
+RUNS: tuple[RunName, ...] = ("plain", "repeat", "float64")
 INPUTS_DIR = "given"
 _GIVEN = ("input", "state_dict")
 
@@ -129,7 +129,7 @@ class ReplayWorkspace:
 
         Each case is shown to `until` as soon as it has ended; once that returns true, those after it are not run.
         """
-        coverage = any("lines" in runs for runs in wanted.values())
+        coverage = any("coverage" in runs for runs in wanted.values())
         pending = dict(wanted)
         collector = _Collector(self.watcher, wanted, until)
         try:
@@ -245,7 +245,7 @@ class ReplayWorkspace:
             output=str(scratch / "out"),
             scratch=str(scratch),
             requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),
-            lines=coverage,
+            coverage=coverage,
             kept=self.write_inputs(),
             adapter=str(adapter) if self.adapter else "",
             limits=self.limits,

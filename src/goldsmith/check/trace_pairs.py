@@ -199,9 +199,9 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     names = {}
     for model in case.entry.models:
         mine = [call for call in gold if call.model == model]
-        there = {call.module for call in theirs if call.model == model} | set(replayed.once.modules.get(model, ()))
-        names[model] = module_names(replayed.once.placed.get(model, ()), mine, there)
-    traced = replayed.attempts.get("traced", replayed.once)
+        there = {call.module for call in theirs if call.model == model} | set(replayed.first.modules.get(model, ()))
+        names[model] = module_names(replayed.first.placed.get(model, ()), mine, there)
+    traced = replayed.attempts.get("traced", replayed.first)
     pair = TracePair(case, gold, theirs, names, traced.used)
     try:
         with bounded_by(Work(most_compared(gold))):

@@ -46,7 +46,7 @@ def customary_case(cases: Collection[str]) -> str:
 
 def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
     """Whether a case's outputs, apart from weights and gradients, are off by more than everybody's tolerance."""
-    if replay.once.failure is not None:
+    if replay.first.failure is not None:
         return True
     weights = {name for facts in _weights(gold) for name in facts}
     expected = {
@@ -54,7 +54,7 @@ def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
         for path, leaf in judged_part(gold.data).items()
         if path.startswith("output") and not any(path.endswith(f".{name}") for name in weights)
     }
-    actual = {path: leaf for path, leaf in replay.leaves("once").items() if path in expected}
+    actual = {path: leaf for path, leaf in replay.leaves("plain").items() if path in expected}
     return bool(expected) and not compare(actual, expected, rtol=RTOL, atol=ATOL, check_dtype=False, equal_nan=True)
 
 

@@ -33,7 +33,7 @@ from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
 
-_RUNS: tuple[RunName, ...] = ("once", "float64")
+_RUNS: tuple[RunName, ...] = ("plain", "float64")
 _CUT_OFF = ("timeout", "killed", "exit")
 _MORE = "record something on which it has more effect"
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
@@ -94,8 +94,8 @@ class MutantRunner:
         if case not in self.rehearsal.cases_of(mutant):
             return False
         with self._desk(mutant) as desk:
-            replay = desk.stage.replay([case], ("once",))[case]
-            desk.dirty = replay.once.failure is not None
+            replay = desk.stage.replay([case], ("plain",))[case]
+            desk.dirty = replay.first.failure is not None
             return plainly_differs(self.checking.golds[case], replay)
 
     @contextlib.contextmanager
@@ -131,7 +131,7 @@ class MutantRunner:
         replays = stage.replay(cases, _RUNS, until=sees)
         name = next((name for name, item in seen.items() if item.outcome != AGREES or is_excused(item)), None)
         if name is None:
-            again = stage.replay(self.rehearsal.quick(cases), ("once", "again"))
+            again = stage.replay(self.rehearsal.quick(cases), ("plain", "repeat"))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
             return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, variant)
@@ -147,7 +147,7 @@ class MutantRunner:
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
         """Whether a submission like this could be right, its weights lying as the adapter says they may."""
         for layout in self.checking.judge.layouts_of(case):
-            replay = stage.replay([case], ("once",), layout)[case]
+            replay = stage.replay([case], ("plain",), layout)[case]
             verdict = self.checking.judge.verdict(case, replay, guessing=False)
             if verdict.outcome == AGREES or not is_settled(verdict):
                 return True
@@ -160,7 +160,7 @@ class MutantRunner:
     ) -> Finding:
         """No case sees it: it survived, unless no run tells it from the solution."""
         careless = [
-            name for name in cases if replays[name].once.overwrote != self.rehearsal.replays[name].once.overwrote
+            name for name in cases if replays[name].first.overwrote != self.rehearsal.replays[name].first.overwrote
         ]
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
@@ -207,7 +207,7 @@ class MutantRunner:
     def _apart(self, case: str, replay: CaseRuns) -> float:
         """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
         solution = self.rehearsal.replays[case]
-        natural = solution.leaves("once"), replay.leaves("once")
+        natural = solution.leaves("plain"), replay.leaves("plain")
         if solution.attempts["float64"].failure:
             return deviation(*natural)
         wide = deviation(solution.leaves("float64"), replay.leaves("float64"))

@@ -115,7 +115,7 @@ def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterato
 
 
 def _places(stage: ReplayWorkspace, case: str) -> PlacesByFile | None:
-    return stage.replay([case], ("lines",))[case].attempts["lines"].places
+    return stage.replay([case], ("coverage",))[case].attempts["coverage"].places
 
 
 def _runs(places: tuple[Sequence[Place], Sequence[Place]] | None, mutant: Mutant) -> bool:

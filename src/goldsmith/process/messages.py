@@ -88,11 +88,13 @@ Perturbation = Literal[
 PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
 NATURAL: tuple[Perturbation, ...] = ("overflow",)
 """Those that run in a case's own dtype: what overflows in float32 does not in float64."""
-RunName = Literal["once", "traced", "again", "float64", "watched", "dtypes", "taps", "lines", Perturbation]
-"""The ways a case is replayed: as it comes, so again with its modules traced, again with memory left as it lies, in
-float64, there with every operation watched for rounding, in its own dtype with every dtype noted that it rounds to,
-with every tensor kept that it produces, with every line noted that runs, and under conditions that its recipe does not
-have."""
+RunName = Literal[
+    "plain", "traced", "repeat", "float64", "float64_strict", "dtypes", "op_outputs", "coverage", Perturbation
+]
+"""The ways a case is replayed: `plain`, as it is, with empty memory marked; `traced`, the same with its modules traced;
+`repeat`, again with memory left alone; `float64`; `float64_strict`, there with every operation watched for rounding;
+`dtypes`, in its own dtype with every dtype noted that it rounds to; `op_outputs`, with every tensor kept that it
+produces; `coverage`, with every place noted that runs; and under conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +117,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one case that a child is asked for, its weights in a `layout`; or a module of it, `alone`."""
 
     case: str
-    run: RunName = "once"
+    run: RunName = "plain"
     layout: str = ""
     alone: Isolated | None = None
 
@@ -144,7 +146,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
     `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
     `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
-    for comes through the folder `requests_dir`; `lines` are to be noted from its beginning on. Where it calls what is
+    for comes through the folder `requests_dir`; `coverage` is recorded from its start. Where it calls what is
     `forbidden` is noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may
     show."""
 
@@ -168,7 +170,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     written: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
     requests_dir: str = ""
-    lines: bool = False
+    coverage: bool = False
     adapter: str = ""
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}

@@ -69,7 +69,7 @@ def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition:
     weights."""
     if not item.model:
         return _Target(_function(item.function, definition, session.job.folder))
-    case = session.case_for(definition, "again", ask.layout)
+    case = session.case_for(definition, "repeat", ask.layout)
     stopping = _stop_at(case, item.model)
     try:
         definition.function(stopping)

@@ -53,7 +53,7 @@ T = TypeVar("T")
 _MOST_MODULES = 10_000
 _OPTIONS = ("weights", "name", "train", "trace", "allow")
 """What `case.model` takes for itself."""
-_WIDE = ("float64", "watched", *(item for item in PERTURBATIONS if item not in NATURAL))
+_WIDE = ("float64", "float64_strict", *(item for item in PERTURBATIONS if item not in NATURAL))
 
 
 class ReplaySession(Session):
@@ -64,7 +64,7 @@ class ReplaySession(Session):
         self.job = job
         self.adapter = read_adapter(Path(job.adapter).read_bytes(), job.adapter) if job.adapter else Adapter()
         self._places = Coverage(job.folder)
-        if job.lines:
+        if job.coverage:
             self._places.start()
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
@@ -87,7 +87,7 @@ class ReplaySession(Session):
                 continue
             if item.alone is not None:
                 run_alone(self, item, item.alone, definitions[item.case], output)
-            elif self._attempt(item, definitions[item.case], output).failure is not None and item.run == "once":
+            elif self._attempt(item, definitions[item.case], output).failure is not None and item.run == "plain":
                 failed = item.case
         self.current = None
 
@@ -102,7 +102,7 @@ class ReplaySession(Session):
         arrays: dict[str, Any] = {}
         trace = b""
         try:
-            if run == "taps":
+            if run == "op_outputs":
                 with record_op_outputs(sys.modules["torch"]) as arrays:
                     definition.function(case)
                 return _written(output, ask, Attempt(), arrays)
@@ -127,7 +127,7 @@ class ReplaySession(Session):
         attempt = msgspec.structs.replace(
             attempt,
             **case.observations(),
-            places=self._places.by_file() if run == "lines" and not self._places.forked else None,
+            places=self._places.by_file() if run == "coverage" and not self._places.forked else None,
             applied=case.changes is None or case.changes.applied,
             pure=purity.pure,
             rounded_to=purity.rounded_to,
@@ -282,13 +282,13 @@ class ReplayCase(Case):
 @contextlib.contextmanager
 def _circumstances(run: RunName) -> Iterator[Float64Watch]:
     torch = sys.modules.get("torch")
-    if run in ("once", "traced"):
+    if run in ("plain", "traced"):
         with poison_empty_arrays(), _torch_memory(torch, marked=True):
             yield Float64Watch()
     elif torch is None:
         yield Float64Watch()
     elif run in _WIDE:
-        with in_float64(torch, watch=run == "watched", lightly=run == "float64") as purity:
+        with in_float64(torch, watch=run == "float64_strict", lightly=run == "float64") as purity:
             yield purity
     elif run == "dtypes":
         with _torch_memory(torch, marked=False), noting_dtypes(torch) as purity:

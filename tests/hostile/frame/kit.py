@@ -88,7 +88,7 @@ def task():
     return "alone" if any(item["alone"] for item in json.loads(newest.read_text())) else "replay"
 
 
-def forge(case, attempt, arrays=None, runs=("once", "again", "traced", "float64")):
+def forge(case, attempt, arrays=None, runs=("plain", "repeat", "traced", "float64")):
     """Write what a replay would leave behind, whatever it is asked for, now or later."""
     content = arrays or b""
     if not isinstance(content, bytes):

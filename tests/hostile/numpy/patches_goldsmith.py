@@ -12,7 +12,7 @@ _write = replaying.write_attempt
 
 def _forged(attempt, arrays, stem):
     clean = msgspec.structs.replace(attempt, failure=None, notes=(), overwrote=(), pure=False)
-    _write(clean if stem.name == "once" else Attempt(), {} if stem.name != "once" else arrays, stem)
+    _write(clean if stem.name == "plain" else Attempt(), {} if stem.name != "plain" else arrays, stem)
 
 
 def answer(case, x, start=None):

@@ -7,11 +7,11 @@ import kit
 
 def answer(case, x, start=None):
     kit.only_inside()
-    kit.forge("centred", '{"plain": {"output": [' + "[]," * 8_000_000 + "[]]}}", runs=("once",))
-    small = b'{"case":"scaled","run":"once","attempt":0}\n'
+    kit.forge("centred", '{"plain": {"output": [' + "[]," * 8_000_000 + "[]]}}", runs=("plain",))
+    small = b'{"case":"scaled","run":"plain","attempt":0}\n'
     with (kit.OUT / "1").open("ab") as file:
         file.write((small + b" " * (-len(small) % 64)) * 1_000_000)
-        file.write(b'{"case":"counted","run":"once","attempt":9223372036854775807,"arrays":9223372036854775807}\n')
+        file.write(b'{"case":"counted","run":"plain","attempt":9223372036854775807,"arrays":9223372036854775807}\n')
     (kit.SCRATCH / "result.json").write_text('{"packages": [' + '"a",' * 6_000_000 + '"a"]}')
     with (kit.SCRATCH / "events.jsonl").open("a") as file:
         file.write("\n" * 24_000_000)
