@@ -21,6 +21,7 @@ from typing import Any
 
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement, confine
+from goldsmith.sandbox.limits import Limits
 from goldsmith.sandbox.readable_paths import Reach, reach
 
 _PATIENCE = 60.0
@@ -91,8 +92,14 @@ def _become(
         if machine is not None:
             keep = (*limits.pop("descriptors", ()), pipe)
             readable = (*machine.readable, *limits.pop("readable", ()))
+            own = {name: limits.pop(name) for name in Limits.__struct_fields__ if name in limits}
             given = Confinement(
-                home=str(home), readable=readable, listable=machine.listable, descriptors=keep, **limits
+                home=str(home),
+                readable=readable,
+                listable=machine.listable,
+                descriptors=keep,
+                limits=Limits(**own),
+                **limits,
             )
             reached = confine(given, level)
         words = {"landlock": reached.landlock, "seccomp": reached.seccomp, "name": reached.name}

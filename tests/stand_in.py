@@ -23,8 +23,9 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.process.launcher import Child, ProcessExit, Watcher
+from goldsmith.process.launcher import Child, Watcher
 from goldsmith.process.messages import EVENTS, LOG, RESULT, Job, RunRequest
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Process, signal_group, wait_for
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.process.worker_channel import incoming_requests
@@ -54,18 +55,18 @@ class Baits:
 
 
 class StandIn:
-    """What is asked of `Warm` when children are started; each is forked from this very process."""
+    """What is asked of `ForkServer` when children are started; each is forked from this very process."""
 
     def __init__(self, known: dict[str, list[Part]], baits: Baits) -> None:
         self._known, self._baits = known, baits
         self.started: Counter[int] = Counter()
 
     def __call__(self, **options: Any) -> StandIn:
-        """It is made as `Warm` is."""
+        """It is made as `ForkServer` is."""
         return self
 
-    def begin(self, environment: dict[str, str]) -> None: ...
-    def read(self, files: Any) -> None: ...
+    def prestart(self, environment: dict[str, str]) -> None: ...
+    def preload_files(self, files: Any) -> None: ...
     def preload_modules(self, packages: Any) -> None: ...
     def close(self) -> None: ...
     def is_ready(self, environment: dict[str, str], **options: Any) -> bool:
@@ -95,7 +96,7 @@ def _marks(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 def _in_the_child(job: Job, action: Callable[[], None], errors: Path) -> None:
-    """What a child of the warm process has before it runs anything; then `action`."""
+    """What a child of the fork server has before it runs anything; then `action`."""
     try:
         os.setsid()
         end_with_parent()
@@ -117,7 +118,7 @@ class _Forked:
 
     def __init__(self, number: int) -> None:
         self.returncode: int | None = None
-        self.why = ""
+        self.kill_reason = ""
         self._number = number
 
     @property
@@ -179,7 +180,7 @@ class Talk:
 
     def end(self, code: int | None = 0, *, at_once: bool = False) -> ProcessExit:
         self._child._process = _Gone(os.getpid(), code or 0)
-        return self._child.ending()
+        return self._child.exit()
 
 
 class _Ended(Exception):
@@ -195,7 +196,7 @@ class _Gone:
 
     pid: int
     returncode: int | None
-    why: str = ""
+    kill_reason: str = ""
 
     def poll(self) -> int | None:
         return self.returncode

@@ -36,7 +36,7 @@ def child(code: str, **options: object) -> Iterator[subprocess.Popen[bytes]]:
 def how_late(number: int, limit: float, patience: float = 20.0) -> str:
     clock, ends = Clock(number), time.monotonic() + patience
     while time.monotonic() < ends:
-        late = clock.over(limit)
+        late = clock.overrun(limit)
         if late:
             return late
         time.sleep(0.01)
@@ -60,7 +60,7 @@ def played(told: Scenes, limit: float, *scenes: Scene) -> str:
     told[0] = (0.0, [])
     clock, late = Clock(7), ""
     for told[0] in scenes:
-        late = late or clock.over(limit)
+        late = late or clock.overrun(limit)
     return late
 
 
@@ -73,7 +73,7 @@ def test_what_was_started_counts_even_in_a_session_of_its_own() -> None:
     starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPINS!r}], start_new_session=True)"
     with child(starts) as process:
         assert how_late(process.pid, 0.5) == "0.5 s of processor time"
-        below = [item.number for item in processes() if item.parent == process.pid]
+        below = [item.pid for item in processes() if item.parent == process.pid]
         for number in below:
             os.kill(number, signal.SIGKILL)
 
@@ -113,15 +113,15 @@ def test_the_wall_clock_counts_where_there_is_no_other(told: Scenes) -> None:
 def test_a_new_case_has_all_its_time(told: Scenes) -> None:
     clock = Clock(7)
     told[0] = (2.0, one(2.0))
-    assert clock.over(5.0) == ""
+    assert clock.overrun(5.0) == ""
     told[0] = (5.0, one(5.0))
-    clock.begin()
+    clock.restart()
     told[0] = (6.1, one(6.1))
-    assert clock.over(5.0) == ""
+    assert clock.overrun(5.0) == ""
     told[0] = (10.1, one(10.1))
-    assert clock.over(5.0) == ""
+    assert clock.overrun(5.0) == ""
     told[0] = (11.5, one(11.5))
-    assert clock.over(5.0) == "5 s of processor time"
+    assert clock.overrun(5.0) == "5 s of processor time"
 
 
 def test_what_nobody_waited_for_has_taken_its_time_all_the_same() -> None:

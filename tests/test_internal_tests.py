@@ -21,6 +21,7 @@ from goldsmith.errors.internal_tests import NoInternalTests
 from goldsmith.generate.freshness import Freshness
 from goldsmith.internal_tests import suite_result as suite
 from goldsmith.internal_tests import verdict as internal
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces
 
@@ -365,7 +366,7 @@ def written(**changes: Any) -> bytes:
 def test_what_is_not_whole_or_at_odds_with_the_process_is_doubted(tmp_path: Path) -> None:
     def problem(content: bytes, code: int = 0) -> str:
         (tmp_path / "counts.json").write_bytes(content)
-        return suite.read_suite(UntrustedFolder(tmp_path), suite.PytestExit(7, code)).problem
+        return suite.read_suite(UntrustedFolder(tmp_path), ProcessExit(7, code)).problem
 
     failed = {"test": "t", "outcome": "failed"}
     assert problem(written()) == ""

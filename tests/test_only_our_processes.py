@@ -15,7 +15,7 @@ import pytest
 
 from goldsmith.foundation.atomic_files import partial_of
 from goldsmith.foundation.ownership import MARK, is_marked
-from goldsmith.process.fork_client import _Forked
+from goldsmith.process.fork_client import _ForkedProcess
 from goldsmith.process.process_groups import Leader, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
 from strangers import bytes_in
@@ -64,8 +64,8 @@ def test_a_process_that_got_the_number_of_a_child_is_left_alone(
 ) -> None:
     server = subprocess.Popen(["true"])
     server.wait()
-    child = _Forked(stranger.pid, UntrustedFolder(tmp_path), "ended", server)
-    monkeypatch.setattr(child, "_began", "1")  # ours began at another time
+    child = _ForkedProcess(stranger.pid, UntrustedFolder(tmp_path), "ended", server)
+    monkeypatch.setattr(child, "_start", "1")  # ours began at another time
     child.signal_group(signal.SIGKILL)
     time.sleep(0.1)
     assert stranger.poll() is None

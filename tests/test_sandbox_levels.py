@@ -180,7 +180,9 @@ def test_in_bubblewrap_even_names_are_hidden(prey: Prey, tmp_path: Path) -> None
 @pytest.mark.skipif(not bubblewrap.works(), reason=f"bubblewrap: {bubblewrap.why_not()}")
 def test_in_bubblewrap_a_process_locks_itself_in_as_well(tmp_path: Path) -> None:
     code = (
-        "import os, sys; sys.path.append(sys.argv[2]); from goldsmith.sandbox import *; os.chdir(sys.argv[1]);"
+        "import os, sys; sys.path.append(sys.argv[2]); os.chdir(sys.argv[1]);"
+        "from goldsmith.sandbox.confinement import Confinement, confine;"
+        "from goldsmith.sandbox.readable_paths import reach;"
         "here = reach(); print(confine(Confinement(home=sys.argv[1], readable=here.readable)).name);"
         "open('new', 'w').write('x')"
     )

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from goldsmith.process.clocks import Allowance, Clock, processes
-from goldsmith.process.descendants import DESCRIPTORS, THREADS, Quota, why_too_much
-from goldsmith.process.resource_use import Nameless, Tally, lies_in_memory, memory_of
+from goldsmith.process.descendants import MAX_DESCRIPTORS, MAX_THREADS, Quota, excess
+from goldsmith.process.resource_use import DiskWrites, UnlinkedFiles, is_memory_backed, memory_of
+from goldsmith.sandbox.limits import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is counted from /proc")
 MIB = 2**20
@@ -30,18 +31,17 @@ def group(code: str, folder: Path) -> Iterator[list[int]]:
         assert leader.stdout is not None
         assert leader.stdout.readline() == b"ready\n"
         try:
-            yield [item.number for item in processes() if item.session == leader.pid]
+            yield [item.pid for item in processes() if item.session == leader.pid]
         finally:
             os.killpg(leader.pid, 9)
 
 
-def room(folder: Path, **limits: int) -> Quota:
-    given = {"memory": None, "disk": None, "files": None, **limits}
-    return Quota(folder, **given)  # type: ignore[arg-type]
+def quota(folder: Path, **limits: int) -> Quota:
+    return Quota(folder, Limits(**limits))
 
 
 def why(numbers: list[int], limits: Quota) -> str:
-    return why_too_much([item for item in processes() if item.number in numbers], limits)
+    return excess([item for item in processes() if item.pid in numbers], limits)
 
 
 def test_memory_that_two_processes_share_counts_once(tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ def test_memory_that_two_processes_share_counts_once(tmp_path: Path) -> None:
         assert len(numbers) == 2
         assert memory_of(numbers, 2**40) > 96 * MIB
         assert 48 * MIB < memory_of(numbers, 0) < 90 * MIB
-        assert not why(numbers, room(tmp_path, memory=90 * MIB))
-        assert why(numbers, room(tmp_path, memory=40 * MIB)) == (
+        assert not why(numbers, quota(tmp_path, memory=90 * MIB))
+        assert why(numbers, quota(tmp_path, memory=40 * MIB)) == (
             "its processes took more than 40 MiB of memory together"
         )
 
@@ -80,39 +80,39 @@ def test_a_file_without_a_name_counts_open_or_mapped(tmp_path: Path) -> None:
         time.sleep(60)
     """
     with group(nameless, tmp_path) as numbers:
-        found = Nameless.of(numbers, tmp_path, largest=64 * MIB)
+        found = UnlinkedFiles.of(numbers, tmp_path, max_size=64 * MIB)
         assert sorted(found.sizes.values()) == [MIB, 64 * MIB]
-        assert Nameless.of(numbers, tmp_path / "elsewhere", largest=64 * MIB).size == MIB
-        limits = Quota(tmp_path, None, 32 * MIB, None, file_size=64 * MIB)
+        assert UnlinkedFiles.of(numbers, tmp_path / "elsewhere", max_size=64 * MIB).size == MIB
+        limits = quota(tmp_path, disk=32 * MIB, file_size=64 * MIB)
         assert why(numbers, limits) == "it wrote more than 32 MiB"
 
 
 def test_files_take_memory_where_they_lie_in_it(tmp_path: Path) -> None:
-    limits = Quota(tmp_path, 64 * MIB, None, None, in_memory=True)
+    limits = Quota(tmp_path, Limits(memory=64 * MIB), memory_backed=True)
     with group("import time; print('ready', flush=True); time.sleep(60)", tmp_path) as numbers:
         assert not why(numbers, limits)
         (tmp_path / "file").write_bytes(b"x" * 64 * MIB)
         assert "of memory together" in why(numbers, limits)
     shm = Path("/dev/shm")
-    assert not shm.exists() or lies_in_memory(shm)
-    assert not lies_in_memory(Path("/proc"))
+    assert not shm.exists() or is_memory_backed(shm)
+    assert not is_memory_backed(Path("/proc"))
 
 
 def test_what_ended_processes_wrote_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     written = {1: (100, 0), 2: (50, 0)}
     monkeypatch.setattr("goldsmith.process.resource_use._io", lambda number: written[number])
-    tally = Tally()
-    assert tally.look([1, 2]) == 150
-    assert tally.look([1]) == 150  # nobody has waited for the other
+    tally = DiskWrites()
+    assert tally.update([1, 2]) == 150
+    assert tally.update([1]) == 150  # nobody has waited for the other
     written[1] = (130, 20)
-    assert tally.look([1]) == 160
+    assert tally.update([1]) == 160
 
 
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("kept = [os.dup(0) for _ in range(1100)]", f"more than {DESCRIPTORS} files open together"),
-        ("threads = [spend() for _ in range(300)]", f"more than {THREADS} threads together"),
+        ("kept = [os.dup(0) for _ in range(1100)]", f"more than {MAX_DESCRIPTORS} files open together"),
+        ("threads = [spend() for _ in range(300)]", f"more than {MAX_THREADS} threads together"),
     ],
     ids=["descriptors", "threads"],
 )
@@ -133,18 +133,18 @@ def test_what_is_spread_over_processes_is_counted_together(tmp_path: Path, code:
         time.sleep(60)
     """
     with group(spread, tmp_path) as numbers:
-        assert not why(numbers[:1], room(tmp_path))
-        assert says in why(numbers, room(tmp_path))
+        assert not why(numbers[:1], quota(tmp_path))
+        assert says in why(numbers, quota(tmp_path))
 
 
 def test_an_allowance_is_used_up_by_who_sleeps_and_never_grows() -> None:
     allowance = Allowance(3.0)
     with group("import time; print('ready', flush=True); time.sleep(60)", Path("/")) as numbers:
         clock = Clock(numbers[0])
-        assert clock.over(100) == ""
+        assert clock.overrun(100) == ""
         time.sleep(2.5)
-        clock.spent()
+        clock.used_s()
         allowance.take(clock)
     assert 0.0 < allowance.left < 1.0
-    clock.begin()
+    clock.restart()
     assert allowance.left < 1.0

@@ -40,7 +40,7 @@ def kill_while_asked(warm: ForkServer) -> None:
 
 def test_one_that_dies_while_it_is_asked_is_replaced(tmp_path: Path) -> None:
     with fork_server(torch=False) as warm:
-        warm.begin(ENVIRONMENT)
+        warm.prestart(ENVIRONMENT)
         kill_while_asked(warm)
         assert "here I am" in said_by_a_child(warm, tmp_path / "child", "print('here I am')\n")
 
@@ -53,8 +53,8 @@ from goldsmith.worker.payload_cache import payloads
 print(payloads.of(Path({str(file)!r}))["input"].sum())
 """
     with fork_server(torch=False) as warm:
-        warm.begin(ENVIRONMENT)
-        warm.read([file])
+        warm.prestart(ENVIRONMENT)
+        warm.preload_files([file])
         file.unlink()
         assert "3.0" in said_by_a_child(warm, tmp_path / "one", recipe)
         file = write_payload({"input": np.arange(4.0)}, tmp_path / "given", ".npz")

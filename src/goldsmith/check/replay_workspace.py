@@ -30,7 +30,7 @@ from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import ProcessExit, Watcher
+from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import (
     NOT_CONFINED,
     Event,
@@ -38,13 +38,14 @@ from goldsmith.process.messages import (
     Isolated,
     Job,
     KeptCase,
-    Limits,
     RunName,
     RunRequest,
 )
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.limits import Limits
 from goldsmith.workspace.copies import Workspace
 
 RUNS: tuple[RunName, ...] = ("plain", "repeat", "float64")
@@ -99,8 +100,8 @@ class ReplayWorkspace:
     _worker: _Worker = field(init=False, repr=False, default_factory=_Worker)
 
     def __post_init__(self) -> None:
-        if self.confined is not None and self.confined.confinement.disk is not None:
-            self.taken.most = 2 * self.confined.confinement.disk  # what lay there at once, and as much again
+        if self.confined is not None and self.confined.confinement.limits.disk is not None:
+            self.taken.most = 2 * self.confined.confinement.limits.disk  # what lay there at once, and as much again
 
     @contextlib.contextmanager
     def one_worker(self) -> Iterator[None]:
@@ -205,7 +206,7 @@ class ReplayWorkspace:
             return None
         self._merge_report(ending)
         failure = _failure(ending) or _no_answer()
-        if ending.late and self.allowance and self.allowance.left <= 0:
+        if ending.overrun and self.allowance and self.allowance.left <= 0:
             failure = self._out_of_time()
         is_credible = self.options.device != "cpu" and not any(request.alone for request in requests)
         if failure.kind == "device" and ending.last_case is None and is_credible:
@@ -328,10 +329,10 @@ def _no_answer() -> Failure:
 
 def _failure(ending: ProcessExit) -> Failure | None:
     """Why the child did not come to its end, None when it did."""
-    if ending.late:
-        return Failure(kind="timeout", message=f"took longer than {ending.late}")
+    if ending.overrun:
+        return Failure(kind="timeout", message=f"took longer than {ending.overrun}")
     if ending.signal:
-        why = f", for {ending.why}" if ending.why else ""
+        why = f", for {ending.kill_reason}" if ending.kill_reason else ""
         return Failure(kind="killed", message=f"was killed by {ending.signal}{why}")
     if ending.result is None and ending.code == NOT_CONFINED:
         return Failure(kind="exit", message="its process could not be locked in, so nothing was run in it")

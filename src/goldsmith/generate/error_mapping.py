@@ -19,8 +19,8 @@ from goldsmith.errors.recipe import (
     RecipeTimedOut,
 )
 from goldsmith.generate.options import Options
-from goldsmith.process.launcher import ProcessExit
 from goldsmith.process.messages import NO_RESULT, Failure
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import Workspace
 
 
@@ -29,8 +29,8 @@ def error_of(
 ) -> GoldsmithError | None:
     """Why the child did not finish, or None when it did."""
     recipe = assignment.course.relative(assignment.recipe)
-    if ending.late:
-        return RecipeTimedOut(recipe, ending.last_case, ending.late)
+    if ending.overrun:
+        return RecipeTimedOut(recipe, ending.last_case, ending.overrun)
     if ending.signal and (ending.result is None or ending.result.failure is None):
         return RecipeKilled(recipe, ending.last_case, ending.signal)
     if ending.result is None and ending.code == NO_RESULT:

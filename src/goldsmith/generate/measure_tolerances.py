@@ -33,7 +33,7 @@ from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import (
     GOLD,
     NOTHING,
@@ -42,6 +42,7 @@ from goldsmith.process.messages import (
     Trial,
     TrialFailure,
 )
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 4
@@ -140,7 +141,7 @@ def _run_trials(
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _PATIENCE * patience)
-        endings = run_parallel(jobs, timeout=timeout, watcher=watcher, warm=warm)
+        endings = run_parallel(jobs, timeout=timeout, watcher=watcher, fork_server=warm)
         if warm is not None and not _used_plain_instructions(endings[1]):
             again = run_parallel(jobs[1:], timeout=timeout, watcher=watcher)
             endings = [endings[0], *again]

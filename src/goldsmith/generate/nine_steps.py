@@ -46,8 +46,9 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
 from goldsmith.injection.journal import read_journal
-from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import Workspace, make_workspaces
 from goldsmith.workspace.snapshot import file_hash
 
@@ -264,8 +265,8 @@ def _record(
             jobs,
             timeout=options.timeout,
             watcher=watcher,
-            beside=build,
-            warm=run.warm if build else None,  # for one of two recordings alone it would not pay
+            best_effort=build,
+            fork_server=run.warm if build else None,  # for one of two recordings alone it would not pay
             fresh=jobs[1:],
         )
     result = _finished(run, workspaces, endings[:2])

@@ -16,8 +16,9 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.facts import CaseFacts
-from goldsmith.process.launcher import ProcessExit, Watcher, run_parallel
+from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import Workspace, make_workspaces
 
 Finish = Callable[[list[Workspace], list[ProcessExit]], Result]

@@ -46,7 +46,7 @@ from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
 from goldsmith.sandbox.bubblewrap import prefix as bubblewrap_prefix
 from goldsmith.sandbox.capabilities import Level, probe
 from goldsmith.sandbox.confinement import Confinement
-from goldsmith.sandbox.limits import clean_environment
+from goldsmith.sandbox.limits import Limits, clean_environment
 from goldsmith.sandbox.readable_paths import Reach, reach
 from goldsmith.workspace.temporary import private_folder
 
@@ -168,13 +168,15 @@ class Grader:
             home="",
             readable=self.reach.readable,
             listable=self.reach.listable,
-            memory=int(self.memory * _GIB),
-            file_size=max(_GIB // 4, 4 * gold),
-            disk=max(_DISK, 16 * gold),
-            files=_MOST_FILES,
-            processes=64,
-            open_files=512,
-            cpu_seconds=int(self.each * 60),
+            limits=Limits(
+                memory=int(self.memory * _GIB),
+                file_size=max(_GIB // 4, 4 * gold),
+                disk=max(_DISK, 16 * gold),
+                files=_MOST_FILES,
+                processes=64,
+                open_files=512,
+                cpu_seconds=int(self.each * 60),
+            ),
         )
 
     @functools.cached_property
@@ -249,11 +251,11 @@ class JudgingContext:
             level, before = _walls(grader, room)
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.reach if level is not None else None
-            warm = ForkServer(torch=uses_torch, environment=environment, before=before, reach=reached)
+            warm = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
             stack.callback(warm.close)
-            warm.begin(environment)
+            warm.prestart(environment)
             opened = Opened.of(grader.assignment, Submission(""), request)
-            warm.read([input_file(case, given) for case in opened.golds.values()])
+            warm.preload_files([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
     def go_on(self) -> None:

@@ -15,13 +15,13 @@ import itertools
 import json
 import os
 import signal
-import threading
-import time
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from goldsmith.process.parent_watch import end_with_parent
 
 _CATEGORY = "category"
 _BUILT_IN = ("parametrize", "skip", "skipif", "xfail", "usefixtures", "filterwarnings", "tryfirst", "trylast")
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.gold_counts and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Counter(config), "goldsmith-counter")
         if os.getpid() == os.getsid(0):
-            _end_with_the_parent()
+            end_with_parent(os.getppid(), _kill_group)  # tests must not run on after `kill -9` of the command
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -337,14 +337,6 @@ def _outcome(report: pytest.TestReport) -> str | None:
     return report.outcome
 
 
-def _end_with_the_parent() -> None:
-    """Tests must not run on after `kill -9` of the command that started them."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        with contextlib.suppress(OSError):
-            os.killpg(0, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _kill_group() -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(0, signal.SIGKILL)

@@ -19,7 +19,6 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.internal_tests.suite_result import (
     COUNTS,
     Chosen,
-    PytestExit,
     SuiteReport,
     pytest_arguments,
     read_suite,
@@ -28,6 +27,7 @@ from goldsmith.internal_tests.suite_result import (
 from goldsmith.process.clocks import Clock
 from goldsmith.process.launcher import environment_for
 from goldsmith.process.messages import Job
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import Workspace, make_workspaces
@@ -88,7 +88,7 @@ class _Run:
     _begun: float = 0.0
     _ended: float | None = None
     _clock: Clock | None = None
-    _late: str = ""
+    _overrun: str = ""
     _left: UntrustedFolder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,8 +142,8 @@ class _Run:
             self._ended = self._ended or time.monotonic()
             return False
         if self._clock is not None:
-            self._late = self._late or self._clock.over(self.timeout)
-        return not self._late
+            self._overrun = self._overrun or self._clock.overrun(self.timeout)
+        return not self._overrun
 
     def stop(self) -> None:
         """End pytest and everything it started, whatever state it is in."""
@@ -155,12 +155,12 @@ class _Run:
     def side(self) -> Side:
         assert self._process is not None
         log = self._text(lambda: self._left.tail(_LOG, _MOST_OF_A_LOG)) or ""
-        ending = PytestExit(
-            process=self._process.pid,
+        ending = ProcessExit(
+            pid=self._process.pid,
             code=self._process.returncode,
-            late=self._late,
+            overrun=self._overrun,
             seconds=(self._ended or time.monotonic()) - self._begun,
-            log=log,
+            log_tail=log,
         )
         junit = self._text(lambda: self._left.read(_JUNIT, _MOST_OF_JUNIT))
         return Side(read_suite(self._left, ending), log, None if junit is None else junit.encode())

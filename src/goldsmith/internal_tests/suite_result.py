@@ -6,7 +6,6 @@ Nothing is started here. What runs them, a fresh process or a forked one, hands 
 from __future__ import annotations
 
 import re
-import signal
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import msgspec
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.errors.internal_tests import NoInternalTests
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 
 FIDELITY = "fidelity"
@@ -118,18 +118,6 @@ def category_order(name: str) -> tuple[bool, str]:
     return name in (NO_CATEGORY, WHOLE_FILES), name
 
 
-class PytestExit(msgspec.Struct, frozen=True):
-    """How the process that ran pytest came to its end."""
-
-    process: int
-    code: int | None
-    late: str = ""
-    """How long it had when it was stopped, by which clock; empty when it ended by itself."""
-    seconds: float = 0.0
-    log: str = ""
-    """The end of what it printed."""
-
-
 def tests_of(assignment: Assignment) -> Chosen:
     """The files that the configuration names; else those named after the assignment; else those with tests that its
     `gold` marker names."""
@@ -229,14 +217,14 @@ class _Written(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
 
-def read_suite(left: UntrustedFolder, ending: PytestExit) -> SuiteReport:
+def read_suite(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
     """What `counting` wrote into that folder. What is not whole, or not of that process, or at odds with how it ended,
     is a problem."""
-    written = _read(left, ending.process)
-    if ending.late:
-        problem = f"pytest took longer than {ending.late}{_at(left)}"
-    elif ending.code is not None and ending.code < 0:
-        problem = f"pytest was killed by {_signal_name(-ending.code)}{_at(left)}"
+    written = _read(left, ending.pid)
+    if ending.overrun:
+        problem = f"pytest took longer than {ending.overrun}{_at(left)}"
+    elif ending.signal:
+        problem = f"pytest was killed by {ending.signal}{_at(left)}"
     elif written is None:
         return _not_begun(left, ending)
     else:
@@ -254,12 +242,12 @@ def _read(left: UntrustedFolder, process: int) -> _Written | None:
     return written if written.process == process else None
 
 
-def _doubt(written: _Written, ending: PytestExit, left: UntrustedFolder) -> str:
+def _doubt(written: _Written, ending: ProcessExit, left: UntrustedFolder) -> str:
     failed = any(test.failed for test in written.tests)
     if written.status != ending.code:
         return f"pytest said that it ended with {written.status} and ended with {ending.code}"
     if written.status == _USAGE_ERROR:
-        return f"pytest did not begin: {_complaint(ending.log)}"
+        return f"pytest did not begin: {_complaint(ending.log_tail)}"
     if not written.tests and written.status == _NOTHING_COLLECTED:
         return _nothing_collected(written)
     if written.finished < written.collected and not (written.stops and failed):
@@ -279,9 +267,9 @@ def _nothing_collected(written: _Written) -> str:
     return "pytest found no test"
 
 
-def _not_begun(left: UntrustedFolder, ending: PytestExit) -> SuiteReport:
+def _not_begun(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
     """No file: code that left early, or a pytest that could not begin. A conftest.py that does not import hides all."""
-    told = _lines(ending.log)
+    told = _lines(ending.log_tail)
     raised = [line[1:].strip() for line in told if re.match(r"E\s", line)]
     if ending.code == _USAGE_ERROR:
         loading = next((line for line in told if "while loading conftest" in line), None)
@@ -289,7 +277,7 @@ def _not_begun(left: UntrustedFolder, ending: PytestExit) -> SuiteReport:
             where = loading.partition("'")[2].rpartition("'")[0]
             test = TestOutcome(where, "error", reason=(raised or [loading])[-1], where=where, file=True)
             return SuiteReport((test,), seconds=ending.seconds)
-        return SuiteReport(problem=f"pytest did not begin: {_complaint(ending.log)}", seconds=ending.seconds)
+        return SuiteReport(problem=f"pytest did not begin: {_complaint(ending.log_tail)}", seconds=ending.seconds)
     if not _started(left):
         code = f"exit code {ending.code}"
         return SuiteReport(problem=f"pytest left before the first test, with {code}", seconds=ending.seconds)
@@ -321,10 +309,3 @@ def _started(left: UntrustedFolder) -> list[str]:
 def _at(left: UntrustedFolder) -> str:
     started = _started(left)
     return f" at {started[-1]}" if started else ""
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

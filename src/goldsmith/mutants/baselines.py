@@ -23,7 +23,6 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.internal_tests.suite_result import (
     COUNTS,
     Chosen,
-    PytestExit,
     SuiteReport,
     pytest_arguments,
     read_suite,
@@ -31,8 +30,8 @@ from goldsmith.internal_tests.suite_result import (
 )
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import Limits
 from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.sandbox.limits import Limits
 from goldsmith.workspace.copies import make_workspaces
 
 CUSTOMARY = "gold_output"
@@ -89,14 +88,7 @@ class InternalTests:
             arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
             job = make_job(self.assignment, workspace, self.options, task="tests")
             job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
-            (ended,) = run_parallel([job], timeout=timeout, watcher=watcher, warm=self.warm)
-            ending = PytestExit(
-                process=ended.process,
-                code=ended.code,
-                late=ended.late,
-                seconds=ended.seconds,
-                log=ended.log_tail,
-            )
+            (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.warm)
             return read_suite(left, ending)
 
 

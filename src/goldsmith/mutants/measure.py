@@ -164,7 +164,7 @@ def _tried(
     """Every mutant's finding, as they come, once the solution itself has shown that it agrees with its gold."""
     placed = placements(assignment)
     with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as warm:
-        warm.begin(deterministic_environment(wanted.options.threads))
+        warm.prestart(deterministic_environment(wanted.options.threads))
         adapter, file = open_adapter(assignment)
         request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
         opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)

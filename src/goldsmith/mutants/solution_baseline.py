@@ -18,7 +18,8 @@ from goldsmith.course.solutions import Placement
 from goldsmith.doctor import processors
 from goldsmith.errors.mutants import SolutionDisagrees
 from goldsmith.mutants.mutants import Mutant
-from goldsmith.process.messages import PERTURBATIONS, Limits, Perturbation, Place
+from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
+from goldsmith.sandbox.limits import Limits
 
 _PATIENCE, _LEAST_TIME = 10.0, 5.0
 _ROOM = 2**30
@@ -67,7 +68,7 @@ class SolutionBaseline:
         """What a mutant may use: much more than the solution does, much less than a machine has."""
         given = sum(file.stat().st_size for file in self.given.iterdir())
         memory = 2 * self.stage.peak + _ROOM if self.stage.peak and self.stage.options.device == "cpu" else None
-        return Limits(memory=memory, file=max(_LEAST_FILE, 4 * given))
+        return Limits(memory=memory, file_size=max(_LEAST_FILE, 4 * given))
 
     @property
     def given(self) -> Path:

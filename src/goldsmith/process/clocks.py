@@ -1,8 +1,8 @@
-"""How long a child has taken, by a clock that does not run faster because the machine is busy.
+"""Measure how long a child has taken, by clocks that do not run faster because the machine is busy.
 
-Under load a right answer takes longer on the wall clock and no more processor time. So a limit is reached by a child
-that has used so many seconds on both clocks; by one that has had them on the wall clock and is idle, as one that sleeps
-or waits for itself; and, whatever it does, after a generous time on the wall clock.
+Under load a right answer takes longer on the wall clock but no more processor time. So a child reaches its limit when
+it has used that many seconds on both clocks; when it has had them on the wall clock and is idle, because it sleeps or
+waits for itself; and, whatever it does, after a generous time on the wall clock.
 """
 
 from __future__ import annotations
@@ -14,85 +14,95 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-LAST_RESORT, LAST_RESORT_S = 10, 60.0
-"""On the wall clock nothing has more than so many times its limit, or so many seconds more, whichever is later."""
-IDLE_S, BUSY_S = 2.0, 0.02
-"""Idle is who uses less than so much processor time for so long, and is neither about to run nor waiting for a disk.
-The smallest share of a processor that Linux gives away, to the least important of two processes, is 1.5 %."""
-_LOOK_S, _LOOK_RARELY_S = 0.2, 1.0
-"""It is looked so often once a limit is passed, and before."""
-_SHORT_S = 1.0
-"""What is over sooner than this is never looked at."""
-_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+MAX_WALL_FACTOR, MAX_WALL_EXTRA_S = 10, 60.0
+"""Nothing runs longer on the wall clock than its limit times the factor, or plus the extra, whichever is more."""
+IDLE_AFTER_S, BUSY_CPU_S = 2.0, 0.02
+"""A child is idle if it has used less than `BUSY_CPU_S` of processor time for `IDLE_AFTER_S`, and is neither runnable
+nor waiting for a disk. The smallest share of a processor that Linux gives the less important of two processes is 1.5 %,
+which is 0.03 s in that time."""
+_POLL_INTERVAL_S, _EARLY_POLL_INTERVAL_S = 0.2, 1.0
+"""How often `/proc` is read once a limit has passed on the wall clock, and before that."""
+_SHORT_RUN_S = 1.0
+"""A run that is over sooner is never looked up in `/proc`."""
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 class Clock:
-    """The time of a child and all that it has started, from `begin` on."""
+    """Measure the time of a child and of all that it has started, since `restart`."""
 
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self.begin()
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.restart()
 
-    def begin(self) -> None:
-        self._began = self._looked = self._busy = time.monotonic()
-        self._first: float | None = None
-        self._last = self._idle = 0.0
+    def restart(self) -> None:
+        """Count from now on."""
+        self._start = self._last_poll = self._last_busy = time.monotonic()
+        self._first_total: float | None = None
+        self._used = self._idle = 0.0
         self._own: dict[tuple[int, str], float] = {}
-        self._before: dict[tuple[int, str], float] = {}
+        self._own_at_first: dict[tuple[int, str], float] = {}
 
     @property
-    def wall(self) -> float:
-        return time.monotonic() - self._began
+    def wall_s(self) -> float:
+        """Seconds on the wall clock."""
+        return time.monotonic() - self._start
 
-    def spent(self) -> float:
-        """Seconds of processor time, and those in which it was idle; of the wall clock where /proc does not say."""
+    def used_s(self) -> float:
+        """Return the seconds of processor time and those spent idle; on the wall clock where `/proc` is missing."""
         now = time.monotonic()
-        used = self._use(now)
-        idle = now - self._busy if now - self._busy > IDLE_S else 0.0
-        return now - self._began if used is None else used + self._idle + idle
+        used = self._measure(now)
+        return now - self._start if used is None else used + self._idle + self._idle_until(now)
 
-    def over(self, limit: float) -> str:
-        """How long it has taken, in words that say by which clock, once that is more than `limit` seconds; else ""."""
+    def overrun(self, limit: float) -> str:
+        """Return how long the child has taken, and by which clock, once that exceeds `limit` seconds; until then ""."""
         now = time.monotonic()
-        wall = now - self._began
-        pause = _LOOK_S if wall > limit else _LOOK_RARELY_S
-        if math.isinf(limit) or (self._first is not None and now - self._looked < pause):
+        wall = now - self._start
+        interval = _POLL_INTERVAL_S if wall > limit else _EARLY_POLL_INTERVAL_S
+        if math.isinf(limit) or (self._first_total is not None and now - self._last_poll < interval):
             return ""
-        if self._first is None and wall <= min(_SHORT_S, limit / 2):
+        if self._first_total is None and wall <= min(_SHORT_RUN_S, limit / 2):
             return ""
-        self._looked = now
-        used = self._use(now)
-        most = max(LAST_RESORT * limit, limit + LAST_RESORT_S)
-        if wall > most:
-            return f"{most:g} s on the wall clock"
+        self._last_poll = now
+        used = self._measure(now)
+        max_wall = _max_wall(limit)
+        if wall > max_wall:
+            return f"{max_wall:g} s on the wall clock"
         if wall <= limit:
             return ""
         if used is None:
             return f"{limit:g} s"
         if used > limit:
             return f"{limit:g} s of processor time"
-        return f"{limit:g} s and was idle" if now - self._busy > IDLE_S else ""
+        return f"{limit:g} s and was idle" if self._idle_until(now) else ""
 
-    def _use(self, now: float) -> float | None:
-        """Processor time since it was first looked at; None where this system does not say."""
-        found = _members(self._number)
+    def _idle_until(self, now: float) -> float:
+        """Return how long the child has been idle without a break; 0 if that is too short to tell."""
+        pause = now - self._last_busy
+        return pause if pause > IDLE_AFTER_S else 0.0
+
+    def _measure(self, now: float) -> float | None:
+        """Return the processor time since the first measurement; None where this system does not tell."""
+        found = _members(self._pid)
         if not found:
             return None
-        total = self._counted(found)
-        if total - self._last > BUSY_S or any(item.state in "RD" for item in found):
-            self._idle += now - self._busy if now - self._busy > IDLE_S else 0.0
-            self._busy, self._last = now, total
+        total = self._total(found)
+        if total - self._used > BUSY_CPU_S or any(item.state in "RD" for item in found):
+            self._idle += self._idle_until(now)
+            self._last_busy, self._used = now, total
         return total
 
-    def _counted(self, found: Sequence[ProcessFacts]) -> float:
-        """Processor time since the first look. What a process has computed that nobody waited for vanishes with it: so
-        what each has computed itself is remembered."""
+    def _total(self, found: Sequence[ProcessFacts]) -> float:
+        """Sum up processor time since the first measurement.
+
+        The kernel adds a process's time to its parent's only when the parent waits for it, otherwise it vanishes. So
+        the clock remembers the own time of each process that it has seen.
+        """
         everything = sum(item.seconds for item in found)
-        if self._first is None:
-            self._first, self._before = everything, {item.identity: item.own for item in found}
+        if self._first_total is None:
+            self._first_total, self._own_at_first = everything, {item.identity: item.own for item in found}
         self._own |= {item.identity: item.own for item in found}
-        own = sum(seconds - self._before.get(identity, 0.0) for identity, seconds in self._own.items())
-        return max(self._last, own, everything - self._first)
+        own = sum(seconds - self._own_at_first.get(identity, 0.0) for identity, seconds in self._own.items())
+        return max(self._used, own, everything - self._first_total)
 
 
 class Allowance:
@@ -101,41 +111,44 @@ class Allowance:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._spent = self._wall = 0.0
+        self._used = self._wall = 0.0
 
     @property
     def left(self) -> float:
-        over = self._wall > max(LAST_RESORT * self.limit, self.limit + LAST_RESORT_S)
-        return 0.0 if over else max(0.0, self.limit - self._spent)
+        return 0.0 if self._wall > _max_wall(self.limit) else max(0.0, self.limit - self._used)
 
     def take(self, clock: Clock) -> None:
         """Subtract what a run has taken by its clock."""
-        wall = clock.wall
-        self._spent += wall if wall < _SHORT_S else clock.spent()
+        wall = clock.wall_s
+        self._used += wall if wall < _SHORT_RUN_S else clock.used_s()
         self._wall += wall
 
 
-class ProcessFacts(NamedTuple):
-    """A process, its parent and session, its state as the system writes it, the seconds that it has computed, with
-    those of processes that it has waited for, its threads, its `own` seconds, and when it began."""
+def _max_wall(limit: float) -> float:
+    return max(MAX_WALL_FACTOR * limit, limit + MAX_WALL_EXTRA_S)
 
-    number: int
+
+class ProcessFacts(NamedTuple):
+    """A process as `/proc/PID/stat` describes it: `seconds` of processor time include those of children that it has
+    waited for, `own` seconds do not; `start` is when it was started, in the kernel's ticks."""
+
+    pid: int
     parent: int
     session: int
     state: str
     seconds: float
     threads: int = 1
     own: float = 0.0
-    began: str = ""
+    start: str = ""
 
     @property
     def identity(self) -> tuple[int, str]:
-        """What no other process ever has: a number may be used again."""
-        return self.number, self.began
+        """A key that no other process ever has: the kernel uses process ids again."""
+        return self.pid, self.start
 
 
 def processes() -> Iterator[ProcessFacts]:
-    """Every process that can be seen; none where there is no `/proc`."""
+    """List every process that can be seen; none where there is no `/proc`."""
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):
             if name.isdecimal():
@@ -146,21 +159,22 @@ def processes() -> Iterator[ProcessFacts]:
 def _facts(name: str) -> ProcessFacts:
     descriptor = os.open(f"/proc/{name}/stat", os.O_RDONLY)
     try:
+        # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
         fields = os.read(descriptor, 4096).decode(errors="replace").rpartition(")")[2].split()
     finally:
         os.close(descriptor)
-    seconds = sum(map(int, fields[11:15])) / _TICKS
-    own = sum(map(int, fields[11:13])) / _TICKS
+    seconds = sum(map(int, fields[11:15])) / _TICKS_PER_S
+    own = sum(map(int, fields[11:13])) / _TICKS_PER_S
     return ProcessFacts(int(name), int(fields[1]), int(fields[3]), fields[0], seconds, int(fields[17]), own, fields[19])
 
 
-def _members(number: int) -> list[ProcessFacts]:
-    """A process that leads a session, all in it, and all that descend from those."""
+def _members(pid: int) -> list[ProcessFacts]:
+    """Return a session's leader, all in that session, and all that descend from those."""
     everybody = list(processes())
-    found = {item.number: item for item in everybody if number in (item.number, item.session)}
-    grown = bool(found)
-    while grown:
-        more = {item.number: item for item in everybody if item.parent in found and item.number not in found}
+    found = {item.pid: item for item in everybody if pid in (item.pid, item.session)}
+    new = bool(found)
+    while new:
+        more = {item.pid: item for item in everybody if item.parent in found and item.pid not in found}
         found |= more
-        grown = bool(more)
+        new = bool(more)
     return list(found.values())

@@ -1,4 +1,8 @@
-"""Processes that children have started, seen from the process that forked those children. Linux only: `/proc`."""
+"""Processes that children have started, seen from the fork server that supervises those children. Linux only: `/proc`.
+
+The kernel's own limits are for one process or one file. What is enforced here is for a child and all its descendants
+together, so that nothing is gained by spreading work over processes.
+"""
 
 from __future__ import annotations
 
@@ -16,108 +20,104 @@ import msgspec
 
 from goldsmith.process.clocks import ProcessFacts, processes
 from goldsmith.process.messages import Job
-from goldsmith.process.resource_use import BLOCK, Nameless, Tally, lies_in_memory, memory_of
+from goldsmith.process.resource_use import BLOCK_BYTES, DiskWrites, UnlinkedFiles, is_memory_backed, memory_of
+from goldsmith.sandbox.limits import Limits
 
 MAX_PROCESSES = 64
 """More processes than this in one child's session are a fork bomb."""
-THREADS = 512
-"""So many threads all processes of a child may have together: loaders with workers have some dozens, a library that
-starts one for each processor of a large machine a few hundred. The kernel does not count root's."""
-DESCRIPTORS = 2048
-"""So many files, pipes and sockets they may have open together: a full socket holds 0.2 MiB that no process has."""
+MAX_THREADS = 512
+"""Threads of all processes of a child together: data loaders with workers have some dozens, a library that starts one
+for each processor of a large machine a few hundred. The kernel does not limit root's."""
+MAX_DESCRIPTORS = 2048
+"""Files, pipes and sockets that they have open together: a full socket holds 0.2 MiB that counts for no process."""
 _PR_SET_CHILD_SUBREAPER = 36
-_found: dict[Path, tuple[float, float]] = {}
-"""How many bytes and names there were in each workspace before anybody's code ran in it."""
+_initial_use: dict[Path, tuple[float, float]] = {}
+"""Bytes and names in each workspace before anybody's code ran in it."""
 
 
 def adopt_orphans() -> None:
-    """From here on, whatever outlives its own parent below this process becomes a child of this process."""
+    """Become the parent of every descendant whose own parent ends, so that none can be lost by double forking."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def kill_orphans(children: Collection[int]) -> dict[int, str]:
-    """Kill daemons, which have left their session, and whole sessions that have grown into a crowd. Answers which of
-    the children were ended for that, and why."""
-    sessions: dict[int, int] = {}
-    for number, parent, session, *_ in processes():
-        sessions[session] = sessions.get(session, 0) + 1
-        if parent == os.getpid() and number not in children:
-            _kill(number)
-    crowds = [session for session, size in sessions.items() if session in children and size > MAX_PROCESSES]
-    for session in crowds:
+    """Kill daemons, which have left their session, and whole sessions with too many processes. Return which of the
+    children were killed for that, and why."""
+    sizes: dict[int, int] = {}
+    for item in processes():
+        sizes[item.session] = sizes.get(item.session, 0) + 1
+        if item.parent == os.getpid() and item.pid not in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(item.pid, signal.SIGKILL)
+    fork_bombs = [session for session, size in sizes.items() if session in children and size > MAX_PROCESSES]
+    for session in fork_bombs:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(session, signal.SIGKILL)
-    return dict.fromkeys(crowds, f"it had more than {MAX_PROCESSES} processes")
+    return dict.fromkeys(fork_bombs, f"it had more than {MAX_PROCESSES} processes")
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What a child may use up together with everything that it starts, also what has ended. `None` is no limit.
+    """What a child may use together with everything that it starts, including what has ended.
 
-    memory:     bytes, shared memory among it, and files where `folder` lies in memory
-    disk:       bytes: written and not thrown away by them, and lying in the workspace `folder` or nameless on its disk
-    files:      this many names in `folder`
-    file_size:  bytes, of each file
-
-    What was there before anything ran does not count.
+    limits:         `memory` with shared memory, and with files where `folder` is `memory_backed`; `disk` for what they
+                    have written and not discarded, and for what the workspace `folder` holds, also in unlinked files
+    initial_use:    bytes and names that were in `folder` before; they do not count
     """
 
     folder: Path
-    memory: int | None
-    disk: int | None
-    files: int | None
-    file_size: int | None = None
-    before: tuple[float, float] = (0, 0)
-    in_memory: bool = False
-    written: Tally = field(default_factory=Tally)
+    limits: Limits
+    initial_use: tuple[float, float] = (0, 0)
+    memory_backed: bool = False
+    writes: DiskWrites = field(default_factory=DiskWrites)
 
 
 def quota_for(job_file: Path) -> Quota | None:
-    """What the child of a job is left with; None where it is not locked in."""
+    """Return what the child of a job may use; None if it is not sandboxed."""
     job = msgspec.json.decode(job_file.read_bytes(), type=Job)
     if job.confinement is None:
         return None
-    given, folder = job.confinement, Path(job.root).parent
-    if folder not in _found:
-        for gone in [other for other in _found if not other.exists()]:
-            del _found[gone]
-        _found[folder] = _held(folder)
-    return Quota(folder, given.memory, given.disk, given.files, given.file_size, _found[folder], lies_in_memory(folder))
+    folder = Path(job.root).parent
+    if folder not in _initial_use:
+        for removed in [other for other in _initial_use if not other.exists()]:
+            del _initial_use[removed]
+        _initial_use[folder] = _content(folder)
+    return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder))
 
 
-def enforce_quotas(rooms: Mapping[int, Quota]) -> dict[int, str]:
-    """Limits of the kernel's are for each process, or each file; these are for all of a child's together. Answers whom
-    it has ended, and why."""
-    members: dict[int, list[ProcessFacts]] = {number: [] for number in rooms}
-    for item in processes() if rooms else ():
+def enforce_quotas(quotas: Mapping[int, Quota]) -> dict[int, str]:
+    """Kill children that use more than their quota, by process id; return which, and why."""
+    members: dict[int, list[ProcessFacts]] = {pid: [] for pid in quotas}
+    for item in processes() if quotas else ():
         if item.session in members:
             members[item.session].append(item)
-    found = {number: why_too_much(members[number], room) for number, room in rooms.items()}
-    for number in filter(found.get, found):
+    reasons = {pid: excess(members[pid], quota) for pid, quota in quotas.items()}
+    for pid in filter(reasons.get, reasons):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(number, signal.SIGKILL)
-    return {number: why for number, why in found.items() if why}
+            os.killpg(pid, signal.SIGKILL)
+    return {pid: reason for pid, reason in reasons.items() if reason}
 
 
-def why_too_much(members: Collection[ProcessFacts], room: Quota) -> str:
-    """What processes take too much of together, in words; nothing where they do not."""
-    numbers = [item.number for item in members]
-    if sum(item.threads for item in members) > THREADS:
-        return f"its processes had more than {THREADS} threads together"
-    nameless = Nameless.of(numbers, room.folder, room.file_size)
-    if nameless.descriptors > DESCRIPTORS:
-        return f"its processes had more than {DESCRIPTORS} files open together"
-    size, names = _taken(room)
-    if room.files is not None and names > room.files:
-        return f"it made more than {room.files} files"
-    on_disk = max(size + nameless.size, room.written.look(numbers))
-    if room.disk is not None and on_disk > room.disk:
-        return f"it wrote more than {_mib(room.disk)}"
-    in_files = size + nameless.size if room.in_memory else 0.0
-    most = math.inf if room.memory is None else room.memory - in_files
-    if room.memory is not None and memory_of(numbers, most, files=not room.in_memory) > most:
-        return f"its processes took more than {_mib(room.memory)} of memory together"
+def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
+    """Say what processes use too much of together; "" if nothing."""
+    pids, limits = [item.pid for item in members], quota.limits
+    if sum(item.threads for item in members) > MAX_THREADS:
+        return f"its processes had more than {MAX_THREADS} threads together"
+    unlinked = UnlinkedFiles.of(pids, quota.folder, limits.file_size)
+    if unlinked.descriptors > MAX_DESCRIPTORS:
+        return f"its processes had more than {MAX_DESCRIPTORS} files open together"
+    size, names = _new_content(quota)
+    if limits.files is not None and names > limits.files:
+        return f"it made more than {limits.files} files"
+    on_disk = max(size + unlinked.size, quota.writes.update(pids))
+    if limits.disk is not None and on_disk > limits.disk:
+        return f"it wrote more than {_mib(limits.disk)}"
+    in_files = size + unlinked.size if quota.memory_backed else 0.0
+    if limits.memory is not None:
+        left = limits.memory - in_files
+        if memory_of(pids, left, files=not quota.memory_backed) > left:
+            return f"its processes took more than {_mib(limits.memory)} of memory together"
     return ""
 
 
@@ -125,21 +125,19 @@ def _mib(size: int) -> str:
     return f"{size / 2**20:.4g} MiB"
 
 
-def _taken(room: Quota) -> tuple[float, float]:
-    """Bytes and names in the workspace, without what was there before. It is not looked at any longer than until that
-    is too much."""
-    size, count = room.before
-    most = (
-        size + (math.inf if room.disk is None else room.disk),
-        count + (math.inf if room.files is None else room.files),
-    )
-    held = _held(room.folder, *most)
-    return max(0.0, held[0] - size), held[1] - count
+def _new_content(quota: Quota) -> tuple[float, float]:
+    """Return bytes and names in the workspace that were not there before. Counting stops once that is too much."""
+    size, count = quota.initial_use
+    limits = quota.limits
+    max_bytes = size + (math.inf if limits.disk is None else limits.disk)
+    max_names = count + (math.inf if limits.files is None else limits.files)
+    bytes_now, names_now = _content(quota.folder, max_bytes, max_names)
+    return max(0.0, bytes_now - size), names_now - count
 
 
-def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.inf) -> tuple[float, float]:
-    """Bytes and names in a folder; of one that holds more than that, only that it does. Folders that are nested deeper
-    than a path can say are more than anybody may have."""
+def _content(folder: Path, max_bytes: float = math.inf, max_names: float = math.inf) -> tuple[float, float]:
+    """Count bytes and names in a folder, until there are more than the maximum. Folders nested deeper than a path can
+    say are more than any quota."""
     size = count = 0
     left = [str(folder)]
     while left:
@@ -147,9 +145,9 @@ def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.i
             with os.scandir(left.pop()) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):
-                        size += entry.stat(follow_symlinks=False).st_blocks * BLOCK
+                        size += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
                     count += 1
-                    if size > most_bytes or count > most_names:
+                    if size > max_bytes or count > max_names:
                         return size, count
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
@@ -157,8 +155,3 @@ def _held(folder: Path, most_bytes: float = math.inf, most_names: float = math.i
             if error.errno == errno.ENAMETOOLONG:
                 return math.inf, math.inf
     return size, count
-
-
-def _kill(number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(number, signal.SIGKILL)

@@ -1,4 +1,7 @@
-"""Starting children from a warm process, which has imported torch already: tens of milliseconds instead of seconds."""
+"""Start children from a fork server, which has imported torch already: tens of milliseconds instead of seconds.
+
+The server itself is `worker/fork_server.py`: this module only talks to it.
+"""
 
 from __future__ import annotations
 
@@ -14,51 +17,62 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.process.process_groups import Process, beginning_of, leads_session, signal_group
+from goldsmith.process.process_groups import Process, leads_session, signal_group, start_of
 from goldsmith.process.untrusted_files import UntrustedFolder, exit_status_file
 from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.readable_paths import Reach
 
-_GRACE = 1.0
-_MODULE = "goldsmith.worker.fork_server"
+_SHUTDOWN_TIMEOUT_S = 1.0
+_WAIT_TIMEOUT_S = 3600.0
+_POLL_INTERVAL_S = 0.002
+_SERVER_MODULE = "goldsmith.worker.fork_server"
+_KILLED = -9
+"""The return code of a child whose server is gone, and with it all that it had forked."""
 
 
 class ForkServer:
-    """The warm process, started when it is first needed and again should it die. Use it as a context; several threads
-    may. With an `environment` of its own, nothing of this process's is in its memory, nor in its children's. What
-    stands `before` its command line starts it, as bubblewrap does. With a `reach` it imports from there only."""
+    """A connection to a fork server, which is started when it is first needed and again if it dies. Close it at the
+    end; several threads may share it.
+
+    torch:           let the server import torch before it forks
+    environment:     of the server and its children; by default the first job's. With one of its own nothing of this
+                     process's environment is in their memory
+    command_prefix:  starts the server, as bubblewrap does
+    reach:           import only from there
+    """
 
     def __init__(
         self,
         *,
         torch: bool,
         environment: dict[str, str] | None = None,
-        before: Sequence[str] = (),
+        command_prefix: Sequence[str] = (),
         reach: Reach | None = None,
     ) -> None:
-        self._torch, self._environment, self._before, self._reach = torch, environment, before, reach
+        self._torch, self._environment, self._command_prefix, self._reach = torch, environment, command_prefix, reach
         self._server: subprocess.Popen[bytes] | None = None
-        self._read: list[str] = []
+        self._files: list[str] = []
         self._has_answered = False
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
 
-    def begin(self, environment: dict[str, str]) -> None:
-        """Start already: what it imports takes a while, in which there is something else to do."""
-        with self._asking:
-            self._running(environment)
+    def prestart(self, environment: dict[str, str]) -> None:
+        """Start the server before it is needed, without waiting for its imports."""
+        with self._lock:
+            self._ensure_server(environment)
 
-    def is_ready(self, environment: dict[str, str], *, timeout: float, meanwhile: Callable[[], None]) -> bool:
-        """Start it if need be and wait, doing something `meanwhile`, until it can fork; False if it dies or is late."""
-        with self._asking:
+    def is_ready(self, environment: dict[str, str], *, timeout: float, on_wait: Callable[[], None]) -> bool:
+        """Start the server if need be and wait until it can fork, calling `on_wait` all the while; False if it dies or
+        is not ready within `timeout` seconds."""
+        with self._lock:
             try:
-                server = self._running(environment)
+                server = self._ensure_server(environment)
                 if not self._has_answered:
                     assert server.stdout is not None
                     self._send({"import": []})
-                    ends = time.monotonic() + timeout
-                    while not select.select([server.stdout], [], [], 0)[0] and time.monotonic() < ends:
-                        meanwhile()
-                    if time.monotonic() < ends:
+                    deadline = time.monotonic() + timeout
+                    while not select.select([server.stdout], [], [], 0)[0] and time.monotonic() < deadline:
+                        on_wait()
+                    if time.monotonic() < deadline:
                         self._receive()
             except OSError:
                 self._has_answered = False
@@ -67,23 +81,24 @@ class ForkServer:
             return self._has_answered
 
     def preload_modules(self, packages: Sequence[str]) -> None:
-        """What children will import is imported once, if that starts no thread; if it does, all is as it was before."""
-        with self._asking:
+        """Let the server import what children will import. If that starts a thread, which no fork would survive, end
+        the server: the next one starts without them."""
+        with self._lock:
             if self._server is None or self._server.poll() is not None:
                 return
-            if not self._ask({"import": list(packages)}):
+            if not self._request({"import": list(packages)}):
                 self.close()
 
-    def read(self, files: Sequence[Path]) -> None:
-        """What every child will be given, and nobody changes any more, is read once for all of them."""
-        with self._asking:
-            self._read = list(map(str, files))
+    def preload_files(self, files: Sequence[Path]) -> None:
+        """Let the server, and every later one, read files once that all children will read and nobody changes."""
+        with self._lock:
+            self._files = list(map(str, files))
             if self._server is not None:
-                with contextlib.suppress(OSError):  # should it be gone, that shows when it is to fork
-                    self._ask({"read": self._read})
+                with contextlib.suppress(OSError):  # a server that is gone is noticed at the next fork
+                    self._request({"read": self._files})
 
     def start(self, job: Path, log: Path, folder: str, environment: dict[str, str]) -> Process:
-        """A child that does `job`, forked from the warm process."""
+        """Fork a child that does `job`."""
         request = {
             "job": str(job),
             "log": str(log),
@@ -91,19 +106,19 @@ class ForkServer:
             "folder": folder,
             "temporary": environment["TMPDIR"],
         }
-        ended = exit_status_file(job.parent)
-        around = UntrustedFolder(ended.parent)
-        with self._asking:
+        status_file = exit_status_file(job.parent)
+        status_folder = UntrustedFolder(status_file.parent)
+        with self._lock:
             try:
-                server = self._running(environment)
-                number = self._ask(request)
-            except OSError:  # another child may have ended it just now: that is no trouble of this one's
+                server = self._ensure_server(environment)
+                pid = self._request(request)
+            except OSError:  # another child may have killed the server just now: retry with a new one
                 self.close()
-                server = self._running(environment)
-                number = self._ask(request)
-        return _Forked(number, around, ended.name, server)
+                server = self._ensure_server(environment)
+                pid = self._request(request)
+        return _ForkedProcess(pid, status_folder, status_file.name, server)
 
-    def _ask(self, request: dict[str, Any]) -> int:
+    def _request(self, request: dict[str, Any]) -> int:
         self._send(request)
         return self._receive()
 
@@ -114,7 +129,7 @@ class ForkServer:
             self._server.stdin.write(json.dumps(request).encode() + b"\n")
             self._server.stdin.flush()
         except (OSError, ValueError):
-            raise OSError("the warm process does not listen") from None
+            raise OSError("the fork server does not listen") from None
 
     def _receive(self) -> int:
         assert self._server is not None
@@ -122,19 +137,19 @@ class ForkServer:
         try:
             answer = int(self._server.stdout.readline())
         except (OSError, ValueError):
-            raise OSError("the warm process did not answer") from None
+            raise OSError("the fork server did not answer") from None
         self._has_answered = True
         return answer
 
-    def _running(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def _ensure_server(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         if self._server is None or self._server.poll() is not None:
             self._has_answered = False
-            program = [sys.executable, "-P", "-m", _MODULE]
+            program = [sys.executable, "-P", "-m", _SERVER_MODULE]
             if self._reach is not None:
-                here = self._reach
-                program = interpreter_command(_MODULE, here.folders, here.packages, here.absent)
+                reach = self._reach
+                program = interpreter_command(_SERVER_MODULE, reach.folders, reach.packages, reach.absent)
             self._server = subprocess.Popen(
-                [*self._before, *program, *(["torch"] if self._torch else [])],
+                [*self._command_prefix, *program, *(["torch"] if self._torch else [])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -142,12 +157,13 @@ class ForkServer:
                 cwd="/",
                 start_new_session=True,
             )
-            if self._read:
-                self._ask({"read": self._read})
+            if self._files:
+                self._request({"read": self._files})
         return self._server
 
     def close(self) -> None:
-        """Its standard input ends, whereupon it ends whatever its children have left running; else it is ended."""
+        """Close the server's standard input, whereupon it ends and kills what its children have left running; kill the
+        server if it does not."""
         if self._server is None:
             return
         assert self._server.stdin is not None
@@ -155,7 +171,7 @@ class ForkServer:
         with contextlib.suppress(OSError):
             self._server.stdin.close()
         try:
-            self._server.wait(_GRACE)
+            self._server.wait(_SHUTDOWN_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._server.kill()
             self._server.wait()
@@ -165,56 +181,57 @@ class ForkServer:
 
 @contextlib.contextmanager
 def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkServer]:
-    warm = ForkServer(torch=torch, environment=environment)
+    """Open a fork server, and close it at the end."""
+    server = ForkServer(torch=torch, environment=environment)
     try:
-        yield warm
+        yield server
     finally:
-        warm.close()
+        server.close()
 
 
-class _Forked:
-    """A child of the warm process, which writes down how it ended."""
+class _ForkedProcess:
+    """A child of the fork server, which writes the child's exit status into a file."""
 
-    def __init__(self, number: int, around: UntrustedFolder, ended: str, server: subprocess.Popen[bytes]) -> None:
+    def __init__(self, pid: int, folder: UntrustedFolder, status_file: str, server: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
-        self.why = ""
-        self._number, self._around, self._ended, self._server = number, around, ended, server
-        self._began = beginning_of(number)
+        self.kill_reason = ""
+        self._pid, self._folder, self._status_file, self._server = pid, folder, status_file, server
+        self._start = start_of(pid)
 
     @property
     def pid(self) -> int:
-        return self._number
+        return self._pid
 
     def poll(self) -> int | None:
         if self.returncode is None:
             with contextlib.suppress(OSError, ValueError):
-                code, _, self.why = self._around.read(self._ended).decode().partition(" ")
+                code, _, self.kill_reason = self._folder.read(self._status_file).decode().partition(" ")
                 self.returncode = int(code)
             if self.returncode is None and self._server.poll() is not None:
-                self.returncode = -9
+                self.returncode = _KILLED
         return self.returncode
 
     def signal_group(self, number: int) -> None:
-        """Send a signal while the child's number is its own. The warm process ends what is left of a group together
+        """Send a signal while the child's process id is its own. The fork server kills what is left of a group together
         with its leader."""
-        if beginning_of(self._number) == self._began and leads_session(self._number):
-            signal_group(self._number, number)
+        if start_of(self._pid) == self._start and leads_session(self._pid):
+            signal_group(self._pid, number)
 
     def wait(self, timeout: float | None = None) -> int:
-        ends = time.monotonic() + (3600.0 if timeout is None else timeout)
+        deadline = time.monotonic() + (_WAIT_TIMEOUT_S if timeout is None else timeout)
         while self.poll() is None:
-            if time.monotonic() > ends:
+            if time.monotonic() > deadline:
                 raise subprocess.TimeoutExpired("child", timeout or 0.0)
-            if timeout is None and not _alive(self._number):
-                self.returncode = -9
-            time.sleep(0.002)
+            if timeout is None and not _is_alive(self._pid):
+                self.returncode = _KILLED
+            time.sleep(_POLL_INTERVAL_S)
         assert self.returncode is not None
         return self.returncode
 
 
-def _alive(number: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
-        os.kill(number, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:

@@ -12,6 +12,7 @@ from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
+from goldsmith.sandbox.limits import Limits
 
 JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
 
@@ -120,13 +121,6 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     run: RunName = "plain"
     layout: str = ""
     alone: Isolated | None = None
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a child may use, in bytes: address space, and any one file that it writes."""
-
-    memory: int | None = None
-    file: int | None = None
 
 
 class DraftPart(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
-"""Processes that lead a group of their own, and the end of such a group.
+"""Processes that lead a group of their own, and how to end such a group.
 
-The system gives the number of a process to another once the first has ended and its parent has asked how. So a signal
-is only sent to a number that is proven to be still ours: of a child that nobody has asked about yet, or of a process
-that began when ours did.
+The kernel gives a process id to another process once the first has ended and its parent has waited for it. So a signal
+is only sent to an id that is proven to be still ours: of a child that nobody has waited for yet, or of a process that
+started when ours did.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-_GRACE_S = 0.3
-_POLL_S = 0.002
+_TERMINATE_TIMEOUT_S = 0.3
+_POLL_INTERVAL_S = 0.002
 
 
 class Process(Protocol):
-    """What is needed of a running child. `why` is what it took too much of, if it was ended for that."""
+    """A running child. `kill_reason` says what it used too much of, if it was killed for that."""
 
     returncode: int | None
-    why: str
+    kill_reason: str
 
     @property
     def pid(self) -> int: ...
@@ -33,21 +33,21 @@ class Process(Protocol):
 
 
 def end_group(process: Process) -> None:
-    """End a process that leads a group, and everything in it: asked first, then made to."""
+    """End a process that leads a group, and everything in it: SIGTERM first, then SIGKILL."""
     if process.poll() is None:
         process.signal_group(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_S)
+            process.wait(_TERMINATE_TIMEOUT_S)
     process.signal_group(signal.SIGKILL)
     process.wait()
 
 
 class Leader:
-    """A child of this process that leads a session. Its number stays taken until it is waited for without a limit."""
+    """A child of this process that leads a session. Its process id stays its own until `wait` without a timeout."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.returncode: int | None = None
-        self.why = ""
+        self.kill_reason = ""
         self._process = process
 
     @property
@@ -55,14 +55,13 @@ class Leader:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Look whether it has ended, and leave its number to it."""
+        """Look whether it has ended, without reaping it: its process id stays its own."""
         if self.returncode is None:
             if hasattr(os, "waitid"):
-                how = os.WEXITED | os.WNOHANG | os.WNOWAIT
-                ended = os.waitid(os.P_PID, self.pid, how)
-                if ended is not None:
-                    killed = ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
-                    self.returncode = -ended.si_status if killed else ended.si_status
+                status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if status is not None:
+                    by_signal = status.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
+                    self.returncode = -status.si_status if by_signal else status.si_status
             else:
                 self.returncode = self._process.poll()
         return self.returncode
@@ -80,11 +79,11 @@ class Leader:
 
 def wait_for(process: Process, timeout: float) -> int:
     """Wait until a process has ended, or raise `subprocess.TimeoutExpired`."""
-    ends = time.monotonic() + timeout
+    deadline = time.monotonic() + timeout
     while process.poll() is None:
-        if time.monotonic() > ends:
+        if time.monotonic() > deadline:
             raise subprocess.TimeoutExpired("child", timeout)
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_INTERVAL_S)
     assert process.returncode is not None
     return process.returncode
 
@@ -95,15 +94,15 @@ def signal_group(leader: int, number: int) -> None:
         os.killpg(leader, number)
 
 
-def beginning_of(number: int) -> str | None:
-    """Return when a process began, as the system counts it; None where there is none, or nothing to ask."""
+def start_of(pid: int) -> str | None:
+    """Return when a process started, in the kernel's ticks; None where there is no such process, or no `/proc`."""
     with contextlib.suppress(OSError, IndexError):
-        return Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     return None
 
 
-def leads_session(number: int) -> bool:
+def leads_session(pid: int) -> bool:
     """Say whether a process leads a session, as every child does that is ended with its group."""
     with contextlib.suppress(OSError):
-        return os.getsid(number) == number
+        return os.getsid(pid) == pid
     return False

@@ -1,7 +1,7 @@
-"""What a child uses up together with all that it has started, also what has ended: counted from `/proc`.
+"""Count what processes use together, including what has ended, from `/proc`.
 
-Limits of the kernel's are for one process, or one file. What is counted here nobody can hide by spreading it over
-processes, by ending them, or by taking the name off a file.
+A process cannot hide what is counted here by spreading it over others, by ending them, or by unlinking a file that it
+holds open.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-BLOCK = 512
-"""Bytes: what `st_blocks` counts in."""
-_IN_MEMORY = {0x01021994, 0x858458F6}
-"""Kinds of file systems whose files take memory: tmpfs, ramfs."""
-_HELD = ("RssShmem:", "RssAnon:", "VmSwap:", "HugetlbPages:")
-_SHARED_FAIRLY = ("Pss_Shmem:", "Pss_Anon:", "SwapPss:", "Private_Hugetlb:")
+BLOCK_BYTES = 512
+"""The unit of `st_blocks`, on every file system."""
+_TMPFS_MAGIC, _RAMFS_MAGIC = 0x01021994, 0x858458F6
+_RESIDENT = ("RssShmem:", "RssAnon:", "VmSwap:", "HugetlbPages:")
+_PROPORTIONAL = ("Pss_Shmem:", "Pss_Anon:", "SwapPss:", "Private_Hugetlb:")
 
 
 @dataclass
-class Tally:
-    """Bytes that have been written to disk, by processes that run and by those that have ended.
+class DiskWrites:
+    """Bytes written to disk by processes that run and by those that have ended.
 
-    A parent that waits for a child takes over its counts, and one that does not lets them vanish: so what counts is by
-    how much the sum over all of them has grown from look to look.
+    The kernel adds a child's counts to its parent's when the parent waits for it, and drops them otherwise. So this
+    adds up by how much the sum over all processes has grown from one update to the next.
     """
 
     written: int = 0
     cancelled: int = 0
     _last: tuple[int, int] = (0, 0)
 
-    def look(self, numbers: Iterable[int]) -> int:
-        """Look at processes, and return how many bytes were written and not thrown away before they reached a disk."""
-        counts = [_io(number) for number in numbers]
+    def update(self, pids: Iterable[int]) -> int:
+        """Count what processes have written since the last time; return all bytes that were written and not discarded
+        before they reached a disk."""
+        counts = [_io(pid) for pid in pids]
         now = sum(count[0] for count in counts), sum(count[1] for count in counts)
         self.written += max(0, now[0] - self._last[0])
         self.cancelled += max(0, now[1] - self._last[1])
@@ -46,25 +46,26 @@ class Tally:
 
 
 @dataclass
-class Nameless:
-    """Files without a name that processes hold open or have mapped: what each takes up, by device and number."""
+class UnlinkedFiles:
+    """Files without a name that processes hold open or have mapped: bytes of each, by device and inode; and how many
+    descriptors the processes have in all."""
 
     sizes: dict[tuple[int, int], float] = field(default_factory=dict)
     descriptors: int = 0
 
     @classmethod
-    def of(cls, numbers: Collection[int], folder: Path, largest: int | None) -> Nameless:
-        """Look at processes that can write in `folder`. A file of theirs that is mapped and not open may be as large as
-        the `largest` that they can write: what is left of the mapping does not say."""
+    def of(cls, pids: Collection[int], folder: Path, max_size: int | None) -> UnlinkedFiles:
+        """Find those of processes that can write in `folder`. One that is mapped and no longer open counts with
+        `max_size`, the most bytes that they can write into a file: the mapping does not tell its size."""
         found = cls()
-        for number in numbers:
-            for state in _open_files(number):
+        for pid in pids:
+            for state in _open_files(pid):
                 found.descriptors += 1
                 if state is not None and not state.st_nlink and stat.S_ISREG(state.st_mode):
-                    found.sizes[state.st_dev, state.st_ino] = state.st_blocks * BLOCK
-        for number in numbers:
-            for key in _mapped_without_name(number, os.fsencode(folder) + b"/"):
-                found.sizes.setdefault(key, math.inf if largest is None else largest)
+                    found.sizes[state.st_dev, state.st_ino] = state.st_blocks * BLOCK_BYTES
+        for pid in pids:
+            for key in _mapped_unlinked(pid, os.fsencode(folder) + b"/"):
+                found.sizes.setdefault(key, math.inf if max_size is None else max_size)
         return found
 
     @property
@@ -72,26 +73,26 @@ class Nameless:
         return sum(self.sizes.values())
 
 
-def memory_of(numbers: Collection[int], most: float, *, files: bool = True) -> float:
-    """Bytes of memory that processes have together, what is swapped out as well. Shared memory is among it, unless the
+def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> float:
+    """Return the bytes of memory that processes have together, including swapped ones; with shared memory, unless the
     `files` that it belongs to have been counted already.
 
-    What several of them share counts for each. Only where that is more than `most` it is counted once, which takes the
-    kernel a walk through all of their pages.
+    What several of them share counts for each, which is quick to read. Only if that exceeds `limit`, shared pages are
+    counted once: for that the kernel walks through all pages.
     """
-    total = sum(_sum(f"/proc/{number}/status", _HELD[not files :]) for number in numbers)
-    if total <= most:
+    total = sum(_sum(f"/proc/{pid}/status", _RESIDENT[not files :]) for pid in pids)
+    if total <= limit:
         return total
-    exact = [_sum(f"/proc/{number}/smaps_rollup", _SHARED_FAIRLY[not files :]) for number in numbers]
-    return sum(exact) if all(exact) else total  # one that cannot be looked into counts as far as it is known
+    exact = [_sum(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL[not files :]) for pid in pids]
+    return sum(exact) if all(exact) else total  # if one cannot be read, the upper bound counts
 
 
-def lies_in_memory(folder: Path) -> bool:
+def is_memory_backed(folder: Path) -> bool:
     """Say whether files in a folder take memory, not disk."""
     state = ctypes.create_string_buffer(256)
     with contextlib.suppress(OSError, AttributeError):
         if ctypes.CDLL(None).statfs(os.fsencode(folder), state) == 0:
-            return int.from_bytes(state.raw[: ctypes.sizeof(ctypes.c_long)], "little") in _IN_MEMORY
+            return int.from_bytes(state.raw[: ctypes.sizeof(ctypes.c_long)], "little") in (_TMPFS_MAGIC, _RAMFS_MAGIC)
     return False
 
 
@@ -103,17 +104,17 @@ def _sum(path: str, names: tuple[str, ...]) -> int:
     return 0
 
 
-def _io(number: int) -> tuple[int, int]:
-    """Return what a process has written, and thrown away again; also into nameless files and mapped memory."""
+def _io(pid: int) -> tuple[int, int]:
+    """Return the bytes that a process has written, also through mapped memory, and those that it has discarded."""
     with contextlib.suppress(OSError, ValueError):
-        lines = Path(f"/proc/{number}/io").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
         facts = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
         return facts.get("write_bytes", 0), facts.get("cancelled_write_bytes", 0)
     return 0, 0
 
 
-def _open_files(number: int) -> Iterator[os.stat_result | None]:
-    folder = f"/proc/{number}/fd"
+def _open_files(pid: int) -> Iterator[os.stat_result | None]:
+    folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)
     except OSError:
@@ -125,10 +126,10 @@ def _open_files(number: int) -> Iterator[os.stat_result | None]:
             yield None
 
 
-def _mapped_without_name(number: int, folder: bytes) -> Iterator[tuple[int, int]]:
-    """Files that lay in `folder`, which a process has mapped, and that have no name any more."""
+def _mapped_unlinked(pid: int, folder: bytes) -> Iterator[tuple[int, int]]:
+    """Find files that were in `folder`, that a process has mapped, and that have been unlinked: device and inode."""
     try:
-        lines = Path(f"/proc/{number}/maps").read_bytes().splitlines()
+        lines = Path(f"/proc/{pid}/maps").read_bytes().splitlines()
     except OSError:
         return
     for line in lines:

@@ -18,8 +18,9 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
-from goldsmith.process.launcher import POLL, Child, ProcessExit, Watcher, watch
+from goldsmith.process.launcher import POLL_INTERVAL_S, Child, Watcher, watch
 from goldsmith.process.messages import ASKED, Job, RunRequest
+from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 
 _SHUTDOWN_TIMEOUT_S = 5.0
@@ -93,7 +94,7 @@ class WorkerChannel:
             except BaseException:
                 self.end(at_once=True)
                 raise
-            if self._child.answered >= self._asked and not self._child.late:
+            if self._child.answered >= self._asked and not self._child.overrun:
                 return None
             return self.end(at_once=True)
 
@@ -101,16 +102,16 @@ class WorkerChannel:
         """Nothing more is asked: how the child ends, by itself if it is given the time."""
         with uninterrupted():
             if self._bell is None:
-                return self._child.ending()
+                return self._child.exit()
             os.close(self._bell)
             self._bell = None
             try:
                 started = time.monotonic()
                 while not at_once and self._child.running() and time.monotonic() - started < _SHUTDOWN_TIMEOUT_S:
-                    pause(POLL / 4)
+                    pause(POLL_INTERVAL_S / 4)
             finally:
                 self._child.stop()
-            return self._child.ending()
+            return self._child.exit()
 
     def _send(self, asks: Sequence[RunRequest]) -> None:
         assert self._bell is not None

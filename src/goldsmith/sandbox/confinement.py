@@ -15,20 +15,15 @@ from goldsmith.foundation.kernel import machine
 from goldsmith.sandbox import landlock, limits, privileges, seccomp
 from goldsmith.sandbox import multiprocessing_shim as workers
 from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.limits import Limits
 from goldsmith.sandbox.readable_paths import HARMLESS_DEVICES
 from goldsmith.sandbox.syscall_policy import rules
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process is left with. `None` is no limit.
+    """What a sandboxed process may reach and use.
 
-    memory:       bytes of address space, for each process; of memory, for all of them together
-    file_size:    bytes, for each file
-    disk:         bytes, for all that they write together; looked at from outside, as `files` is
-    files:        this many names in the workspace
-    processes:    this many more, threads included, than the user has at that moment; no limit for root
-    cpu_seconds:  for each process
-    listable:     folders whose names may be seen, and theirs in turn, as an import looks for a module
+    listable:     folders that may be listed, and theirs in turn, as an import looks for a module
     devices:      may be opened, written to and controlled, as a GPU must be; none by default
     descriptors:  stay open, beside the standard streams
     variables:    of the environment, stay, beside `limits.KEPT_VARIABLES`
@@ -41,13 +36,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
     variables: tuple[str, ...] = ()
-    memory: int | None = None
-    file_size: int | None = None
-    disk: int | None = None
-    files: int | None = None
-    processes: int | None = None
-    open_files: int | None = None
-    cpu_seconds: int | None = None
+    limits: Limits = Limits()
 
 
 def confine(confinement: Confinement, level: Level | None = None) -> Level:
@@ -66,13 +55,8 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
     if sys.platform == "linux" and machine():
         _give_up_privileges()
     with _layer("limits"):
-        limits.limit(
-            memory=confinement.memory,
-            file_size=confinement.file_size,
-            processes=confinement.processes,
-            open_files=confinement.open_files,
-            cpu_seconds=confinement.cpu_seconds,
-        )
+        limits.forbid_extras()
+        limits.limit(confinement.limits)
     if promised.landlock:
         _landlock(confinement, promised.landlock)
     if promised.seccomp:

@@ -1,4 +1,4 @@
-"""What a process may use up: memory, files, processes, time; and what it is left of its parent's things."""
+"""Limit what a process may use: memory, files, processes, time; and what it inherits from its parent."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 if sys.platform != "win32":
     import resource
 
 _STANDARD_STREAMS = 3
-_PRIVATE = 0o077
-_CPU_GRACE = 1
-"""Seconds between the signal that says that time is up and the one that cannot be caught."""
-_MOST_SIGNALS = 4096
-"""Queued signals and timers, of which the kernel would keep some ten thousands for each user."""
+_PRIVATE_UMASK = 0o077
+_CPU_GRACE_S = 1
+"""Between SIGXCPU, which says that time is up, and SIGKILL, which cannot be caught."""
+_MAX_PENDING_SIGNALS = 4096
+"""Queued signals and timers, of which the kernel would keep tens of thousands for each user."""
 _USER = "submission"
 
 KEPT_VARIABLES = (
@@ -35,6 +37,28 @@ _FOLDERS = {
     "TORCH_HOME": ".cache/torch", "HF_HOME": ".cache/huggingface", "MPLCONFIGDIR": ".config/matplotlib",
     "TORCHINDUCTOR_CACHE_DIR": ".cache/inductor", "TRITON_CACHE_DIR": ".cache/triton",
 }  # fmt: skip
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child may use; `None` is no limit.
+
+    memory:       bytes of address space, for each process; of memory, for a sandboxed child's processes together
+    file_size:    bytes, for each file
+    processes:    how many more than the user has at that moment, threads included: the kernel counts by user, and
+                  does not limit root's
+    open_files:   for each process
+    cpu_seconds:  for each process
+    disk:         bytes, for all that they write together; enforced from outside (`process/descendants.py`), as is
+    files:        the number of names in the workspace
+    """
+
+    memory: int | None = None
+    file_size: int | None = None
+    processes: int | None = None
+    open_files: int | None = None
+    cpu_seconds: int | None = None
+    disk: int | None = None
+    files: int | None = None
 
 
 def clean_environment(
@@ -56,7 +80,7 @@ def settle_in(home: str, keep: Collection[str] = ()) -> None:
         del os.environ[name]
     os.environ.update(environment)
     tempfile.tempdir = environment["TMPDIR"]
-    os.umask(_PRIVATE)
+    os.umask(_PRIVATE_UMASK)
 
 
 def close_descriptors(keep: Collection[int] = ()) -> None:
@@ -74,41 +98,31 @@ def _open_descriptors() -> Iterable[int]:
         return range(_STANDARD_STREAMS, os.sysconf("SC_OPEN_MAX"))
 
 
-def limit(
-    *,
-    memory: int | None = None,
-    file_size: int | None = None,
-    processes: int | None = None,
-    open_files: int | None = None,
-    cpu_seconds: int | None = None,
-) -> None:
-    """Limit this process for good, and each that it starts; `None` is no limit of its own.
+def forbid_extras() -> None:
+    """Let this process, and each that it starts, write no core files, lock no memory and gain no priority."""
+    for name in ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO"):
+        _set_limit(name, 0)
+    _set_limit("SIGPENDING", _MAX_PENDING_SIGNALS)
 
-    `processes` are as many more as this user has now, threads included: the kernel counts by user, not by sandbox. It
-    does not count root's. No cores are written, no memory is locked, nothing gets priority.
-    """
-    wanted: dict[str, int | None] = {
-        "RLIMIT_CORE": 0,
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-        "RLIMIT_NICE": 0,
-        "RLIMIT_RTPRIO": 0,
-        "RLIMIT_SIGPENDING": _MOST_SIGNALS,
-        "RLIMIT_FSIZE": file_size,
-        "RLIMIT_NOFILE": open_files,
-        "RLIMIT_CPU": cpu_seconds,
-        "RLIMIT_NPROC": None if processes is None else processes + _processes_of_this_user(),
-        "RLIMIT_AS": memory,
-    }
-    for name, most in wanted.items():
-        kind = getattr(resource, name, None)  # other systems have fewer of them
-        if kind is None or most is None:
-            continue
-        _, ceiling = resource.getrlimit(kind)
-        hard = most + _CPU_GRACE if name == "RLIMIT_CPU" else most
-        if ceiling != resource.RLIM_INFINITY:
-            hard = min(hard, ceiling)
-        resource.setrlimit(kind, (min(most, hard), hard))
+
+def limit(limits: Limits) -> None:
+    """Limit this process for good, and each that it starts. Address space comes last: macOS refuses to limit it."""
+    processes = limits.processes
+    _set_limit("FSIZE", limits.file_size)
+    _set_limit("NOFILE", limits.open_files)
+    _set_limit("CPU", limits.cpu_seconds, _CPU_GRACE_S)
+    _set_limit("NPROC", None if processes is None else processes + _processes_of_this_user())
+    _set_limit("AS", limits.memory)
+
+
+def _set_limit(name: str, limit: int | None, grace: int = 0) -> None:
+    """Set a soft limit, and a hard one `grace` above it, but none above the hard limit that there is."""
+    kind = getattr(resource, f"RLIMIT_{name}", None)  # other systems have fewer of them
+    if kind is None or limit is None:
+        return
+    _, ceiling = resource.getrlimit(kind)
+    hard = limit + grace if ceiling == resource.RLIM_INFINITY else min(limit + grace, ceiling)
+    resource.setrlimit(kind, (min(limit, hard), hard))
 
 
 def _processes_of_this_user() -> int:

@@ -10,8 +10,6 @@ import contextlib
 import itertools
 import os
 import sys
-import threading
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,13 +35,14 @@ from goldsmith.process.messages import (
     Failure,
     FailureKind,
     Job,
-    Limits,
     Result,
 )
+from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.sandbox.confinement import confine
+from goldsmith.sandbox.limits import Limits, limit
 from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
 from goldsmith.worker.build_models import BuildSession
@@ -51,6 +50,9 @@ from goldsmith.worker.failure_reasons import frames_of, in_words
 from goldsmith.worker.record_session import Session
 from goldsmith.worker.replay_session import ReplaySession
 from goldsmith.worker.tolerance_trials import TrialSession
+
+_PARENT_GONE = 70
+"""The exit code of a child whose parent has ended: EX_SOFTWARE. Nobody is there to read it."""
 
 
 def run(job: Job) -> Result:
@@ -255,17 +257,9 @@ def _packages(modules: set[str], root: str) -> tuple[str, ...]:
 
 
 def _limit(limits: Limits) -> None:
-    import resource  # not on Windows
-
-    for kind, most in ((resource.RLIMIT_AS, limits.memory), (resource.RLIMIT_FSIZE, limits.file)):
-        if most is not None:
-            with _unless_linux():
-                resource.setrlimit(kind, (most, most))
-
-
-def _unless_linux() -> contextlib.AbstractContextManager[None]:
-    """macOS refuses some limits, address space among them, with an error; a mutant then has as much as there is."""
-    return contextlib.nullcontext() if IS_LINUX else contextlib.suppress(OSError, ValueError)
+    """Limit this process. macOS refuses some limits with an error; a mutant then has as much as there is."""
+    with contextlib.nullcontext() if IS_LINUX else contextlib.suppress(OSError, ValueError):
+        limit(limits)
 
 
 def _peak() -> int:
@@ -276,23 +270,13 @@ def _peak() -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmPeak:")), 0)
 
 
-def _watch_parent(parent: int) -> None:
-    """End with the parent: a recipe must not run on after `kill -9` of the command that started it."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(70)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def main(job_file: str, parent: int | None = None) -> None:
     """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
     os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
     _lock_in(job)
-    _watch_parent(job.parent if parent is None else parent)
+    # A recipe must not run on after `kill -9` of the command that started it.
+    end_with_parent(job.parent if parent is None else parent, lambda: os._exit(_PARENT_GONE))
     _limit(job.limits)
     if job.task == "tests":
         raise SystemExit(_run_tests(job))
@@ -312,6 +296,6 @@ def main(job_file: str, parent: int | None = None) -> None:
 
 if __name__ == "__main__":
     # The module stays reachable under its real name: `__main__` will be the recipe.
-    from goldsmith.worker import run_job as child
+    from goldsmith.worker import run_job
 
-    child.main(sys.argv[1])
+    run_job.main(sys.argv[1])

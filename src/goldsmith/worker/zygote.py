@@ -1,9 +1,9 @@
-"""The zygote: the process that children are forked from, which has imported what takes long and read what every child
-is given.
+"""The zygote: the process that children are forked from. It has imported what takes long and read what every child is
+given.
 
-A child has a copy of all memory of the process it was forked from, also of what was thrown away there. So the zygote is
-never told what any child is about: that comes to the child alone, through a pipe, after the fork. Another process knows
-it, watches over all of them, and says when those that have ended are to be asked how (`forking.py`).
+A child has a copy of all memory of the process that it was forked from, even of freed memory. So the zygote never
+learns what any child is about: that reaches the child alone, through a pipe, after the fork. Another process, the fork
+server (`fork_server.py`), knows it, supervises the children, and says when those that have ended are to be reaped.
 """
 
 from __future__ import annotations
@@ -24,54 +24,58 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.process.process_groups import signal_group
-from goldsmith.worker import run_job as child
+from goldsmith.worker import run_job
 from goldsmith.worker.payload_cache import payloads
 
-_MANY_OBJECTS = 20_000
+_GC_THRESHOLD_OBJECTS = 20_000
 _FORK, _IMPORT, _READ, _REAP = b"f", b"i", b"r", b"w"
 
 
 class Zygote:
-    """The zygote, as the process sees it that began it. Until it is told to reap them, children that have ended keep
-    their numbers."""
+    """A connection to the zygote, which it starts. Children that have ended keep their process ids until `reap`.
+
+    `child_exits` is a descriptor that can be read as soon as a child has ended.
+    """
 
     def __init__(self, *, torch: bool) -> None:
-        self.ended, told = _wake_up_pipe()
-        """What can be read from as soon as a child has ended."""
+        self.child_exits, writer = _wake_up_pipe()
         self._link, other = socket.socketpair()
-        self.number = os.fork()
-        if not self.number:
+        self.pid = os.fork()
+        if not self.pid:
             self._link.close()
-            os.close(self.ended)
-            _serve(other, told, torch=torch)
+            os.close(self.child_exits)
+            _serve(other, writer, torch=torch)
         other.close()
-        os.close(told)
+        os.close(writer)
         self._answers = self._link.makefile("rb")
 
     def fileno(self) -> int:
-        """What can be read from as soon as the zygote has ended."""
+        """Return a descriptor that can be read as soon as the zygote has ended."""
         return self._link.fileno()
 
     def import_all(self, packages: Sequence[str]) -> bool:
-        return bool(self._ask(_IMPORT, packages))
+        """Import packages; False if that has started a thread."""
+        return bool(self._request(_IMPORT, packages))
 
     def read_all(self, files: Sequence[str]) -> bool:
-        return bool(self._ask(_READ, files))
+        """Read files into memory that children share; False if one cannot be read."""
+        return bool(self._request(_READ, files))
 
     def fork(self, request: dict[str, str]) -> int:
-        """Return the number of a new child, which does what `request` says."""
-        return int(self._ask(_FORK, request))
+        """Fork a child that does what `request` says; return its process id."""
+        return int(self._request(_FORK, request))
 
     def reap(self) -> list[tuple[int, int]]:
-        """Return the numbers of children that have ended, with how; from now on others may have these numbers."""
-        return [(number, status) for number, status in self._ask(_REAP, None)]
+        """Return process ids and statuses of children that have ended; from now on others may have these ids."""
+        return [(pid, status) for pid, status in self._request(_REAP, None)]
 
-    def _ask(self, word: bytes, content: object) -> Any:
-        """Send one word, and the content through a pipe whose other end goes with it."""
+    def _request(self, kind: bytes, content: object) -> Any:
+        """Send the kind of a request, and its content through a pipe whose other end is sent along: for a fork only the
+        child reads it."""
         reader, writer = os.pipe()
         with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:  # a child may be gone already
             try:
-                socket.send_fds(self._link, [word], [reader])
+                socket.send_fds(self._link, [kind], [reader])
             finally:
                 os.close(reader)
             pipe.write(json.dumps(content).encode())
@@ -82,16 +86,17 @@ class Zygote:
 
 
 class NoZygote:
-    """The same without a process of its own, for systems where nothing is locked in anyway (macOS)."""
+    """The same without a process of its own, for systems that have no sandbox anyway (macOS)."""
 
     def __init__(self, *, torch: bool) -> None:
-        self.ended, self._told = _wake_up_pipe()
-        self._never, self._open = os.pipe()
-        self.number = os.getpid()
-        _prepare(self._told, torch=torch)
+        self.child_exits, self._writer = _wake_up_pipe()
+        self._silent_reader, self._silent_writer = os.pipe()
+        self.pid = os.getpid()
+        _prepare(self._writer, torch=torch)
 
     def fileno(self) -> int:
-        return self._never
+        """Return a descriptor that never can be read: this zygote does not end before its fork server."""
+        return self._silent_reader
 
     def import_all(self, packages: Sequence[str]) -> bool:
         return _import_all(packages)
@@ -100,113 +105,115 @@ class NoZygote:
         return _read_all(files)
 
     def fork(self, request: dict[str, str]) -> int:
-        return _fork(lambda: request, self.ended, self._told, self._never, self._open)
+        return _fork(lambda: request, self.child_exits, self._writer, self._silent_reader, self._silent_writer)
 
     def reap(self) -> list[tuple[int, int]]:
         return _reap()
 
 
 def _wake_up_pipe() -> tuple[int, int]:
+    """Make a pipe for `signal.set_wakeup_fd`: Python writes a byte into it for every signal, so `select` returns."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
     return reader, writer
 
 
-def _prepare(told: int, *, torch: bool) -> None:
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+def _prepare(wake_up: int, *, torch: bool) -> None:
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # an ignored signal would not be written to the pipe
+    signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
     if torch:
         _import_torch()
     _freeze_gc()
 
 
-def _serve(link: socket.socket, told: int, *, torch: bool) -> None:
-    """In the zygote: until nobody is there to ask any more."""
+def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
+    """In the zygote: answer requests until the fork server has ended."""
     try:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1):  # what comes there is for the other process
-            os.dup2(nothing, stream)
-        os.close(nothing)
-        _prepare(told, torch=torch)
+        devnull = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1):  # the fork server talks to its client through them
+            os.dup2(devnull, stream)
+        os.close(devnull)
+        _prepare(wake_up, torch=torch)
         while True:
-            word, descriptors, *_ = socket.recv_fds(link, 1, 1)
-            if not word:
+            kind, descriptors, *_ = socket.recv_fds(link, 1, 1)
+            if not kind:
                 break
-            link.sendall(json.dumps(_do(word, descriptors[0], link.fileno(), told)).encode() + b"\n")
+            link.sendall(json.dumps(_answer(kind, descriptors[0], link.fileno(), wake_up)).encode() + b"\n")
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _do(word: bytes, reader: int, *own: int) -> Any:
-    """What one word asks for; only the child reads what comes with a fork."""
-    if word == _FORK:
-        number = _fork(lambda: _received(reader), *own)
+def _answer(kind: bytes, reader: int, *own_descriptors: int) -> Any:
+    """Do what a request says; the content of a fork request is read by the child alone."""
+    if kind == _FORK:
+        pid = _fork(lambda: _read_content(reader), *own_descriptors)
         os.close(reader)
-        return number
-    content = _received(reader)
-    if word == _REAP:
+        return pid
+    content = _read_content(reader)
+    if kind == _REAP:
         return _reap()
-    return _import_all(content) if word == _IMPORT else _read_all(content)
+    return _import_all(content) if kind == _IMPORT else _read_all(content)
 
 
-def _received(reader: int) -> Any:
+def _read_content(reader: int) -> Any:
     with os.fdopen(reader, "rb") as pipe:
         return json.loads(pipe.read())
 
 
-def _fork(request: Callable[[], dict[str, str]], *closed: int) -> int:
-    """Fork a child, which closes what it must not keep."""
-    number = os.fork()
-    if not number:
+def _fork(request: Callable[[], dict[str, str]], *own_descriptors: int) -> int:
+    """Fork a child, which closes the descriptors that it must not keep."""
+    pid = os.fork()
+    if not pid:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for descriptor in closed:
+            for descriptor in own_descriptors:
                 os.close(descriptor)
             _run_as_child(request())
         finally:
             os._exit(1)
-    return number
+    return pid
 
 
 def _reap() -> list[tuple[int, int]]:
-    """Ask how children have ended; what one has left running in its group ends first, while its number is its own."""
+    """Wait for children that have ended; kill what one has left running in its group first, while its process id is
+    still its own."""
     found = []
     with contextlib.suppress(ChildProcessError):
         while True:
-            whose = -1
+            which = -1
             if hasattr(os, "waitid"):
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if ended is None:
+                info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if info is None:
                     break
-                whose = ended.si_pid
-                signal_group(whose, signal.SIGKILL)
-            number, status = os.waitpid(whose, os.WNOHANG)
-            if not number:
+                which = info.si_pid
+                signal_group(which, signal.SIGKILL)
+            pid, status = os.waitpid(which, os.WNOHANG)
+            if not pid:
                 break
-            found.append((number, status))
+            found.append((pid, status))
     return found
 
 
 def _run_as_child(request: dict[str, str]) -> None:
-    """In the fork: a session, streams and an environment of its own, then the job as any child does it."""
+    """In the fork: take a session, streams and an environment of its own, then do the job."""
     code = 1
     try:
         os.setsid()
         log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        devnull = os.open(os.devnull, os.O_RDONLY)
+        for source, target in ((devnull, 0), (log, 1), (log, 2)):
             os.dup2(source, target)
         os.environ["TMPDIR"] = tempfile.tempdir = request["temporary"]
         os.environ["PWD"] = os.environ["OLDPWD"] = request["folder"]
         os.chdir(request["folder"])
-        child.main(request["job"], parent=os.getppid())
+        run_job.main(request["job"], parent=os.getppid())
         code = 0
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 1
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else 1
     except BaseException:
         traceback.print_exc()
     finally:
@@ -216,8 +223,8 @@ def _run_as_child(request: dict[str, str]) -> None:
 
 
 def _import_torch() -> None:
-    """With what it imports late: its first optimiser takes as long as itself. Nothing is differentiated here, for that
-    must not happen before a fork."""
+    """Import torch with what it imports late: making the first optimiser takes as long as torch itself. Differentiate
+    nothing: autograd's threads would not survive a fork."""
     import safetensors.torch  # noqa: F401
     import torch
 
@@ -226,17 +233,17 @@ def _import_torch() -> None:
 
 
 def _import_all(packages: Sequence[str]) -> bool:
-    """Whether that was possible without a thread being started, which would not survive a fork."""
-    threads = _threads()
+    """Import packages; False if that has started a thread, which would not survive a fork."""
+    threads = _thread_count()
     for name in packages:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     _freeze_gc()
-    return _threads() == threads
+    return _thread_count() == threads
 
 
 def _read_all(files: Sequence[str]) -> bool:
-    """Whether all of it can be read. What cannot, a child will complain of."""
+    """Read files into memory that children share; False if one cannot be read, which a child will complain of."""
     try:
         for file in files:
             payloads.of(Path(file))
@@ -248,14 +255,18 @@ def _read_all(files: Sequence[str]) -> bool:
 
 
 def _freeze_gc() -> None:
-    """What is there stays: a child that looked through all of it for garbage would have to copy every page. And it need
-    not look as often."""
+    """Keep the garbage collector of children away from what is there now.
+
+    A collection writes into the header of every object that it looks at. A forked child shares its pages with the
+    zygote until one of them writes, so its first collection would copy nearly all memory. Frozen objects are never
+    looked at; with a higher threshold a child collects less often.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_MANY_OBJECTS)
+    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
 
 
-def _threads() -> int:
+def _thread_count() -> int:
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
