@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
 from goldsmith.comparison.leaves import Array, Form
-from goldsmith.gold.tolerances import DWARFS, Tolerance, sizes_of
+from goldsmith.gold.tolerances import DWARFS, Tolerance, ratios, scalar_ratio, sizes_of
 
 _TINY, _HUGE = 1e-30, 1e30
 
@@ -64,35 +61,19 @@ class Limit:
         """Each element's share of its own limit, in float64; `gold` holds magnitudes."""
         found: Array = np.zeros(gap.shape)
         if self.rtol is not None:
-            found = ratio(gap, self.atol + self.rtol * gold)
+            found = ratios(gap, self.atol + self.rtol * gold)
         if self.max is not None:
-            found = np.maximum(found, ratio(gap / sizes_of(gold, self.scale), np.float64(self.max)))
+            found = np.maximum(found, ratios(gap / sizes_of(gold, self.scale), np.float64(self.max)))
         return found
 
     def share_of(self, gap: float, gold: float) -> float:
         """`shares` of one element that does not dwarf the tensor."""
-        found = 0.0 if self.rtol is None else scalar_share(gap, self.atol + self.rtol * gold)
-        return found if self.max is None else max(found, scalar_share(gap / self.scale, self.max))
+        found = 0.0 if self.rtol is None else scalar_ratio(gap, self.atol + self.rtol * gold)
+        return found if self.max is None else max(found, scalar_ratio(gap / self.scale, self.max))
 
     def is_outlier(self, largest: float, margin: float) -> bool:
         """Whether an element of this magnitude may be so large that it is measured in its own size."""
         return largest > DWARFS * self.scale * (1 - margin)
-
-
-def ratio(gap: Array, limit: Any) -> Array:
-    """`gap` over `limit`, where no gap is nothing and a gap beyond a limit of nothing is infinite."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found: Array = gap / limit
-    found[gap == 0] = 0.0
-    found[np.isnan(found)] = math.inf
-    return found
-
-
-def scalar_share(distance: float, limit: float) -> float:
-    if distance == 0:
-        return 0.0
-    found = distance / limit if limit else math.inf
-    return found if found == found else math.inf
 
 
 def limit_of(tolerance: Tolerance) -> Limit:

@@ -11,10 +11,10 @@ from goldsmith.comparison import blocks
 from goldsmith.comparison.blocks import Block, Buffers, Reader, blocks_of
 from goldsmith.comparison.details import Details
 from goldsmith.comparison.leaves import Array
-from goldsmith.comparison.limits import Limit, ratio, scalar_share
+from goldsmith.comparison.limits import Limit
 from goldsmith.comparison.mismatch_location import MismatchLocations
 from goldsmith.comparison.precision_paths import ROW, ComputePath, SumOfSquares, dot
-from goldsmith.gold.tolerances import sizes_of
+from goldsmith.gold.tolerances import ratios, scalar_ratio, sizes_of
 
 _SMALL_BYTES = 64 * 1024
 _PROBE = 64
@@ -233,9 +233,9 @@ class Pass:
         if not largest:
             return None, 0
         if limit.max is not None:
-            top = scalar_share(largest, limit.max * limit.scale)
+            top = scalar_ratio(largest, limit.max * limit.scale)
             if top <= 1 - route.margin:
-                self.share = max(self.share, scalar_share(self.largest, limit.max * limit.scale))
+                self.share = max(self.share, scalar_ratio(self.largest, limit.max * limit.scale))
                 return None, 0
             shares = route.real_buffer("share", gap.size)
             np.divide(gap, route.real.type(limit.max * limit.scale), out=shares)
@@ -309,7 +309,7 @@ class Pass:
             if self._aside is not None:
                 noisy = noisy & ~self._aside  # what is not finite was counted apart
             self.noisy_counted += int(np.count_nonzero(noisy))
-            shares[noisy] = ratio(gaps[noisy], limit.noisy_limit)
+            shares[noisy] = ratios(gaps[noisy], limit.noisy_limit)
             gaps[noisy] = 0.0
         if self.relative is not None:
             self.relative.add(gaps / sizes_of(golds, limit.scale))
@@ -324,7 +324,7 @@ class Pass:
         """The share of the limit on the tensor as a whole."""
         if self.relative is None or self.limit.l2 is None:
             return 0.0
-        return scalar_share(self.relative.root(self.counted - self.noisy_counted), self.limit.l2)
+        return scalar_ratio(self.relative.root(self.counted - self.noisy_counted), self.limit.l2)
 
     @property
     def unsure(self) -> bool:

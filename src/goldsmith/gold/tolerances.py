@@ -185,30 +185,42 @@ def tolerance_ratio(
     gap, gold = np.abs(gap), np.abs(gold)
     found = [0.0]
     if noisy is not None and noisy.any():
-        found.append(_share(float(gap[noisy].max()), tolerance.noisy_limit))
+        found.append(scalar_ratio(float(gap[noisy].max()), tolerance.noisy_limit))
         gap, gold = gap[~noisy], gold[~noisy]
     if gap.size:
         found += list(_shares(tolerance, gap, gold))
-    return math.inf if any(math.isnan(share) for share in found) else max(found)
+    return max(found)
 
 
 def _shares(tolerance: Tolerance, gap: Any, gold: Any) -> Any:
     import numpy as np
 
     if tolerance.kind == "exact":
-        yield _share(float(gap.max()), 0.0)
+        yield scalar_ratio(float(gap.max()), 0.0)
     relative = gap / sizes_of(gold, tolerance.scale)
     if tolerance.l2 is not None:
-        yield _share(math.sqrt(float(np.mean(relative**2))), tolerance.l2)
+        yield scalar_ratio(math.sqrt(float(np.mean(relative**2))), tolerance.l2)
     if tolerance.max is not None:
-        yield _share(float(relative.max()), tolerance.max)
+        yield scalar_ratio(float(relative.max()), tolerance.max)
     if tolerance.rtol is not None or tolerance.atol is not None:
         limit = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * gold
-        with np.errstate(divide="ignore", invalid="ignore"):
-            yield float(np.where(gap == 0, 0.0, gap / limit).max())
+        yield float(ratios(np.atleast_1d(gap), limit).max())
 
 
-def _share(distance: float, limit: float) -> float:
-    if distance == 0:
+def ratios(gap: npt.NDArray[Any], limit: Any) -> npt.NDArray[Any]:
+    """Divide each gap by its limit: no gap is 0, a gap beyond a limit of 0 is infinite."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found: npt.NDArray[Any] = gap / limit
+    found[gap == 0] = 0.0
+    found[np.isnan(found)] = math.inf
+    return found
+
+
+def scalar_ratio(gap: float, limit: float) -> float:
+    """Divide one gap by its limit, as `ratios` does."""
+    if gap == 0:
         return 0.0
-    return distance / limit if limit else math.inf
+    found = gap / limit if limit else math.inf
+    return math.inf if math.isnan(found) else found
