@@ -12,7 +12,7 @@ import pytest
 
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.course.points import recipe_points, registrations, without_points
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.recipe.decorators import OUTPUT, CaseDefinition, case
 
 SOLUTION = """

@@ -14,8 +14,7 @@ from checking import RECIPE, checked_course, hand_in
 from courses import RECIPE_FILE, CourseOnDisk
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.points import recipe_points, without_points
-from goldsmith.errors.misuse import RecipeMisuse
-from goldsmith.errors.recipe import BadPoints
+from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.grade.rubric import make_rubric
 
 pytestmark = pytest.mark.xdist_group("points")

@@ -10,6 +10,10 @@ from typing import ClassVar
 from goldsmith.errors.base import USAGE, GoldsmithError
 
 
+class RecipeMisuse(Exception):
+    """A recipe asks for what cannot become gold; raised inside it, its message is one sentence for its author."""
+
+
 @dataclass(eq=False)
 class NoRecipe(GoldsmithError):
     exit_code: ClassVar[int] = USAGE

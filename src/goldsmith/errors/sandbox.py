@@ -1,4 +1,4 @@
-"""What can keep code that nobody trusts from being run safely."""
+"""What a machine or an operating system can lack to run code safely, or at all."""
 
 from __future__ import annotations
 
@@ -35,4 +35,35 @@ class NoSandbox(GoldsmithError):
             "A submission could read gold and other people's work, use the network and stop the grader. "
             "Grade on a Linux of 5.13 or later (`goldsmith doctor` shows what it can do), or, where you trust "
             "everything handed in, use --allow-unsandboxed."
+        )
+
+
+@dataclass(eq=False)
+class NotOnThisSystem(GoldsmithError):
+    """A command that needs what this operating system does not have; `cannot` says what does not work, in words."""
+
+    cannot: str
+    system: str
+    lacks: Sequence[str]
+
+    def sentence(self) -> str:
+        *first, last = [f"no {item}" for item in self.lacks] or ["no support for it"]
+        listed = f"{', '.join(first)} and {last}" if first else last
+        where = "on Linux, for instance in a container, a virtual machine or WSL 2"
+        return f"{self.cannot} on {self.system}, which has {listed}; run this command {where}."
+
+
+@dataclass(eq=False)
+class GradingNeedsLinux(GoldsmithError):
+    """Only Linux can keep a submission in; `possible_without` says whether submissions could be run at all here."""
+
+    system: str
+    possible_without: bool
+
+    def sentence(self) -> str:
+        trusted = "; or, where you trust everything handed in, use --allow-unsandboxed"
+        return (
+            "grading needs Linux: submissions are locked in by Landlock and seccomp, "
+            f"which {self.system} does not have; run this command in a Linux container or virtual machine, or in WSL 2"
+            f"{trusted if self.possible_without else ''}."
         )

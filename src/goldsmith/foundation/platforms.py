@@ -11,7 +11,7 @@ import platform
 import signal
 import sys
 
-from goldsmith.errors.platforms import GradingNeedsLinux, NotOnThisSystem
+from goldsmith.errors.sandbox import GradingNeedsLinux, NotOnThisSystem
 
 SYSTEM = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system() or sys.platform)
 """What people call it."""

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
-from goldsmith.errors.misuse import RecipeMisuse
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import leaves_of
 from goldsmith.gold.load import GoldCase
 from goldsmith.weights.values import snapshot

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts

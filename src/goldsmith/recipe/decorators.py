@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from goldsmith.course.points import MOST_POINTS, are_points
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 
 OUTPUT, CHECKPOINT = "output", "checkpoint"
 ALLOWABLE = ("nan", "inf", "constant", "range", "float64", "hollow")

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.process.messages import KeptCase

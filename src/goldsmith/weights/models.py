@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import is_array
 from goldsmith.weights.object_weights import find_slots, has_objects, slots_beside
 from goldsmith.weights.stress import apply_stress, apply_stress_to_arrays

@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import is_array, is_tensor
 
 

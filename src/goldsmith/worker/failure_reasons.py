@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 
 import msgspec
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.process.messages import Failure, FailureKind, Frame, Job
 from goldsmith.recipe.missing_parts import MissingPartUsed

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.doctor import processor_name
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment

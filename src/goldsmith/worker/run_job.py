@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.course.points import recipe_points
-from goldsmith.errors.misuse import RecipeMisuse
-from goldsmith.errors.recipe import BadPoints
+from goldsmith.errors.recipe import BadPoints, RecipeMisuse
 from goldsmith.errors.sandbox import CannotConfine
 from goldsmith.foundation.platforms import IS_LINUX
 from goldsmith.gold.facts import CaseFacts

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from goldsmith.errors.misuse import RecipeMisuse
+from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import (
     is_array,
     judged_leaves,
