@@ -8,7 +8,8 @@ EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[torch,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"  # the first with --group
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e ".[dask,torch]"
 	touch $@
 
 # Nothing is removed: a folder that this target has not made is refused, and one that it has made is used again.

@@ -34,7 +34,9 @@ CORE = (
 """Tests that take a few minutes and use every dependency."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST = PYTHONS[0]
-PROJECT = tomllib.loads(Path(__file__).with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads(Path(__file__).with_name("pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+TEST = PYPROJECT["dependency-groups"]["test"]
 
 nox.options.default_venv_backend = "venv"
 nox.options.envdir = "build/matrix"
@@ -43,8 +45,9 @@ nox.options.stop_on_first_error = False
 
 
 def lowest(*extras: str) -> list[str]:
-    """Every direct dependency, and those of some extras, at the lowest version that is allowed."""
-    wanted = [*PROJECT["dependencies"], *(item for name in extras for item in PROJECT["optional-dependencies"][name])]
+    """List the direct dependencies, of tests and of some extras too, at the lowest version that is allowed."""
+    optional = [item for name in extras for item in PROJECT["optional-dependencies"][name]]
+    wanted = [*PROJECT["dependencies"], *TEST, *optional]
     assert all(re.fullmatch(r"[\w-]+>=[\d.]+", item) for item in wanted), wanted
     return [item.replace(">=", "==") for item in wanted]
 
@@ -62,26 +65,26 @@ def run_core(session: nox.Session, *, torch: bool) -> None:
 @nox.session(python=PYTHONS)
 def python(session: nox.Session) -> None:
     """The newest of everything but torch, on each version of Python."""
-    session.install("-e", ".[dask,test]")
+    session.install("-e", ".[dask]", *TEST)
     run_core(session, torch=False)
 
 
 @nox.session(python=OLDEST)
 def lowest_versions(session: nox.Session) -> None:
     """The lowest version of every direct dependency, torch among them."""
-    session.install("-e", ".[dask,test,torch]", *lowest("dask", "test", "torch"))
+    session.install("-e", ".[dask,torch]", *lowest("dask", "torch"))
     run_core(session, torch=True)
 
 
 @nox.session(python=OLDEST)
 def torch_oldest(session: nox.Session) -> None:
     """The oldest torch, and the newest of everything else."""
-    session.install("-e", ".[dask,test,torch]", *(item for item in lowest("torch") if item.startswith("torch==")))
+    session.install("-e", ".[dask,torch]", *TEST, *(item for item in lowest("torch") if item.startswith("torch==")))
     run_core(session, torch=True)
 
 
 @nox.session(python=[OLDEST, "3.13"])
 def torch_newest(session: nox.Session) -> None:
     """The newest of everything."""
-    session.install("-e", ".[dask,test,torch]")
+    session.install("-e", ".[dask,torch]", *TEST)
     run_core(session, torch=True)

@@ -71,7 +71,7 @@ def test_every_way_to_install_goldsmith_that_is_told_works_without_an_index() ->
         ("pip install 'goldsmith>=0.1'", False),
         ("pip install '/path/to/goldsmith[torch]'", True),
         ("pip install 'goldsmith[torch] @ git+ADDRESS'", True),
-        ('pip install -c constraints.txt -e ".[torch,dev]"', True),
+        ('pip install -c constraints.txt --group dev -e ".[dask,torch]"', True),
     ],
 )
 def test_a_plain_name_would_be_noticed(line: str, allowed: bool) -> None:
