@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import compileall
+import os
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import courses
+import goldsmith
 from checking import checked_course
 from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.process.fork_client import ForkServer, fork_server
@@ -18,6 +22,22 @@ from injecting import make_rich
 pytest_plugins = ["pytester", "plugging", "spreading"]
 
 Make = Callable[..., CourseOnDisk]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile goldsmith once. An interpreter that writes no bytecode, as those of recipes and submissions do not,
+    compiles all that it imports, and what only those import is compiled each time: half of what a command takes."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(goldsmith.__file__).parent, quiet=2)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One for all workers: their own folders lie in one."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "courses-with-gold"
+    folder.mkdir(exist_ok=True)
+    courses.SHELF[:] = [folder]
 
 
 @pytest.fixture
@@ -38,9 +58,19 @@ def rich(course: CourseOnDisk) -> CourseOnDisk:
     return make_rich(course)
 
 
+@pytest.fixture(scope="session")
+def warm_with_torch() -> Iterator[ForkServer]:
+    """A warm process that has imported torch, which takes seconds."""
+    with fork_server(torch=True) as process:
+        yield process
+
+
 @pytest.fixture(scope="module")
-def warm() -> Iterator[ForkServer]:
-    """A warm process without torch, for checks of NumPy courses."""
+def warm(request: pytest.FixtureRequest) -> Iterator[ForkServer]:
+    """A warm process for checks: of NumPy courses, or of torch courses in files that are marked so."""
+    if request.node.get_closest_marker("torch"):
+        yield request.getfixturevalue("warm_with_torch")
+        return
     with fork_server(torch=False) as process:
         yield process
 

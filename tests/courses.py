@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
+import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 import zygote
 from goldsmith.course.example import copy_example
@@ -18,6 +24,8 @@ from goldsmith.gold.load import Gold, load_gold
 from goldsmith.workspace.snapshot import take_snapshot
 
 COMMAND = [sys.executable, "-c", "from goldsmith.cli import run; run()"]
+SHELF: list[Path] = []
+"""The folder in which the workers of one pytest keep courses with gold for each other; outside of pytest, none."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,13 @@ class Run:
     @property
     def last_line(self) -> str:
         return self.out.rstrip().splitlines()[-1]
+
+
+def as_from_a_script(arguments: Sequence[str], *, yes: bool = True, calibrate: bool = False) -> list[str]:
+    """Options that `generate` gets: it asks nobody, and measures nothing."""
+    if arguments[:1] != ("generate",) or "--help" in arguments:
+        return []
+    return (["--yes"] if yes else []) + ([] if calibrate or "--check" in arguments else ["--no-calibrate"])
 
 
 @dataclass(frozen=True)
@@ -60,10 +75,7 @@ class CourseOnDisk:
     ) -> Run:
         """Run a command to its end. `generate` gets --yes, as from a script, and measures no tolerances, which takes
         time, unless told otherwise."""
-        extra = []
-        if arguments[:1] == ("generate",) and "--help" not in arguments:
-            extra += ["--yes"] if yes else []
-            extra += [] if calibrate or "--check" in arguments else ["--no-calibrate"]
+        extra = as_from_a_script(arguments, yes=yes, calibrate=calibrate)
         if not prefix and not env and python is None:
             return Run(*zygote.run([*arguments, *extra], cwd or self.root))
         done = subprocess.run(
@@ -89,6 +101,34 @@ class CourseOnDisk:
             env=os.environ | env,
         )
 
+    def with_gold(self, assignment: str = "hw1", *, calibrate: bool = False) -> CourseOnDisk:
+        """Put the gold there that `generate` makes, for a test of what comes after: the first of a test run to ask for
+        it runs the command, and every other course with the same bytes gets a copy of what that wrote. A test of what
+        `generate` does runs it itself."""
+        before, around = _files(self.root), _environment()
+        if not SHELF or before is None:
+            return self._made(assignment, calibrate)
+        key = hashlib.sha256(repr((sorted(before.items()), assignment, calibrate, around)).encode()).hexdigest()
+        kept = SHELF[0] / key
+        with FileLock(SHELF[0] / f"{key}.lock"):
+            if not kept.exists():
+                self._made(assignment, calibrate)
+                after = _files(self.root) or {}
+                if all(after.get(name) == what for name, what in before.items()):
+                    shutil.copytree(self.root, kept.with_suffix(".new"), symlinks=True)
+                    kept.with_suffix(".new").rename(kept)
+                return self
+        for path in sorted(kept.rglob("*")):
+            place = self.root / path.relative_to(kept)
+            if not os.path.lexists(place):
+                place.mkdir(path.stat().st_mode) if path.is_dir() else shutil.copy2(path, place, follow_symlinks=False)
+        return self
+
+    def _made(self, assignment: str, calibrate: bool) -> CourseOnDisk:
+        run = self.run("generate", assignment, calibrate=calibrate)
+        assert run.code == 0, run.out + run.err
+        return self
+
     def gold(self, assignment: str = "hw1") -> Path:
         return self.root / "tests/internal/fixtures" / assignment
 
@@ -106,6 +146,34 @@ class CourseOnDisk:
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
         done = subprocess.run(["git", *identity, *arguments], cwd=self.root, capture_output=True, text=True, check=True)
         return done.stdout
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def names_no_process(text: str) -> bool:
+    """Whether no process has `text` in its command line."""
+    return subprocess.run(["pgrep", "-f", text], capture_output=True).returncode == 1
+
+
+def _files(root: Path) -> dict[str, tuple[int, str]] | None:
+    """Everything in a course, by its bytes; None where not all that bears on its gold lies there."""
+    found = {}
+    for path in root.rglob("*"):
+        mode = path.lstat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return None
+        content = path.read_bytes() if stat.S_ISREG(mode) else b""
+        found[str(path.relative_to(root))] = (mode, hashlib.sha256(content).hexdigest())
+    return found
+
+
+def _environment() -> list[tuple[str, str]]:
+    return sorted(item for item in os.environ.items() if not item[0].startswith("PYTEST_"))
 
 
 STARTER = '''
@@ -161,7 +229,16 @@ def recipe(body: str, imports: str = "") -> str:
 
 
 def copy_of_example(root: Path) -> CourseOnDisk:
-    copy_example(root)
+    """The bundled course as `init --example` copies it out, which takes git a second: once for a test run."""
+    if not SHELF:
+        copy_example(root)
+        return CourseOnDisk(root)
+    kept = SHELF[0] / "example"
+    with FileLock(SHELF[0] / "example.lock"):
+        if not kept.exists():
+            copy_example(kept.with_suffix(".new"))
+            kept.with_suffix(".new").rename(kept)
+    shutil.copytree(kept, root, symlinks=True)
     return CourseOnDisk(root)
 
 

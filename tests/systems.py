@@ -62,7 +62,10 @@ SYSTEMS = {"macOS": MACOS, "Windows": WINDOWS}
 
 _PLAYED = '''
 """Imported by Python before anything else: {system}, played."""
+from os import fork  # noqa: E402, F401
+
 FACTS = {facts!r}
+"""`fork` is for `tests/zygote.py`; a module of this name is nobody else's business."""
 
 
 def play():

@@ -34,9 +34,11 @@ def case(lines: str) -> str:
     ("blind", "cured", "name"),
     [
         ("np.random.randn(4, 4)", "np.random.randn(4, 3)", "coinciding-sizes:a"),
-        ("np.random.randn(2, 3, 3, 7)", "np.random.randn(2, 3, 7, 7)", "coinciding-sizes:a"),
+        pytest.param(
+            "np.random.randn(2, 3, 3, 7)", "np.random.randn(2, 3, 7, 7)", "coinciding-sizes:a", marks=pytest.mark.long
+        ),
         ("np.ones(6)", "np.arange(6.0)", "uniform-input:a"),
-        ("np.ones(6, dtype=bool)", "np.arange(6) > 2", "uniform-input:a"),
+        pytest.param("np.ones(6, dtype=bool)", "np.arange(6) > 2", "uniform-input:a", marks=pytest.mark.long),
     ],
 )
 def test_a_blind_input_is_named_and_a_sharp_one_is_not(course: CourseOnDisk, blind: str, cured: str, name: str) -> None:

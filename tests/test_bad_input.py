@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from courses import RECIPE_FILE, SOLUTION, SOLUTION_FILE, STARTER, CourseOnDisk, Run, numpy_course, recipe
+from courses import RECIPE_FILE, SOLUTION, SOLUTION_FILE, STARTER, CourseOnDisk, Run, numpy_course, recipe, wait_until
 
 USAGE, COULD_NOT_RUN = 2, 3
 
@@ -22,9 +22,7 @@ USAGE, COULD_NOT_RUN = 2, 3
 @pytest.fixture
 def course(tmp_path: Path) -> CourseOnDisk:
     """A course whose gold exists already, so that a failure could harm it."""
-    course = numpy_course(tmp_path / "course")
-    assert course.run("generate", "hw1").code == 0
-    return course
+    return numpy_course(tmp_path / "course").with_gold()
 
 
 @contextlib.contextmanager
@@ -311,37 +309,32 @@ def test_full_disk(course: CourseOnDisk) -> None:
     assert "cannot be written (No space left on device)" in run.last_line
 
 
-def test_two_at_once_are_serialised(course: CourseOnDisk) -> None:
-    course.write(
-        {
-            RECIPE_FILE: recipe(
-                "import time\n@gs.case\ndef a(case):\n    time.sleep(2)\n    case.record('y', np.arange(3.0))\n"
-            )
-        }
+def test_two_at_once_are_serialised(course: CourseOnDisk, tmp_path: Path) -> None:
+    body = (
+        "import time\nfrom pathlib import Path\n@gs.case\ndef a(case):\n"
+        f"    while not Path({str(tmp_path / 'go on')!r}).exists(): time.sleep(0.02)\n"
+        "    case.record('y', np.arange(3.0))\n"
     )
+    course.write({RECIPE_FILE: recipe(body)})
     first = course.start("generate", "hw1")
-    _wait_for(course.root / ".goldsmith/holder.json")
+    wait_until((course.root / ".goldsmith/holder.json").exists)
     refused = course.run("generate", "hw1", "--no-wait")
     assert refused.code == COULD_NOT_RUN
     assert f"in use by `goldsmith generate hw1` (process {first.pid}, since" in refused.err
-    second = course.run("generate", "hw1", "--force")
-    assert "waiting for `goldsmith generate hw1`" in second.err
+    second = course.start("generate", "hw1", "--force")
+    assert second.stderr is not None
+    assert "waiting for `goldsmith generate hw1`" in second.stderr.readline()
+    (tmp_path / "go on").touch()
     assert first.wait(60) == 0
-    assert second.last_line.startswith("hw1: nothing changed")
+    out, _ = second.communicate(timeout=60)
+    assert out.rstrip().splitlines()[-1].startswith("hw1: nothing changed")
 
 
 def test_a_killed_holder_keeps_no_lock(course: CourseOnDisk) -> None:
     course.write({RECIPE_FILE: recipe("import time\n@gs.case\ndef a(case):\n    time.sleep(60)\n")})
     first = course.start("generate", "hw1")
-    _wait_for(course.root / ".goldsmith/holder.json")
+    wait_until((course.root / ".goldsmith/holder.json").exists)
     first.send_signal(signal.SIGKILL)
     first.wait()
     course.write({RECIPE_FILE: recipe("@gs.case\ndef a(case):\n    case.record('y', np.arange(3.0))\n")})
     assert course.run("generate", "hw1", "--no-wait").code == 0
-
-
-def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never appeared"
-        time.sleep(0.02)

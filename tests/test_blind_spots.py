@@ -5,7 +5,6 @@ Each row is the solution with a few words replaced, handed in as a submission.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from goldsmith.check.submissions import open_submission
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.generate.options import Options
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkServer
 
 pytestmark = pytest.mark.xdist_group("blind spots")  # its fixtures are dear
 
@@ -127,9 +126,8 @@ ROWS = [(*row, "differs") for row in WRONG] + [(*row, "agrees") for row in RIGHT
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[ForkServer]:
-    with fork_server(torch=True) as process:
-        yield process
+def warm(warm_with_torch: ForkServer) -> ForkServer:
+    return warm_with_torch
 
 
 @pytest.fixture(scope="module")

@@ -151,9 +151,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
             RECIPE_FILE: RECIPE,
         }
     )
-    run = made.run("generate", "hw1")
-    assert run.code == 0, run.out + run.err
-    return made
+    return made.with_gold()
 
 
 def checked(course: CourseOnDisk, folder: Path, *changes: tuple[str, str]) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from checking import hand_in
-from courses import CourseOnDisk
+from courses import CourseOnDisk, wait_until
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.request import Opened, Request
@@ -71,13 +72,18 @@ def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDi
 
 
 def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkServer) -> None:
-    leaving = "import os, threading\nthreading.Timer(0.3, os._exit, [3]).start()\nreturn x * factor"
+    leaving = """
+    import os, threading
+    open("number", "w").write(str(os.getpid()))
+    threading.Timer(0.3, os._exit, [3]).start()
+    return x * factor"""
     with (
         workspace_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as workspace,
         workspace.one_worker(),
     ):
         workspace.run({"scaled": ("plain",)})
-        time.sleep(0.8)
+        number = (workspace.workspace.folder / "number").read_text()
+        wait_until(lambda: not Path("/proc", number, "exe").exists())  # nor has one that nobody has waited for
         found = workspace.run(dict.fromkeys(CASES, ("plain",)))
     assert [item.first.failure for item in found.values()] == [None] * 3
 
@@ -129,6 +135,7 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
                     os.truncate(path, 0)
                 except OSError:
                     pass
+            pathlib.Path("spoilt").touch()
             time.sleep(0.001)
     answer = x * factor
     threading.Timer(0.5, spoil).start()
@@ -136,7 +143,7 @@ def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm:
     with workspace_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as workspace:
         with workspace.one_worker():
             found = workspace.run({"scaled": ("plain",)})["scaled"]
-            time.sleep(1.0)
+            wait_until((workspace.workspace.folder / "spoilt").exists)
             again = workspace.run({"centred": ("plain",)})["centred"]
         assert found.leaves("plain")["output"].sum() == workspace.golds["scaled"].output.sum()
         assert again.first.failure is None or again.first.failure.kind in ("exit", "raised")

@@ -97,8 +97,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     )
 
 
-def test_what_is_made_and_measured_on_a_device_is_met_there(course: CourseOnDisk, tmp_path: Path) -> None:
-    made = course.run("generate", "hw1", "--device", "meta", "--json", calibrate=True)
+@pytest.mark.parametrize("measured", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_what_is_made_and_measured_on_a_device_is_met_there(
+    course: CourseOnDisk, tmp_path: Path, measured: bool
+) -> None:
+    made = course.run("generate", "hw1", "--device", "meta", "--json", calibrate=measured)
     assert made.code == 0, made.out
     (outcome,) = made.json["assignments"]
     assert not [note for note in outcome["notes"] if "failed" in note], outcome["notes"]

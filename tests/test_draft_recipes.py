@@ -9,6 +9,7 @@ import pytest
 import goldsmith
 from courses import CourseOnDisk
 
+pytestmark = pytest.mark.xdist_group("draft-recipes")  # its fixtures are dear
 STARTERS, SOLUTIONS = "src/assignments", "private/solutions"
 
 PLAIN_STARTER = """

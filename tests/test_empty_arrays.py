@@ -94,7 +94,7 @@ TORCH_RECIPE = """
     ("solution", "recipe", "mistake"),
     [
         (NUMPY, NUMPY_RECIPE, ("> least", ">= 0 * least")),
-        (TORCH, TORCH_RECIPE, ("self.marks.clone()", "torch.zeros(1)")),
+        pytest.param(TORCH, TORCH_RECIPE, ("self.marks.clone()", "torch.zeros(1)"), marks=pytest.mark.long),
     ],
     ids=["numpy", "torch"],
 )

@@ -14,6 +14,7 @@ from goldsmith.process.fork_client import ForkServer
 from goldsmith.workspace.copies import make_workspaces
 from goldsmith.workspace.selection import without_settings
 
+pytestmark = pytest.mark.xdist_group("given-files")  # its fixtures are dear
 PRIVATE = {
     ".env": "A=1",
     ".git/config": "",

@@ -120,7 +120,7 @@ def test_what_must_be_exact_or_became_nan_is_never_within_tolerance(one: Any, tw
 
 
 def test_a_file_whose_bytes_changed_is_not_read(course: CourseOnDisk) -> None:
-    assert course.run("generate", "hw1").code == 0
+    course.with_gold()
     path = course.gold() / "gold_output.npz"
     content = path.read_bytes()
     chance = random.Random(5)
@@ -238,14 +238,23 @@ def test_size_warns_above_ten_and_refuses_above_a_hundred_megabytes(tmp_path: Pa
     assert size_check(100_100_000, allow_large=True).outcome == "warned"
 
 
-def test_large_gold_is_refused_unless_allowed(course: CourseOnDisk) -> None:
+def large(course: CourseOnDisk) -> None:
     source = (course.root / "src/assignments/hw1/generate_fixtures.py").read_text()
     big = source.replace("np.random.randn(3, 5)", "np.random.randn(7_000_000)")
     (course.root / "src/assignments/hw1/generate_fixtures.py").write_text(big)
+
+
+def test_large_gold_is_refused_unless_allowed(course: CourseOnDisk) -> None:
+    large(course)
     run = course.run("generate", "hw1")
     assert run.code == 3
     assert "more than 100 MB" in run.last_line
     assert not course.gold().exists()
+
+
+@pytest.mark.long
+def test_large_gold_that_is_allowed_is_published_with_a_warning(course: CourseOnDisk) -> None:
+    large(course)
     run = course.run("generate", "hw1", "--allow-large")
     assert run.code == 0
     assert "with a warning" in run.last_line
@@ -265,7 +274,7 @@ def test_files_that_somebody_else_put_there_are_not_replaced_unasked(course: Cou
 
 
 def test_what_was_edited_in_published_gold_is_not_replaced_unasked(course: CourseOnDisk) -> None:
-    assert course.run("generate", "hw1").code == 0
+    course.with_gold()
     readme = course.gold() / "README.md"
     readme.write_text(readme.read_text() + "a note by hand\n")
     assert course.run("generate", "hw1", yes=False).code == 1

@@ -7,7 +7,6 @@ Each is one file in `hostile/points`. They do no harm, so that they can be judge
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -23,19 +22,13 @@ from goldsmith.grade.junit import junit_xml
 from goldsmith.grade.overview import overview_markdown, overview_of
 from goldsmith.grade.result_files import grades_csv, gradescope_json, submission_json
 from goldsmith.grade.verdict_markdown import verdict_markdown
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkServer
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile points")]
 QUICK = {"hides_its_modules", "raises_elsewhere_without_trace", "raises_in_float64", "returns_what_it_is_given"}
 ATTACKS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in attacks()]
 REVIEWED = {"raises_in_float64": "normed", "rounds_in_float64": "normed", "raises_when_alone": "Norm"}
 """What a person is told to look at."""
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[ForkServer]:
-    with fork_server(torch=True) as process:
-        yield process
 
 
 @pytest.fixture(scope="module")

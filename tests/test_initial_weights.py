@@ -14,6 +14,8 @@ from courses import CourseOnDisk, numpy_course
 from goldsmith.gold.load import load_gold
 from goldsmith.recipe.initial_weights import statistics_of
 
+pytestmark = pytest.mark.xdist_group("initial-weights")  # its fixtures are dear
+
 STARTER = '''
     class Layer:
         """Kaiming-normal weight, zero bias, a constant."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from courses import RECIPE_FILE, CourseOnDisk, numpy_course, recipe
+from courses import RECIPE_FILE, CourseOnDisk, names_no_process, numpy_course, recipe, wait_until
 from goldsmith.gold.publish import Staging
 from goldsmith.workspace.temporary import sweep_abandoned
 
@@ -41,13 +41,11 @@ def temporary(tmp_path: Path) -> Path:
 
 def whole_golds(course: CourseOnDisk) -> list[dict[str, bytes]]:
     """The two golds that may stand there, the first published."""
-    golds = []
-    for factor in (2, 1):
-        course.write({RECIPE_FILE: slow_recipe(factor)})
-        assert course.run("generate", "hw1").code == 0
-        golds.append(course.gold_bytes())
+    first = course.write({RECIPE_FILE: slow_recipe(2)}).with_gold().gold_bytes()
+    course.write({RECIPE_FILE: slow_recipe(1)})
+    assert course.run("generate", "hw1").code == 0
     course.write({RECIPE_FILE: slow_recipe(2)})
-    return golds
+    return [first, course.gold_bytes()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -90,6 +88,8 @@ def test_kill_9_at_any_moment_loses_nothing(course: CourseOnDisk, temporary: Pat
 
 
 def test_a_recipe_ends_with_the_command_that_started_it(course: CourseOnDisk, tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
     mark = tmp_path / "alive"
     body = f"""
         import time, pathlib
@@ -98,16 +98,14 @@ def test_a_recipe_ends_with_the_command_that_started_it(course: CourseOnDisk, tm
             time.sleep(0.1)
         """
     course.write({RECIPE_FILE: recipe(body)})
-    process = course.start("generate", "hw1")
-    deadline = time.monotonic() + 30
-    while not mark.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    process = course.start("generate", "hw1", TMPDIR=str(temporary))
+    wait_until(mark.exists)
+    assert not names_no_process(str(temporary)), "its job lies there, and is on its command line"
     process.kill()
     process.communicate()
-    time.sleep(1.5)
+    wait_until(lambda: names_no_process(str(temporary)), seconds=10)
     mark.unlink()
-    time.sleep(0.5)
+    time.sleep(0.2)
     assert not mark.exists()
 
 
@@ -201,13 +199,12 @@ def test_an_interrupted_class_of_assignments_reports_what_was_finished(tmp_path:
     course = numpy_course(tmp_path / "course")
     shutil.copytree(course.root / "src/assignments/hw1", course.root / "src/assignments/hw2")
     shutil.copytree(course.root / "private/solutions/hw1", course.root / "private/solutions/hw2")
-    course.write({RECIPE_FILE.replace("hw1", "hw2"): recipe("import time\ntime.sleep(60)\n")})
+    begun = tmp_path / "begun"
+    slow = recipe(f"import time, pathlib\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(60)\n")
+    course.write({RECIPE_FILE.replace("hw1", "hw2"): slow})
     process = course.start("generate", "all", "--json")
-    deadline = time.monotonic() + 60
-    while not (course.gold() / "manifest.json").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(0.8)
+    wait_until(begun.exists, seconds=60)
+    assert (course.gold() / "manifest.json").exists()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from checking import judge, outcomes
 from courses import RECIPE_FILE, CourseOnDisk, numpy_course
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkServer
 
 pytestmark = pytest.mark.xdist_group("layouts")
 
@@ -100,9 +100,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[ForkServer]:
-    with fork_server(torch=True) as process:
-        yield process
+def warm(warm_with_torch: ForkServer) -> ForkServer:
+    return warm_with_torch
 
 
 @pytest.fixture
@@ -195,6 +194,7 @@ BY_HEAD = """q = self.to_q(x).unflatten(-1, (self.num_heads, -1)).transpose(0, 1
         k, v = self.to_kv(x).unflatten(-1, (self.num_heads, 2, -1)).permute(2, 1, 0, 3)"""
 
 
+@pytest.mark.long
 def test_q_beside_a_kv_that_alternates_head_by_head_needs_no_adapter(tmp_path: Path, warm: ForkServer) -> None:
     course = numpy_course(tmp_path / "course")
     body = FUSED.partition("            q, k, v")[0] + "            raise NotImplementedError\n"

@@ -116,7 +116,7 @@ def test_status_leads_out_of_an_injection(course: CourseOnDisk) -> None:
 
 def test_check_proposes_one_case_of_several_and_never_the_only_one(course: CourseOnDisk, tmp_path: Path) -> None:
     wrong = tmp_path / "a student" / "ops.py"
-    course.run("generate", "hw1")
+    course.with_gold()
     CourseOnDisk(wrong.parent).write({"ops.py": "def scale(x):\n    return x * 3.0\n"})
     alone = course.run("check", "hw1", str(wrong))
     assert alone.code == 1

@@ -116,7 +116,8 @@ def test_the_manifest_is_the_truth_about_the_folder(generated: tuple[CourseOnDis
     assert manifest["stamp"]["commit"] == course.git("rev-parse", "HEAD~1").strip()
 
 
-@pytest.mark.parametrize("name", ["scratch-1", pytest.param("scratch-3", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["scratch-1", "scratch-3"])
 def test_internal_tests_pass_on_the_solution_and_fail_on_the_starter(
     generated: tuple[CourseOnDisk, Run], name: str, tmp_path: Path
 ) -> None:
@@ -166,6 +167,7 @@ def test_the_readme_of_the_gold_tells_the_truth_and_its_snippets_run(generated: 
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_only_what_changed_moves(generated: tuple[CourseOnDisk, Run], tmp_path: Path) -> None:
     original, _ = generated
     shutil.copytree(original.root, tmp_path / "course")

@@ -94,7 +94,7 @@ def test_links_out_of_the_course_lead_where_they_led(course: CourseOnDisk, tmp_p
 
 
 def test_what_tools_leave_behind_changes_nothing(course: CourseOnDisk) -> None:
-    assert course.run("generate", "hw1").code == 0
+    course.with_gold()
     course.write({"src/assignments/hw1/.ruff_cache/x": "", "src/assignments/hw1/.coverage": ""})
     course.write({"src/assignments/empty/__pycache__/x.pyc": ""})
     assert course.run("generate", "all").last_line == "hw1: fresh, nothing to do."
@@ -279,6 +279,19 @@ SPAWNED = """
 """
 
 
+def test_processes_that_are_spawned_find_the_code(course: CourseOnDisk) -> None:
+    body = """
+        import multiprocessing
+
+        @gs.case
+        def doubled(case):
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                case.record("y", np.array(pool.map(scale, [1.0, 2.0])))
+    """
+    assert record(course, body)["doubled"].output.tolist() == [3.0, 5.0]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["spawn", "fork", "forkserver"])
 def test_worker_processes_of_a_data_loader_find_the_code(tmp_path: Path, start: str) -> None:
     numbers = "import torch\nclass Numbers(torch.utils.data.Dataset):\n    def __len__(self):\n        return 8\n"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from courses import CourseOnDisk, Run, numpy_course
+import zygote
+from courses import CourseOnDisk, Run, as_from_a_script, numpy_course
 from pages import ROOT
 from systems import SYSTEMS, play
 
@@ -50,7 +51,7 @@ def test_scale():
 def made(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     """A course whose gold was made here, on this machine."""
     course = numpy_course(tmp_path_factory.mktemp("systems") / "course")
-    assert course.run("generate", "hw1").code == 0
+    course.with_gold()
     ada = course.root / "private/submissions/ada"
     ada.mkdir(parents=True)
     (ada / "ops.py").write_text((course.root / "private/solutions/hw1/ops_solution.py").read_text())
@@ -58,10 +59,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return course
 
 
-def played(made: CourseOnDisk, system: str, folder: Path) -> Played:
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """What makes another of this machine, one for all tests: its commands are then forked from one interpreter."""
+    return {system: play(system, tmp_path_factory.mktemp("played") / system) for system in SYSTEMS}
+
+
+def played(made: CourseOnDisk, system: str, folder: Path, machines: dict[str, dict[str, str]]) -> Played:
     """A copy of the course there."""
     shutil.copytree(made.root, folder / "course", symlinks=True)
-    return Played(CourseOnDisk(folder / "course"), system, play(system, folder / "played"))
+    return Played(CourseOnDisk(folder / "course"), system, machines[system])
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -70,8 +77,8 @@ def system(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def there(made: CourseOnDisk, system: str, tmp_path: Path) -> Played:
-    return played(made, system, tmp_path)
+def there(made: CourseOnDisk, system: str, tmp_path: Path, machines: dict[str, dict[str, str]]) -> Played:
+    return played(made, system, tmp_path, machines)
 
 
 class Played:
@@ -81,7 +88,9 @@ class Played:
         self.course, self.system, self.env = course, system, env
 
     def run(self, *arguments: str) -> Run:
-        run = self.course.run(*arguments, **self.env)
+        extra = as_from_a_script(arguments)
+        env = {name: value for name, value in self.env.items() if name != "PYTHONPATH"}
+        run = Run(*zygote.run([*arguments, *extra], self.course.root, self.env["PYTHONPATH"], **env))
         assert "Traceback" not in run.err + run.out, run.err + run.out
         return run
 
@@ -162,8 +171,8 @@ def test_gold_is_read_and_compared_from_python(there: Played) -> None:
 
 
 @pytest.fixture
-def mac(made: CourseOnDisk, tmp_path: Path) -> Played:
-    return played(made, "macOS", tmp_path)
+def mac(made: CourseOnDisk, tmp_path: Path, machines: dict[str, dict[str, str]]) -> Played:
+    return played(made, "macOS", tmp_path, machines)
 
 
 def test_gold_is_made_on_macos(mac: Played) -> None:
@@ -219,9 +228,9 @@ def test_mutants_and_internal_tests_run_on_macos(mac: Played) -> None:
     ids=lambda item: " ".join(item) if isinstance(item, list) else "",
 )
 def test_what_windows_cannot_do_is_said_in_one_sentence(
-    made: CourseOnDisk, tmp_path: Path, arguments: list[str], cannot: str
+    made: CourseOnDisk, machines: dict[str, dict[str, str]], arguments: list[str], cannot: str
 ) -> None:
-    there = Played(made, "Windows", play("Windows", tmp_path))
+    there = Played(made, "Windows", machines["Windows"])
     before = made.snapshot("src", "private", "tests")
     said = there.refused(*arguments)
     assert f": {cannot} on Windows, which has no " in said

@@ -40,6 +40,18 @@ def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk) -> None:
     text = (bare.root / "src/assignments/scratch-1/generate_fixtures.py").read_text()
     assert "from backbone import DecoderOnlyTransformer" in text
     assert "torch.randint(0, 31, (5, 7))" in text, "as the public tests call it"
+
+
+def test_a_recipe_that_was_proposed_makes_the_same_gold_again(course: CourseOnDisk) -> None:
+    (course.root / RECIPE_FILE).unlink()
+    run = course.run("generate", "hw1", "--kind", "outputs")
+    assert run.code == 0, run.out + run.err
+    assert course.run("generate", "hw1", "--force").last_line.startswith("hw1: nothing changed")
+
+
+@pytest.mark.long
+def test_a_recipe_that_was_proposed_trains_the_same_checkpoint_again(bare: CourseOnDisk) -> None:
+    assert bare.run("generate", "scratch-1", "--kind", "checkpoint").code == 0
     assert bare.run("generate", "scratch-1", "--force").last_line.startswith("scratch-1: nothing changed")
 
 

@@ -41,9 +41,7 @@ NEEDS_DECOY = """
 def made(course: CourseOnDisk) -> CourseOnDisk:
     """A course with gold that uses a module and a data file beyond its own folder."""
     course.write({"src/shared/tables.py": "OFFSET = 3.0\n", "data/table.csv": "1\n2\n4\n", "data/unused.csv": "9\n"})
-    course.write({RECIPE_FILE: recipe(USES_MORE)})
-    assert course.run("generate", "hw1").code == 0
-    return course
+    return course.write({RECIPE_FILE: recipe(USES_MORE)}).with_gold()
 
 
 def reasons(course: CourseOnDisk) -> list[str]:
@@ -186,9 +184,7 @@ def test_without_yes_or_a_person_the_old_gold_stays(made: CourseOnDisk) -> None:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    course = numpy_course(tmp_path_factory.mktemp("verify") / "course")
-    assert course.run("generate", "hw1").code == 0
-    return course
+    return numpy_course(tmp_path_factory.mktemp("verify") / "course").with_gold()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)

@@ -208,12 +208,17 @@ def test_the_parent_and_a_sibling_are_not_reached(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
     parent = os.getpid()
+    reading, writing = os.pipe()
     other = os.fork()
     if not other:
-        locked_in(tmp_path / "one", lambda: time.sleep(20))
+
+        def stay() -> None:
+            os.write(writing, str(os.getpid()).encode())
+            time.sleep(20)
+
+        locked_in(tmp_path / "one", stay, descriptors=(writing,))
         os._exit(0)
-    time.sleep(0.5)
-    sibling = int(Path(f"/proc/{other}/task/{other}/children").read_text().split()[0])
+    sibling = int(os.read(reading, 20))
     try:
 
         def attack() -> list[int]:

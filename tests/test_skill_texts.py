@@ -218,15 +218,21 @@ def of(command: str, *runs: Run) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[CourseOnDisk, Run]:
+    """A small course with gold, and what was printed when that was made."""
+    course = numpy_course(tmp_path_factory.mktemp("small") / "course")
+    return course, course.run("generate", "hw1", "--json")
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory, small: tuple[CourseOnDisk, Run]) -> dict[str, list[Any]]:
     """What each documented command printed, once or several times: on the bundled course what takes little time, on
     small ones the rest, and what goes wrong."""
     folder = tmp_path_factory.mktemp("answers")
     example = copy_of_example(folder / "example")
     stale = example.root / "private/solutions/scratch-1/backbone_solution.py"
     stale.write_text(stale.read_text() + "\n# changed\n")
-    small = numpy_course(folder / "small")
-    made = small.run("generate", "hw1", "--json")
+    small, made = small
     assert made.code == 0
     small.write({SOLUTION_FILE: "def scale(x):\n    return x * 2.0 + 1.5\n"})
     diff = small.run("diff", "hw1", "--json")
@@ -276,8 +282,8 @@ def test_every_field_that_a_skill_speaks_of_is_in_what_the_command_prints(answer
     assert lacking == []
 
 
-def test_a_field_that_is_not_there_would_be_noticed(answers: dict[str, list[Any]]) -> None:
-    body = answers["goldsmith generate <assignment> --yes --json"][0]
+def test_a_field_that_is_not_there_would_be_noticed(small: tuple[CourseOnDisk, Run]) -> None:
+    body = small[1].json
     assert has(body, "assignments[].files[].path")
     for field in ("assignments[].files[].place", "assignments[].error.kind", "assignment[].name", "ok.really"):
         assert not has(body, field)

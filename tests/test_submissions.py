@@ -6,7 +6,6 @@ These are some of tests/submissions; `make submissions` judges all of them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from courses import CourseOnDisk, numpy_course
 from goldsmith.check.attribution import part_of
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.process.fork_client import ForkServer, fork_server
+from goldsmith.process.fork_client import ForkServer
 from submissions import CORPUS, Judged, Known, judged, known
 
 pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
@@ -40,7 +39,6 @@ QUICK = {
     "qkv-interleaved",
     "flat-mask-missing",
     "provided-rope-base",
-    "attention-sdpa",
     "residual-detached",
     "caption-unshifted",
     "act-from-right-end",
@@ -50,9 +48,8 @@ QUICK = {
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[ForkServer]:
-    with fork_server(torch=True) as process:
-        yield process
+def warm(warm_with_torch: ForkServer) -> ForkServer:
+    return warm_with_torch
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +153,7 @@ def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return course
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
 )

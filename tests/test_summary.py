@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,15 +13,21 @@ from terminal import Terminal
 
 HEAVY = """
     import time
+    from pathlib import Path
+
+    def wait_for(name):
+        while not Path(FOLDER, name).exists():
+            time.sleep(0.02)
+
     @gs.case
     def first_one(case):
-        time.sleep(1.0)
+        wait_for("first seen")
         case.record("y", np.arange(3.0))
 
     @gs.case
     def second_one(case):
         print("progress of my own")
-        time.sleep(1.0)
+        wait_for("second seen")
         case.record("y", np.arange(3.0))
 """
 
@@ -60,12 +67,14 @@ def test_colours_can_be_switched_off(course: CourseOnDisk, how: str) -> None:
         assert colour not in terminal.seen
 
 
-def test_progress_names_step_case_and_seconds_while_a_recipe_runs(course: CourseOnDisk) -> None:
-    course.write({RECIPE_FILE: recipe(HEAVY)})
+def test_progress_names_step_case_and_seconds_while_a_recipe_runs(course: CourseOnDisk, tmp_path: Path) -> None:
+    course.write({RECIPE_FILE: recipe(HEAVY.replace("FOLDER", repr(str(tmp_path))))})
     terminal = Terminal(["generate", "hw1", "-v", "--no-calibrate"], course.root)
     terminal.wait_for("5/9 generate  case 1 of 2: first_one")
+    (tmp_path / "first seen").touch()
     terminal.wait_for("5/9 generate  case 2 of 2: second_one")
     terminal.wait_for("| progress of my own")
+    (tmp_path / "second seen").touch()
     assert terminal.end() == 0
     assert "5/9" not in terminal.screen, "the live line must be gone at the end"
 
@@ -96,7 +105,7 @@ def test_light_commands_import_neither_torch_nor_numpy(course: CourseOnDisk, arg
 
 def test_status_says_missing_fresh_and_stale_with_the_reason(course: CourseOnDisk) -> None:
     assert "missing" in course.run("status").out
-    course.run("generate", "hw1")
+    course.with_gold()
     assert "All gold is fresh." in course.run("status").out
     with (course.root / "private/solutions/hw1/ops_solution.py").open("a") as file:
         file.write("# edited\n")

@@ -6,12 +6,11 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from courses import RECIPE_FILE, CourseOnDisk, recipe
+from courses import RECIPE_FILE, CourseOnDisk, names_no_process, recipe, wait_until
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.ownership import MARK
 from goldsmith.workspace.temporary import private_folder, sweep_abandoned
@@ -99,13 +98,10 @@ def test_every_byte_survives_every_command(course: CourseOnDisk, temporary: Path
 def test_what_a_killed_command_left_is_removed_by_the_next_one(course: CourseOnDisk, temporary: Path) -> None:
     course.write({RECIPE_FILE: recipe("import time\ntime.sleep(60)\n")})
     process = course.start("generate", "hw1", TMPDIR=str(temporary))
-    deadline = time.monotonic() + 30
-    while not list(temporary.glob("goldsmith-*/*/run-2/scratch/job.json")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: [*temporary.glob("goldsmith-*/*/run-2/scratch/job.json")])
     process.kill()
     process.communicate()
-    time.sleep(1.0)  # its children notice a moment later
+    wait_until(lambda: names_no_process(str(temporary)))  # its children notice a moment later
     (parent,) = temporary.iterdir()
     assert any("return x * 2.0 + 1.0" in path.read_text() for path in parent.rglob("ops.py"))
     rooms = [path for path in parent.iterdir() if path.is_dir()]

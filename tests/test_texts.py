@@ -79,9 +79,7 @@ def made(folder: Path, *, torch: bool) -> CourseOnDisk:
             RECIPE_FILE: RECIPE.format(torch="import torch  # noqa\n    " if torch else ""),
         }
     )
-    run = course.run("generate", "hw1", calibrate=True)
-    assert run.code == 0, run.out + run.err
-    return course
+    return course.with_gold(calibrate=True)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +97,7 @@ def submission(folder: Path, *changes: tuple[str, str]) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("torch", [False, True])
+@pytest.mark.parametrize("torch", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_text_and_bytes_make_gold_that_the_solution_agrees_with(tmp_path: Path, torch: bool) -> None:
     course = made(tmp_path, torch=torch)
     gold = {path.stem: read_payload(path) for path in course.gold().glob("*.pt" if torch else "*.npz")}

@@ -17,18 +17,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _TIMEOUT = 180
-_server: subprocess.Popen[str] | None = None
+_servers: dict[str, subprocess.Popen[str]] = {}
 
 
-def run(arguments: Sequence[str], cwd: Path) -> tuple[int, str, str]:
-    """What `goldsmith ARGUMENTS` leaves behind when it is run in `cwd`: exit code, standard output and error."""
-    server = _running()
+def run(arguments: Sequence[str], cwd: Path, python_path: str = "", **env: str) -> tuple[int, str, str]:
+    """What `goldsmith ARGUMENTS` leaves behind when it is run in `cwd`: exit code, standard output and error. With a
+    `python_path` it is forked from an interpreter that was started with that one."""
+    server = _running(python_path)
     assert server.stdin is not None
     assert server.stdout is not None
     with tempfile.TemporaryDirectory(prefix="zygote-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         request = {"arguments": list(arguments), "cwd": str(cwd), "out": str(out), "err": str(err)}
-        request["environment"] = dict(os.environ)  # type: ignore[assignment]
+        own = {"PYTHONPATH": python_path} if python_path else {}
+        request["environment"] = os.environ | env | own  # type: ignore[assignment]
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
         code = int(server.stdout.readline())
@@ -39,23 +41,30 @@ def run(arguments: Sequence[str], cwd: Path) -> tuple[int, str, str]:
         )
 
 
-def _running() -> subprocess.Popen[str]:
-    global _server
-    if _server is None or _server.poll() is not None:
-        _server = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+def _running(python_path: str) -> subprocess.Popen[str]:
+    server = _servers.get(python_path)
+    if server is None or server.poll() is not None:
+        server = _servers[python_path] = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | ({"PYTHONPATH": python_path} if python_path else {}),
         )
-        atexit.register(_server.kill)
-    return _server
+        atexit.register(server.kill)
+    return server
 
 
 def _serve() -> None:
     for name in ("rich.console", "goldsmith.cli.app", "goldsmith.generate", "goldsmith.render"):
         importlib.import_module(name)
-    assert "numpy" not in sys.modules
+    played = hasattr(sys.modules.get("sitecustomize"), "FACTS")  # another system, by `systems.py`, which has numpy
+    assert played or "numpy" not in sys.modules
+    fork = sys.modules["sitecustomize"].fork if played else os.fork
     for line in sys.stdin:
         request = json.loads(line)
-        child = os.fork()
+        child = fork()
         if not child:
             _become(request)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
