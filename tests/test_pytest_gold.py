@@ -60,12 +60,12 @@ def test_recording_never_overwrites_unless_told_to(plugged: PluggedCourse) -> No
     assert plugged.gold_bytes() == before
     result = plugged.pytest(NEEDS_GOLD, "--gold-record=overwrite")
     result.assert_outcomes(passed=4, xpassed=1)
-    result.stdout.fnmatch_lines("hw1: made anew, 4 tensors changed")
+    result.stdout.fnmatch_lines("hw1: regenerated, 4 tensors changed")
     after = plugged.gold_bytes()
     plugged.write({SOLUTION_FILE: RIGHT.replace("2.0", "3.0") + "# mended\n"})
     result = plugged.pytest(EACH_CASE, "--gold-record")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines("hw1: made anew, no tensor changed")
+    result.stdout.fnmatch_lines("hw1: regenerated, no tensor changed")
     assert arrays(plugged.gold_bytes()) == arrays(after)
 
 

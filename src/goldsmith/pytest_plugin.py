@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gold-record",
         action="store_const",
         const="missing",
-        help="Make gold that is missing, and stale gold anew if no tensor of it changes.",
+        help="Make gold that is missing, and regenerate stale gold if no tensor of it changes.",
     )
     # An option of its own, so that `--gold-record tests/` does not take the folder for its value.
     group.addoption(
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dest="gold_record",
         action="store_const",
         const="overwrite",
-        help="The same; stale gold is made anew whatever changes.",
+        help="The same; stale gold is regenerated whatever changes.",
     )
 
 

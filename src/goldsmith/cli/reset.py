@@ -122,7 +122,7 @@ def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
 def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
     from goldsmith.injection.edits import (
         Kept,
-        give_up_edits,
+        discard_edits,
         keep_edits,
         save_edits,
     )
@@ -140,7 +140,7 @@ def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
     elif told.save is not None:
         kept = save_edits(course, edited, told.save)
     elif told.discard:
-        kept = give_up_edits(course, edited)
+        kept = discard_edits(course, edited)
     take_away(course, name, release=kept.released)
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""Whose doing it is that tensors came out otherwise: the environment's or the code's.
+"""Attribute tensors that came out differently to the environment or to the code.
 
 The solution is replayed here on gold's own inputs and weights, as it is and, where sources have changed, as it was when
 the gold was made. What the old code computes here differs from the gold because of the environment alone; what the new
@@ -33,7 +33,7 @@ Cause = Literal["environment", "code", "both", "unknown"]
 
 
 class TensorCause(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor that came out otherwise, and whose doing that is."""
+    """A tensor that came out differently, and the cause."""
 
     case: str
     """The case."""
@@ -48,7 +48,7 @@ class TensorCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Every tensor that came out otherwise, and what is known beyond that."""
+    """Every tensor that came out differently, and the cause of them all."""
 
     cause: Cause
     """What moved them, taken together."""
@@ -84,7 +84,7 @@ def attribute(assignment: Assignment, options: Options, gold: Gold, changed: Seq
 
 
 def _causes(gold: Gold, then: Payloads, now: Payloads) -> tuple[TensorCause, ...]:
-    """What moved each tensor of the gold that the code computes otherwise `now`; what it did `then` may be unknown."""
+    """Find the cause for each tensor that the code computes differently `now`; what it did `then` may be unknown."""
     found = []
     for name in gold:
         case = gold[name]

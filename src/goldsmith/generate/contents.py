@@ -68,13 +68,13 @@ def keep_cases(
 def written_again(movements: Mapping[str, Movement], kept: Kept) -> Iterator[str]:
     """Why cases of the gold before do not stand, the first few by name."""
     moved = [item for item in movements.values() if item.case not in kept.values]
-    for item in moved[:_MOST_TOLD]:
+    for item in moved[:_MAX_NOTES]:
         yield f"case {item.case} does not stand: {item.why or 'its bits differ'}"
-    if len(moved) > _MOST_TOLD:
-        yield f"{len(moved) - _MOST_TOLD} more cases do not stand"
+    if len(moved) > _MAX_NOTES:
+        yield f"{len(moved) - _MAX_NOTES} more cases do not stand"
 
 
-_MOST_TOLD = 5
+_MAX_NOTES = 5
 
 
 def assemble(

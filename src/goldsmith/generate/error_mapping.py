@@ -87,7 +87,7 @@ def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str
 
 
 def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path:
-    """The file to open in an editor: the solution's own where it stood in for the starter's."""
+    """The file to open in an editor: the solution's own where it took the starter's place."""
     origin = workspace.origin(path)
     if origin is not None:
         return assignment.course.relative(origin)

@@ -48,7 +48,8 @@ from goldsmith.workspace.copies import make_workspaces
 METHOD = 4
 """Counted up whenever trials or arithmetic change. What an older one has measured stands until a case moves."""
 SAMPLES, NARROWED_SAMPLES = 12, 3
-_PATIENCE = 20
+_TIMEOUT_FACTOR = 20
+"""Trials may take this many times as long as the recording did."""
 _PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
 
 
@@ -70,7 +71,7 @@ def measure(
     options: Options,
     recordings: Sequence[Recording],
     *,
-    patience: float,
+    recording_s: float,
     watcher: Watcher,
     warm: ForkServer | None = None,
 ) -> Measured:
@@ -80,7 +81,7 @@ def measure(
     failed: list[str] = []
     advice: list[Advice] = []
     for recording in recordings:
-        outcomes = _run_trials(assignment, options, recording, patience, watcher, warm)
+        outcomes = _run_trials(assignment, options, recording, recording_s, watcher, warm)
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
@@ -103,7 +104,7 @@ def measure(
 def join_calibrations(
     kept: Calibration | None, new: Calibration | None, measured: Collection[str], cases: Collection[str]
 ) -> Calibration | None:
-    """What was `measured` now, beside what was measured before for the other `cases` that there are."""
+    """What was `measured` now, together with what was measured before for the other `cases` that there are."""
     if kept is None:
         return new
     others = set(cases) - set(measured)
@@ -128,7 +129,7 @@ def _run_trials(
     assignment: Assignment,
     options: Options,
     recording: Recording,
-    patience: float,
+    recording_s: float,
     watcher: Watcher,
     warm: ForkServer | None,
 ) -> _Outcomes:
@@ -140,7 +141,7 @@ def _run_trials(
             _job(make_job(assignment, workspace, options), kept, plan)
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
-        timeout = max(options.timeout, _PATIENCE * patience)
+        timeout = max(options.timeout, _TIMEOUT_FACTOR * recording_s)
         endings = run_parallel(jobs, timeout=timeout, watcher=watcher, fork_server=warm)
         if warm is not None and not _used_plain_instructions(endings[1]):
             again = run_parallel(jobs[1:], timeout=timeout, watcher=watcher)

@@ -338,7 +338,7 @@ def _calibrate(
         on_case=lambda event: progress.step(6, f"measuring noise, trial {event.number} of {event.of}"),
         on_tick=watcher.on_tick,
     )
-    return measure(run.assignment, run.options, recordings, patience=run.seconds, watcher=telling, warm=run.warm)
+    return measure(run.assignment, run.options, recordings, recording_s=run.seconds, watcher=telling, warm=run.warm)
 
 
 def _refuse_failed(run: GenerationState) -> None:

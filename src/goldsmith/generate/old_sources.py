@@ -15,7 +15,7 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.manifest import Manifest
 from goldsmith.workspace.copies import make_workspaces
 
-_MOST_COMMITS = 500
+_MAX_COMMITS = 500
 
 
 class NotInHistory(Exception):
@@ -49,7 +49,7 @@ def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Ass
 
 
 def _own_path(root: Path, path: Path) -> Path:
-    """A path that lies in the private copy itself: links that lead out of it lead to somebody's work."""
+    """A path that lies in the private copy itself: links that lead out of it lead to other people's files."""
     parent = Path(os.path.normpath(path.parent))
     if not parent.is_relative_to(root) or not parent.resolve().is_relative_to(root.resolve()):
         raise NotInHistory(f"{path.relative_to(root)}, which lies behind a link,")
@@ -69,7 +69,7 @@ def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
     """What stands there now, what was committed when the gold was made, then every version that git knows of."""
     with contextlib.suppress(OSError):
         yield (course.root / path).read_bytes()
-    log = git(course, "log", "--all", f"--max-count={_MOST_COMMITS}", "--format=%H", "--", path) or ""
+    log = git(course, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""
     for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
         content = git_bytes(course, "show", f"{revision}:./{path}")
         if content is not None:

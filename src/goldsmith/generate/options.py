@@ -1,4 +1,4 @@
-"""What a run of the nine steps can be told."""
+"""Options of a run of the nine steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the nine steps tell how far they are. The terminal's version lives in `report`."""
+"""How the nine steps report progress. The terminal's version lives in `render`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe run once more on gold's own inputs and weights, and what came out beside the gold."""
+"""Run the recipe once more on gold's own inputs and weights."""
 
 from __future__ import annotations
 

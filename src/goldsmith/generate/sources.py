@@ -27,7 +27,7 @@ from goldsmith.workspace.snapshot import (
 
 @dataclass(frozen=True)
 class Sources:
-    """Hashes by path in the course. A starter's prose is no source: rewording it makes no gold stale."""
+    """Hashes by path in the course. A starter's prose is not a source: rewording it makes no gold stale."""
 
     solution: dict[str, str]
     starter: dict[str, str]
@@ -68,9 +68,9 @@ def recipe_hash(recipe: Path) -> str:
 def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
     """The parts of replaced files that the starter leaves to students."""
     for item in placed:
-        standing = assignment.starter / item.target
-        if item.target.suffix == ".py" and standing.is_file() and item.source != assignment.recipe:
-            for name in sorted(written_by_students(standing.read_bytes())):
+        replaced = assignment.starter / item.target
+        if item.target.suffix == ".py" and replaced.is_file() and item.source != assignment.recipe:
+            for name in sorted(written_by_students(replaced.read_bytes())):
                 yield f"{item.target.stem}.{name}"
 
 

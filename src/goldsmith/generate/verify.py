@@ -53,7 +53,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[str, ...] = ()
     """What the gold was made from that is different now."""
     attribution: Attribution | None = None
-    """Whose doing it is that tensors came out otherwise; null where none did."""
+    """Why tensors came out differently; null where none did."""
     error: Trouble | None = None
     """Why the recipe could not be run again; null where it could."""
     exit_code: int = 0
@@ -76,7 +76,7 @@ def prove(assignment: Assignment) -> Proof:
 
 
 def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof:
-    """Sound gold beside what its recipe makes now, and whose doing a difference is; nothing is written into the
+    """Compare sound gold with what its recipe makes now, and find the cause of differences. Write nothing to the
     course."""
     if proof.outcome != UNCHANGED:
         return proof

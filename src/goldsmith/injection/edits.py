@@ -44,7 +44,7 @@ def save_edits(course: Course, edited: Sequence[Change], folder: Path) -> Kept:
     return _copy_out(course, goals)
 
 
-def give_up_edits(course: Course, edited: Sequence[Change]) -> Kept:
+def discard_edits(course: Course, edited: Sequence[Change]) -> Kept:
     """Nothing is kept; what stands in a file's place as a link goes, a folder is more than was injected."""
     for change in edited:
         target = course.root / change.path

@@ -1,8 +1,8 @@
 """The solution in place, and back: nothing is ever lost, whatever happens in between.
 
 Backups and new files are written and on disk before the journal's folder appears, which is the point of no return to
-chance: from there every file is changed by one rename, and whoever finds an unfinished journal can undo it. Only what
-still is what was injected is ever replaced; anything else is somebody's work.
+chance: from there every file is changed by one rename, and a later command that finds an unfinished journal can undo
+it. Only what still is what was injected is ever replaced; anything else is a person's work.
 
 The caller holds the course's lock.
 """
@@ -66,9 +66,9 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
     """Put the solution's files over the starter's; if that fails half-way, everything is put back."""
     course = assignment.course
     recover(course)
-    standing = read_journal(course, assignment.name)
-    if standing is not None:
-        return Injected(standing, already=True)
+    journal = read_journal(course, assignment.name)
+    if journal is not None:
+        return Injected(journal, already=True)
     folder = journal_folder(course, assignment.name)
     uncommitted = _uncommitted(assignment)
     try:
@@ -88,7 +88,7 @@ def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
         raise CannotInject(assignment.name, _place(course, error), error.strerror or str(error)) from None
     except UnicodeError:
         tidy(course)
-        raise CannotInject(assignment.name, course.relative(assignment.solution), "a name there is no text") from None
+        raise CannotInject(assignment.name, course.relative(assignment.solution), "a name there is not text") from None
     return Injected(journal, uncommitted=uncommitted)
 
 
@@ -261,14 +261,14 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
         if source is None and before is None:
             raise OSError(errno.ENOENT, "`removes` names it, but it is not there", str(target))
         if before is not None and before.kind == "other":
-            raise OSError(errno.EISDIR, "it is a folder or something else that is no file", str(target))
+            raise OSError(errno.EISDIR, "it is a folder or something else that is not a file", str(target))
         if before is not None and before.kind == "file":
             copy_durably(target, preparing / BEFORE / str(number), before.mode)
         after = None
         if source is not None:
             after = state_of(source.resolve())
             if after is None or after.kind != "file":
-                raise Unreadable(source, "it is no file")
+                raise Unreadable(source, "it is not a file")
             copy_durably(source, preparing / INCOMING / str(number), after.mode | 0o200)
             after = state_of(preparing / INCOMING / str(number))
         where = source.relative_to(root).as_posix() if source is not None else None

@@ -239,8 +239,8 @@ def _all(count: int) -> str:
 def _numbers_away(suite: SuiteReport) -> str:
     deselected = sum(test.deselected for test in suite.tests)
     numbers = {"skipped": suite.counts.skipped - deselected, "deselected": deselected}
-    told = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
-    return f" ({told})" if told else ""
+    counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number)
+    return f" ({counts})" if counts else ""
 
 
 def _away(tests: Sequence[TestOutcome]) -> str:
@@ -290,7 +290,7 @@ def _notes(solution: SuiteReport, starter: SuiteReport) -> Iterator[str]:
 def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
     name, failing = verdict.name, verdict.outcome == FAILED and bool(verdict.failures)
     if verdict.outcome == NOT_RUN and verdict.failures:
-        yield f"Mend {verdict.failures[0].test}, or what it imports, first: without it no test runs."
+        yield f"Fix {verdict.failures[0].test}, or what it imports, first: without it no test runs."
     if verdict.gold:
         look = f"See what would change, `goldsmith diff {name}`; if it is meant, m" if gold.outcome == "stale" else "M"
         likely = "; a failing test is most likely about that" if failing else ""
@@ -305,7 +305,7 @@ def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
         yield "Let pytest run what is deselected: see its settings (addopts, python_functions) and each conftest.py."
     skipped_on = {item.on for item in verdict.skipped if not item.deselected}
     if "solution" in skipped_on:
-        yield "Mend what makes a test skip (an import, a missing file, an except that skips), or remove the test."
+        yield "Fix what makes a test skip (an import, a missing file, an except that skips), or remove the test."
     if "starter" in skipped_on:
         yield "Let tests fail, not skip, where work is missing: a skip takes no marks from empty work."
     if verdict.blind:

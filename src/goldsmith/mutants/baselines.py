@@ -1,6 +1,6 @@
 """The same mutants in other hands: the course's internal tests, and one output of one case at the customary tolerance.
 
-Neither decides anything. They are there to be put beside the gold.
+Neither decides anything. They are there to be compared with the gold.
 """
 
 from __future__ import annotations

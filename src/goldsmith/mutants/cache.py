@@ -1,7 +1,7 @@
 """Findings kept from one run to the next, by the content of everything they follow from.
 
 A mutant that a case has killed stays killed as long as that case, its gold and the solution are what they were: a case
-that is added to the recipe costs nothing but the survivors' second trial.
+that is added to the recipe costs nothing but a second run of the survivors.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _is_finding(content: bytes) -> bool:
     return True
 
 
-def keeper_for(assignment: Assignment, gold: Gold) -> FindingCache:
+def finding_cache(assignment: Assignment, gold: Gold) -> FindingCache:
     """With keys for everything that a finding follows from."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}

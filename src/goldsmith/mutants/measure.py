@@ -22,7 +22,7 @@ from goldsmith.generate.options import Options
 from goldsmith.gold.load import Gold
 from goldsmith.injection.journal import read_journal
 from goldsmith.mutants.baselines import customary_case, internal_tests
-from goldsmith.mutants.cache import keeper_for
+from goldsmith.mutants.cache import finding_cache
 from goldsmith.mutants.load_operators import operators_of
 from goldsmith.mutants.mutant_run import MutantRunner
 from goldsmith.mutants.mutants import Mutant, left_alone, make_mutants
@@ -81,8 +81,8 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
     chosen = _spread(_selected(mutants, wanted.names), wanted.most)
     placed = placements(assignment)
-    keeper = keeper_for(assignment, gold)
-    found = {item.name: keeper.get(item) for item in chosen} if wanted.keep else {}
+    cache = finding_cache(assignment, gold)
+    found = {item.name: cache.get(item) for item in chosen} if wanted.keep else {}
     findings = {name: item for name, item in found.items() if item is not None}
     pending = [item for item in chosen if not _is_known(findings.get(item.name), wanted.baselines)]
     kept = len(chosen) - len(pending)
@@ -90,10 +90,10 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     if pending:
         with contextlib.closing(_tried(assignment, gold, wanted, pending, findings)) as tried:
             for mutant, item in tried:
-                keeper.put(mutant, item)
+                cache.put(mutant, item)
                 findings[mutant.name] = item
                 wanted.on_finding(item)
-    keeper.evict()
+    cache.evict()
     return Rigor(
         assignment=assignment.name,
         findings=tuple(_explained(findings[item.name], assignment.config.survivors) for item in chosen),
@@ -115,7 +115,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
 def _without_tests(wanted: RigorOptions, findings: Sequence[Finding]) -> list[str]:
     if not wanted.baselines or any(item.beside.tests is not None for item in findings):
         return []
-    return ["the internal tests are not beside it: there are none, or the solution itself does not pass them"]
+    return ["the internal tests are not compared: there are none, or the solution itself does not pass them"]
 
 
 def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
@@ -169,36 +169,36 @@ def _tried(
         request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
         opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
         checking = CheckContext(assignment, opened, request, warm)
-        with run_baseline(checking, placed) as rehearsal:
+        with run_baseline(checking, placed) as baseline:
             if wanted.baselines:
                 warm.preload_modules(["pytest"])
             tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
-            with WorkspacePool(checking, placed, rehearsal.given) as desks:
-                trial = MutantRunner(checking, rehearsal, desks, placed, tests, wanted.baselines)
-                yield from _side_by_side(trial, mutants, known, wanted.jobs)
+            with WorkspacePool(checking, placed, baseline.given) as pool:
+                runner = MutantRunner(checking, baseline, pool, placed, tests, wanted.baselines)
+                yield from _side_by_side(runner, mutants, known, wanted.jobs)
 
 
 def _side_by_side(
-    trial: MutantRunner, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
+    runner: MutantRunner, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
-    """What was cut off is tried again, alone: a busy machine, or a mutant beside it, is no reason to say it crashed."""
+    """Retry alone what was cut off: on a busy machine, or next to another mutant, that need not mean a crash."""
     alone: list[Mutant] = []
-    stop = trial.stopped.set
-    first = as_they_end(lambda item: _try(trial, item, known.get(item.name)), mutants, jobs, stop)
+    stop = runner.stopped.set
+    first = as_they_end(lambda item: _try(runner, item, known.get(item.name)), mutants, jobs, stop)
     with contextlib.closing(first):
         for mutant, found in first:
             if found.cut_off:
                 alone.append(mutant)
             else:
                 yield mutant, found
-    yield from as_they_end(lambda item: _try(trial, item, None), alone, 1, stop)
+    yield from as_they_end(lambda item: _try(runner, item, None), alone, 1, stop)
 
 
-def _try(trial: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
-    """One mutant's trouble is its own, and trouble of ours is no verdict on it."""
+def _try(runner: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
+    """Run one mutant; an error of ours is a finding without a verdict, and does not end the others."""
     try:
         if known is not None:
-            return msgspec.structs.replace(known, beside=trial.beside(mutant))
-        return trial.of(mutant)
+            return msgspec.structs.replace(known, beside=runner.baselines(mutant))
+        return runner.of(mutant)
     except Exception as error:
         return finding(mutant, COULD_NOT_RUN, reason=str(error) or type(error).__name__)

@@ -45,40 +45,40 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class MutantRunner:
-    """Everything that the trials of all mutants share."""
+    """Everything that the runs of all mutants share."""
 
     checking: CheckContext
-    rehearsal: SolutionBaseline
-    desks: WorkspacePool
+    baseline: SolutionBaseline
+    pool: WorkspacePool
     placed: Sequence[Placement]
     tests: InternalTests | None = None
     plain: bool = False
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def of(self, mutant: Mutant) -> Finding:
-        """What became of one mutant."""
+        """Run one mutant against every case that reaches it."""
         started = time.monotonic()
-        cases = self.rehearsal.cases_of(mutant)
+        cases = self.baseline.cases_of(mutant)
         if are_same_program(self._original(mutant), mutant.content):
             found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
         elif not cases:
             advice = f"a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
-            with self._desk(mutant) as desk:
-                screened = self._screened(desk.stage, cases)
+            with self._borrow(mutant) as pooled:
+                screened = self._screened(pooled.stage, cases)
                 if screened.against is not None:
                     found = _caught(mutant, screened.against)
                 elif screened.accepted:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
-                    found = self._probed(desk.stage, mutant, cases, screened.replays)
-                desk.dirty = found.outcome == CRASHED  # something of it may still be running
+                    found = self._probed(pooled.stage, mutant, cases, screened.replays)
+                pooled.dirty = found.outcome == CRASHED  # something of it may still be running
         seconds = time.monotonic() - started
-        return msgspec.structs.replace(found, beside=self.beside(mutant), seconds=seconds)
+        return msgspec.structs.replace(found, beside=self.baselines(mutant), seconds=seconds)
 
-    def beside(self, mutant: Mutant) -> Baselines:
-        """What others make of a mutant."""
+    def baselines(self, mutant: Mutant) -> Baselines:
+        """Ask the internal tests and a plain comparison whether they catch a mutant."""
         return Baselines(
             tests=self._tests_catch(mutant) if self.tests else None,
             plain=self._plainly_differs(mutant) if self.plain else None,
@@ -87,29 +87,29 @@ class MutantRunner:
     def _tests_catch(self, mutant: Mutant) -> bool:
         assert self.tests is not None
         watcher = Watcher(on_tick=self._check_stopped)
-        return self.tests.fail_with(self._placed(mutant), watcher, self.rehearsal.limits)
+        return self.tests.fail_with(self._placed(mutant), watcher, self.baseline.limits)
 
     def _plainly_differs(self, mutant: Mutant) -> bool:
         case = customary_case(self.checking.golds)
-        if case not in self.rehearsal.cases_of(mutant):
+        if case not in self.baseline.cases_of(mutant):
             return False
-        with self._desk(mutant) as desk:
-            replay = desk.stage.replay([case], ("plain",))[case]
-            desk.dirty = replay.first.failure is not None
+        with self._borrow(mutant) as pooled:
+            replay = pooled.stage.replay([case], ("plain",))[case]
+            pooled.dirty = replay.first.failure is not None
             return plainly_differs(self.checking.golds[case], replay)
 
     @contextlib.contextmanager
-    def _desk(self, mutant: Mutant) -> Iterator[PooledWorkspace]:
-        """A workspace with the mutant in it, limited in what it can do."""
-        with self.desks.borrow(self.rehearsal.placed(mutant)) as desk:
-            desk.stage.each = self.rehearsal.time_limit
-            desk.stage.limits = self.rehearsal.limits
-            desk.stage.watcher = Watcher(on_tick=self._check_stopped)
-            yield desk
+    def _borrow(self, mutant: Mutant) -> Iterator[PooledWorkspace]:
+        """Borrow a workspace with the mutant in it, limited in what it can do."""
+        with self.pool.borrow(self.baseline.placed(mutant)) as pooled:
+            pooled.stage.each = self.baseline.time_limit
+            pooled.stage.limits = self.baseline.limits
+            pooled.stage.watcher = Watcher(on_tick=self._check_stopped)
+            yield pooled
 
     def _placed(self, mutant: Mutant) -> list[Placement]:
         others = [item for item in self.placed if item.target != mutant.file]
-        return [*others, self.rehearsal.placed(mutant)]
+        return [*others, self.baseline.placed(mutant)]
 
     def _original(self, mutant: Mutant) -> bytes:
         return next(item.source for item in self.placed if item.target == mutant.file).read_bytes()
@@ -131,7 +131,7 @@ class MutantRunner:
         replays = stage.replay(cases, _RUNS, until=sees)
         name = next((name for name, item in seen.items() if item.outcome != AGREES or is_excused(item)), None)
         if name is None:
-            again = stage.replay(self.rehearsal.quick(cases), ("plain", "repeat"))
+            again = stage.replay(self.baseline.quick(cases), ("plain", "repeat"))
             met = {item.met for item in seen.values() if item.met and _is_exact(item)}
             variant = f"it does what the variant {', '.join(sorted(met))} does" if met else ""
             return _Screened(_against(self.checking.strategy(stage).judge_runs(again)), replays, variant)
@@ -160,7 +160,7 @@ class MutantRunner:
     ) -> Finding:
         """No case sees it: it survived, unless no run tells it from the solution."""
         careless = [
-            name for name in cases if replays[name].first.overwrote != self.rehearsal.replays[name].first.overwrote
+            name for name in cases if replays[name].first.overwrote != self.baseline.replays[name].first.overwrote
         ]
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
@@ -186,8 +186,8 @@ class MutantRunner:
         found: dict[Perturbation, float] = {}
         tried, cut_off = 0, False
         stage.each *= len(PERTURBATIONS)
-        quick = self.rehearsal.quick(cases)
-        solution = self.rehearsal.under_conditions(quick)
+        quick = self.baseline.quick(cases)
+        solution = self.baseline.under_conditions(quick)
         for name, replay in stage.replay(quick, PERTURBATIONS).items():
             for condition in PERTURBATIONS:
                 expected = shown_under(solution[name], condition)
@@ -205,8 +205,8 @@ class MutantRunner:
         return found, tried, cut_off
 
     def _apart(self, case: str, replay: CaseRuns) -> float:
-        """In float64; and as it comes, for what is float64 by itself, or where the solution does not run otherwise."""
-        solution = self.rehearsal.replays[case]
+        """In float64; in its own dtype where that is float64, or where the solution does not run in any other."""
+        solution = self.baseline.replays[case]
         natural = solution.leaves("plain"), replay.leaves("plain")
         if solution.attempts["float64"].failure:
             return deviation(*natural)

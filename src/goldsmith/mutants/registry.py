@@ -155,7 +155,7 @@ class Site:
         return Edit(end, end, (f"{comma}{text}",))
 
     def without(self, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:
-        """An argument of a call is left out, and the comma that stood beside it."""
+        """An argument of a call is left out, and the comma next to it."""
         start, end = self.source.span(argument)
         before = self.source.content[: self.source.span(call.func)[1]]
         inside = self.source.content[len(before) : start]

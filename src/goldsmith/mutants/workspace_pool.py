@@ -22,7 +22,7 @@ _Looks = dict[str, tuple[int, int, int, str]]
 
 @dataclass
 class PooledWorkspace:
-    """A workspace with the solution in it. Whoever finds it `dirty` says so: nobody else is given it any more."""
+    """A workspace with the solution in it. A borrower that marks it `dirty` is the last to get it."""
 
     stage: ReplayWorkspace
     looks: _Looks = field(default_factory=dict)
@@ -31,7 +31,7 @@ class PooledWorkspace:
 
 @dataclass
 class WorkspacePool:
-    """Lent to one mutant at a time. What was left otherwise than it was found is not lent again; all of them are gone
+    """Lend each workspace to one mutant at a time. One that comes back changed is not lent again; all of them are gone
     when the context is left."""
 
     checking: CheckContext
@@ -49,18 +49,18 @@ class WorkspacePool:
 
     @contextlib.contextmanager
     def borrow(self, mutant: Placement) -> Iterator[PooledWorkspace]:
-        """A desk with one file of the solution exchanged for the mutant's."""
-        desk = self._desk()
-        file = desk.stage.workspace.folder / mutant.target
+        """Lend a workspace with one file of the solution exchanged for the mutant's."""
+        pooled = self._take()
+        file = pooled.stage.workspace.folder / mutant.target
         solution = file.read_bytes()
         file.write_bytes(mutant.source.read_bytes())
-        lent = dataclasses.replace(desk, stage=dataclasses.replace(desk.stage))
+        lent = dataclasses.replace(pooled, stage=dataclasses.replace(pooled.stage))
         yield lent
-        if not lent.dirty and _restore(desk, file, solution):
+        if not lent.dirty and _restore(pooled, file, solution):
             with self._lending:
-                self._free.append(desk)
+                self._free.append(pooled)
 
-    def _desk(self) -> PooledWorkspace:
+    def _take(self) -> PooledWorkspace:
         with self._lending:
             if self._free:
                 return self._free.pop()
@@ -70,26 +70,26 @@ class WorkspacePool:
         return PooledWorkspace(stage, _looks_of(stage))
 
 
-def _restore(desk: PooledWorkspace, file: Path, solution: bytes) -> bool:
+def _restore(pooled: PooledWorkspace, file: Path, solution: bytes) -> bool:
     """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
     with contextlib.suppress(OSError, KeyError):
         before = file.lstat()
-        _overwrite(desk, file, solution)
-        os.utime(file, ns=(before.st_atime_ns, desk.looks[str(file)][2]))
-        for path in desk.stage.workspace.scratch.iterdir():
+        _overwrite(pooled, file, solution)
+        os.utime(file, ns=(before.st_atime_ns, pooled.looks[str(file)][2]))
+        for path in pooled.stage.workspace.scratch.iterdir():
             if path.name == INPUTS_DIR:
                 continue
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        return _looks_of(desk.stage) == desk.looks
+        return _looks_of(pooled.stage) == pooled.looks
     return False
 
 
-def _overwrite(desk: PooledWorkspace, file: Path, content: bytes) -> None:
+def _overwrite(pooled: PooledWorkspace, file: Path, content: bytes) -> None:
     """Write into a file of the workspace, and never, through a link that a mutant has left, anywhere else."""
-    root = desk.stage.workspace.root
+    root = pooled.stage.workspace.root
     folder = open_folder(root)
     try:
         number = open_beneath(folder, file.relative_to(root), os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK)

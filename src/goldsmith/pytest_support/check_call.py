@@ -70,7 +70,7 @@ def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout
 
 
 def _another(model: Any, settings: dict[str, Any]) -> Any:
-    """A model like it, drawn anew where that is known how to do."""
+    """A model like it, with new weights, where it is known how to draw them."""
     try:
         return type(model)(**settings)
     except Exception:

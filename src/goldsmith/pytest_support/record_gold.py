@@ -1,4 +1,4 @@
-"""`--gold-record`: gold made where it is missing, and anew where it is stale; never silently other than it was."""
+"""`--gold-record`: make gold where it is missing, regenerate it where it is stale; never change it silently."""
 
 from __future__ import annotations
 
@@ -52,25 +52,27 @@ def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
     doing = f"pytest --gold-record, {name}"
     try:
         with course_lock(assignment.course, doing, wait=True, on_wait=lambda text: None):
-            return _made(assignment, overwrite, starter=session.submission is not None)
+            return _make(assignment, overwrite, starter=session.submission is not None)
     except GoldsmithError as error:
         return _failed(name, str(error))
 
 
-def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
+def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
     from goldsmith.generate.freshness import stale_reasons
 
     name, folder = assignment.name, assignment.course.relative(assignment.gold)
     if not (assignment.gold / MANIFEST).is_file():
         outcome = _generate(assignment, None, overwrite)
-        return _told(outcome, f"{name}: made, in {folder}")
+        return _record_outcome(outcome, f"{name}: made, in {folder}")
     try:
         manifest = read_manifest(assignment.gold)
     except GoldUnreadable as error:
         if not overwrite:
             where = assignment.course.relative(error.path)
             return _failed(name, f"{where} is not usable: {error.problem}; --gold-record=overwrite replaces it.")
-        return _told(_generate(assignment, None, overwrite), f"{name}: made anew, the gold before was unreadable")
+        return _record_outcome(
+            _generate(assignment, None, overwrite), f"{name}: regenerated, the previous gold was unreadable"
+        )
     reasons = stale_reasons(assignment, manifest, starter=starter)
     if not reasons:
         return Recorded(name, f"{name}: left alone, it is fresh")
@@ -78,14 +80,14 @@ def _made(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
     if outcome.outcome == "stale":
         return _failed(
             name,
-            f"the gold of {name} is stale ({reasons[0]}) and was kept, since making it anew would change "
+            f"the gold of {name} is stale ({reasons[0]}) and was kept, since regenerating it would change "
             f"{len(outcome.changes)} of its tensors: look with `goldsmith diff {name}`, "
             "then say --gold-record=overwrite.",
         )
     count = len(outcome.changes)
     unchanged = "no tensor changed beyond noise" if outcome.noise else "no tensor changed"
     what = f"{count} tensor{'' if count == 1 else 's'} changed" if count else unchanged
-    return _told(outcome, f"{name}: made anew, {what}")
+    return _record_outcome(outcome, f"{name}: regenerated, {what}")
 
 
 def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) -> Outcome:
@@ -102,14 +104,14 @@ def _generate(assignment: Assignment, before: Manifest | None, overwrite: bool) 
 
 
 def _options(assignment: Assignment, before: Manifest | None) -> Options:
-    """As the gold before was made; else as the course says."""
+    """Use the options of the previous gold, or those of the course."""
     from goldsmith.generate.verify import recorded_options
 
     unmeasured = before.calibration is None if before else not assignment.course.config.calibrate
     return msgspec.structs.replace(recorded_options(assignment), calibrate="off" if unmeasured else "measure")
 
 
-def _told(outcome: Outcome, line: str) -> Recorded:
+def _record_outcome(outcome: Outcome, line: str) -> Recorded:
     if outcome.ok:
         return Recorded(outcome.name, line)
     return _failed(outcome.name, outcome.error.message if outcome.error else f"it was {outcome.outcome}")
