@@ -39,6 +39,11 @@ def report_errors(
 
     `finished` are the subjects that were done before; the object lists them.
     """
+    if debug:
+        import logging
+
+        logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
+        logging.getLogger("goldsmith").setLevel(logging.DEBUG)
     try:
         require(command)
         yield

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import select
 import subprocess
@@ -22,6 +23,7 @@ from goldsmith.process.untrusted_files import UntrustedFolder, exit_status_file
 from goldsmith.sandbox.interpreter import command as interpreter_command
 from goldsmith.sandbox.readable_paths import Reach
 
+_log = logging.getLogger(__name__)
 _SHUTDOWN_TIMEOUT_S = 1.0
 _WAIT_TIMEOUT_S = 3600.0
 _POLL_INTERVAL_S = 0.002
@@ -157,6 +159,7 @@ class ForkServer:
                 cwd="/",
                 start_new_session=True,
             )
+            _log.debug("fork server started: process %d", self._server.pid)
             if self._files:
                 self._request({"read": self._files})
         return self._server

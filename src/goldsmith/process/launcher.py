@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import os
 import subprocess
@@ -23,6 +24,9 @@ from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Res
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, Process, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
+
+_log = logging.getLogger(__name__)
+"""Shown by `--debug`: what children are asked, never what they print or compute."""
 
 POLL_INTERVAL_S = 0.02
 _SHORT_RUN_S = 1.0
@@ -195,6 +199,7 @@ class Child:
         try:
             job_file.write_bytes(msgspec.json.encode(self.job))
             self._launch(job_file)
+            _log.debug("job %s started in process %d: %s", self.job.task, self.pid, self._scratch)
             self.case_clock = Clock(self.pid)  # a fork server may have had to be started first
         except OSError as error:
             raise CannotWrite(self._scratch, error.strerror or str(error)) from None
@@ -273,6 +278,9 @@ class Child:
             return
         end_group(self._process)
         self._end_time = self._end_time or time.monotonic()
+        why = self.overrun or self._process.kill_reason or "no limit reached"
+        seconds = self._end_time - self._start_time
+        _log.debug("process %d ended with %s after %.2f s: %s", self.pid, self._process.returncode, seconds, why)
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()

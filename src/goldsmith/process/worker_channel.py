@@ -6,6 +6,7 @@ leaves behind for a request lies in a folder with that request's number.
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import time
@@ -23,6 +24,7 @@ from goldsmith.process.messages import ASKED, Job, RunRequest
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 
+_log = logging.getLogger(__name__)
 _SHUTDOWN_TIMEOUT_S = 5.0
 """Seconds a child has to say its last words when nothing more is asked of it."""
 
@@ -119,6 +121,7 @@ class WorkerChannel:
             self._child.start()
         self._asked += 1
         self._child.expect({item.case for item in asks})
+        _log.debug("request %d to process %d: %s", self._asked, self._child.pid, [(a.case, a.run) for a in asks])
         try:
             (self.folder / f"{self._asked}.json").write_bytes(msgspec.json.encode(asks))
             os.write(self._bell, b".")
