@@ -335,7 +335,7 @@ def _failure(ending: ProcessExit) -> Failure | None:
         why = f", for {ending.kill_reason}" if ending.kill_reason else ""
         return Failure(kind="killed", message=f"was killed by {ending.signal}{why}")
     if ending.result is None and ending.code == NOT_CONFINED:
-        return Failure(kind="exit", message="its process could not be locked in, so nothing was run in it")
+        return Failure(kind="exit", message="its process could not be sandboxed, so nothing was run in it")
     if ending.result is None:
         return Failure(kind="exit", message=f"ended its process early, with exit code {ending.code}")
     return ending.result.failure

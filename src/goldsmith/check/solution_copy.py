@@ -1,4 +1,4 @@
-"""The last question to new gold: does a copy of the solution, handed in like a student's, agree with it?"""
+"""The last question to new gold: does a copy of the solution, submitted like a student's, agree with it?"""
 
 from __future__ import annotations
 

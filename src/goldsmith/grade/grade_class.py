@@ -61,7 +61,7 @@ def grade_all(wanted: GradingOptions) -> Class:
     with contextlib.closing(wanted.engine.run(grader, wanted.items)) as judged:
         for item, result in judged:
             with uninterrupted():
-                found[item] = _graded(wanted, item, result, folder, stems[item], hidden)
+                found[item] = _write_grade(wanted, item, result, folder, stems[item], hidden)
             kept += result.kept
             wanted.on_grade(found[item], result.kept)
     grades = tuple(found[item] for item in wanted.items)
@@ -91,22 +91,22 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-def _graded(
+def _write_grade(
     wanted: GradingOptions, item: SubmissionRef, judged: Judged, folder: Folder, stem: str, hidden: Redaction
 ) -> Grade:
     grader = wanted.grader
     try:
-        made, text = _told(wanted, item, judged, judged.verdict, hidden)
+        made, text = _grade_and_feedback(wanted, item, judged, judged.verdict, hidden)
     except GoldsmithError:
         raise
     except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
         verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
-        made, text = _told(wanted, item, judged, verdict, hidden)
+        made, text = _grade_and_feedback(wanted, item, judged, verdict, hidden)
     write_submission(folder, stem, made, text)
     return made
 
 
-def _told(
+def _grade_and_feedback(
     wanted: GradingOptions, item: SubmissionRef, judged: Judged, verdict: Verdict, hidden: Redaction
 ) -> tuple[Grade, str]:
     """The grade that a verdict comes to, and the feedback on it."""

@@ -1,6 +1,6 @@
-"""One submission judged, locked in, and its verdict kept under the content that it follows from.
+"""Judge one submission in a sandbox, and cache its verdict under the content that it follows from.
 
-A grader can be sent to another process: what it needs there (gold, a warm process) it opens there, once. The same work
+A grader can be sent to another process: what it needs there (gold, a fork server) it opens there, once. The same work
 done twice gives the same file, so that nothing is lost when a worker is, or the whole run.
 """
 
@@ -50,21 +50,21 @@ from goldsmith.sandbox.limits import Limits, clean_environment
 from goldsmith.sandbox.readable_paths import Reach, reach
 from goldsmith.workspace.temporary import private_folder
 
-_REMARKABLE = 0.9
+_MIN_SIMILARITY = 0.9
 METHOD = 9
-"""Counted up whenever a submission may be judged otherwise than before."""
-_PASSING = (*CUT_OFF, "device", "package")
+"""Counted up whenever a submission may be judged differently than before."""
+_MACHINE_KINDS = (*CUT_OFF, "device", "package")
 """Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
 _GIB = 2**30
-_DISK, _MOST_FILES = _GIB, 20_000
-_MANY_OBJECTS = 50_000
-_ARENA_MAX, _MMAP_THRESHOLD, _LARGE = -8, -3, 2**18
+_DISK_BYTES, _MAX_FILES = _GIB, 20_000
+_GC_THRESHOLD_OBJECTS = 50_000
+_ARENA_MAX, _MMAP_THRESHOLD, _MMAP_BYTES = -8, -3, 2**18
 _IDLE_S = 3600.0
-"""Seconds after which a bench that nobody has used is taken for one of a run that is over."""
+"""Seconds after which an unused context is taken for one of a run that is over."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission's verdict; `kept` says that it was known from before, `sandbox` how it was locked in."""
+    """A submission's verdict; `kept` says that it came from the cache, `sandbox` how it was sandboxed."""
 
     verdict: Verdict
     digest: str = ""
@@ -77,10 +77,10 @@ class Stopped(Exception):
     """The run was interrupted: nothing is to be judged any more."""
 
 
-_PASSED_ON = (NoSandbox, Interrupted, OSError, Stopped)
-"""What ends the whole run: it would meet everybody."""
-_THEIR_PATHS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
-"""Errors of the system that names and folders which were handed in can cause, and that meet nobody else."""
+_FATAL = (NoSandbox, Interrupted, OSError, Stopped)
+"""What ends the whole run, because it would affect every submission."""
+_SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
+"""Errors of the system that submitted names and folders can cause, and that affect no other submission."""
 
 
 @dataclass(frozen=True)
@@ -101,66 +101,67 @@ class Grader:
     hidden: tuple[str, ...] = ()
 
     def __call__(self, item: SubmissionRef) -> Judged:
-        """Whatever is handed in gets a verdict, or an error of ours that is none; what is wrong with this machine is
-        raised."""
+        """Judge a submission. An error of goldsmith's own is an `error` verdict; a fault of this machine is raised."""
         if self.sandboxed:
             probe().require()
         verdict = None
         for _ in range(2):  # what fails by chance may not fail again
             try:
-                return self._graded(item)
-            except _PASSED_ON:
+                return self._grade(item)
+            except _FATAL:
                 raise
             except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
                 verdict = failed(item.name, self.assignment.name, self.rubric, error)
         assert verdict is not None
         return Judged(verdict=verdict)
 
-    def _graded(self, item: SubmissionRef) -> Judged:
+    def _grade(self, item: SubmissionRef) -> Judged:
         with contextlib.ExitStack() as stack:
             try:
                 submission = stack.enter_context(opened(self.assignment, item))
                 digest = digest_of(submission)
-            except (*_PASSED_ON, CannotWrite) as error:
-                if not isinstance(error, OSError) or error.errno not in _THEIR_PATHS:
+            except (*_FATAL, CannotWrite) as error:
+                if not isinstance(error, OSError) or error.errno not in _SUBMISSION_ERRNOS:
                     raise
                 why = f"it cannot be opened ({error.strerror})"
                 return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, why))
             except GoldsmithError as problem:
                 return Judged(verdict=rejected(item.name, self.assignment.name, self.rubric, str(problem)))
-            found = self._known(digest)
+            found = self._cached(digest)
             if found is not None:
                 verdict = msgspec.structs.replace(found.verdict, name=item.name)
-                return self._told(verdict, submission, digest, found.sandbox, True)
-            judged = self._judged(submission)
+                return self._with_similarity(verdict, submission, digest, found.sandbox, True)
+            judged = self._judge(submission)
             if _follows_from_content(judged.verdict):
-                self._remember(digest, judged)
-            return self._told(judged.verdict, submission, digest, judged.sandbox, False)
+                self._store(digest, judged)
+            return self._with_similarity(judged.verdict, submission, digest, judged.sandbox, False)
 
-    def _told(self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool) -> Judged:
+    def _with_similarity(
+        self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool
+    ) -> Judged:
         """The verdict with what staff may want to know besides."""
         alike: dict[str, float] = {}
         with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = read_code({item.target.as_posix(): item.source for item in code}, self.assignment)
-            alike = similarity(_parts_of(self), files, _REMARKABLE)
+            alike = similarity(_parts_of(self), files, _MIN_SIMILARITY)
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
 
-    def _judged(self, submission: Submission) -> Judged:
-        bench = _bench(self)
+    def _judge(self, submission: Submission) -> Judged:
+        context = _context(self)
         request = Request(
             options=self.options,
             each=self.each,
-            opened=bench.opened,
-            warm=bench.warm,
-            watcher=Watcher(on_tick=bench.go_on),
-            confined=None if bench.level is None else SandboxPolicy(bench.level, self._left_with()),
-            room=bench.room,
+            opened=context.opened,
+            warm=context.warm,
+            watcher=Watcher(on_tick=context.check_stopped),
+            confined=None if context.level is None else SandboxPolicy(context.level, self._confinement()),
+            room=context.room,
             without=self.without,
         )
-        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(bench.level))
+        return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
-    def _left_with(self) -> Confinement:
+    def _confinement(self) -> Confinement:
         """What every submission is left with; what one of them is given comes on top. All results of a request are one
         file, which may be a few times as large as all gold."""
         gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
@@ -171,8 +172,8 @@ class Grader:
             limits=Limits(
                 memory=int(self.memory * _GIB),
                 file_size=max(_GIB // 4, 4 * gold),
-                disk=max(_DISK, 16 * gold),
-                files=_MOST_FILES,
+                disk=max(_DISK_BYTES, 16 * gold),
+                files=_MAX_FILES,
                 processes=64,
                 open_files=512,
                 cpu_seconds=int(self.each * 60),
@@ -204,10 +205,10 @@ class Grader:
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
         return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
-    def _known(self, digest: str) -> Judged | None:
+    def _cached(self, digest: str) -> Judged | None:
         return self._cache.get(content_key([self.base, digest])) if self.keep else None
 
-    def _remember(self, digest: str, judged: Judged) -> None:
+    def _store(self, digest: str, judged: Judged) -> None:
         nameless = msgspec.structs.replace(judged.verdict, name="")
         self._cache.put(content_key([self.base, digest]), msgspec.structs.replace(judged, verdict=nameless))
 
@@ -215,7 +216,7 @@ class Grader:
 def _follows_from_content(verdict: Verdict) -> bool:
     """Whether it would come out the same on another day and another machine: no error of ours is in it, nothing that a
     process was ended for, and no package or device that was not here."""
-    return verdict.outcome != ERROR and not any(case.kind in _PASSING for case in verdict.cases)
+    return verdict.outcome != ERROR and not any(case.kind in _MACHINE_KINDS for case in verdict.cases)
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
@@ -248,7 +249,7 @@ class JudgingContext:
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
             request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = _walls(grader, room)
+            level, before = _sandbox_layers(grader, room)
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.reach if level is not None else None
             warm = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
@@ -258,7 +259,8 @@ class JudgingContext:
             warm.preload_files([input_file(case, given) for case in opened.golds.values()])
             return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
 
-    def go_on(self) -> None:
+    def check_stopped(self) -> None:
+        """Raise `Stopped` once the run has been interrupted."""
         if _stopped.is_set():
             raise Stopped
 
@@ -270,11 +272,11 @@ def _limit_malloc_arenas() -> None:
     """One heap for all threads, and large arrays outside of it: else what is free would lie in pieces between what is
     not, in more and more places, and a long run would grow."""
     with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
-        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _LARGE)):
+        for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _MMAP_BYTES)):
             ctypes.CDLL(None).mallopt(option, value)
 
 
-def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
+def _sandbox_layers(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
     """The walls that can be had here, and what puts up those that stand around the warm process: bubblewrap, if behind
     it gold and solutions are seen to be gone."""
     if not grader.sandboxed:
@@ -290,7 +292,7 @@ def _walls(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
 
 
 _parts: dict[str, list[Any]] = {}
-_benches: dict[str, JudgingContext] = {}
+_contexts: dict[str, JudgingContext] = {}
 """Both by all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
 
 
@@ -305,22 +307,22 @@ _opening = threading.Lock()
 _stopped = threading.Event()
 
 
-def _bench(grader: Grader) -> JudgingContext:
+def _context(grader: Grader) -> JudgingContext:
     with _opening:
-        if grader.base not in _benches:
+        if grader.base not in _contexts:
             _close_idle()
-            _benches[grader.base] = JudgingContext.of(grader)
-            atexit.register(close_benches)  # a worker of a cluster may end at any time
-        _benches[grader.base].used = time.monotonic()
-        return _benches[grader.base]
+            _contexts[grader.base] = JudgingContext.of(grader)
+            atexit.register(close_contexts)  # a worker of a cluster may end at any time
+        _contexts[grader.base].used = time.monotonic()
+        return _contexts[grader.base]
 
 
 def _close_idle() -> None:
     """Nobody tells a worker that a run is over."""
-    for base, bench in list(_benches.items()):
-        if time.monotonic() - bench.used > _IDLE_S:
-            bench.close()
-            del _benches[base]
+    for base, context in list(_contexts.items()):
+        if time.monotonic() - context.used > _IDLE_S:
+            context.close()
+            del _contexts[base]
             _parts.pop(base, None)
 
 
@@ -330,13 +332,13 @@ def judging_contexts() -> Iterator[None]:
     opened for it is a lot, and no garbage: it is not looked through all the time."""
     _stopped.clear()
     before = gc.get_threshold()
-    gc.set_threshold(_MANY_OBJECTS)
+    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
     _limit_malloc_arenas()
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        close_benches()
+        close_contexts()
 
 
 def stop() -> None:
@@ -344,11 +346,11 @@ def stop() -> None:
     _stopped.set()
 
 
-def close_benches() -> None:
+def close_contexts() -> None:
     with _opening:
-        for bench in _benches.values():
-            bench.close()
-        _benches.clear()
+        for context in _contexts.values():
+            context.close()
+        _contexts.clear()
 
 
 def _name(level: Level | None) -> str:

@@ -31,7 +31,7 @@ _CLEAR = ("stub", "none")
 _SAYS_SO = ("stub", "import")
 """Why something could not run that says so itself."""
 _DIGITS = 6
-_COARSE = "for a person to decide: only its own dtype could be judged, in which small mistakes do not show; "
+_COARSE = "needs review: only its own dtype could be judged, in which small mistakes do not show; "
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
