@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import json_forms
 import msgspec
 import structures
 import typer.main
@@ -19,7 +20,7 @@ from goldsmith.cli.app import app
 from goldsmith.course.config import AssignmentConfig, Config, GuardConfig, ItemConfig, RigorConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
-from goldsmith.render import json_schema as forms
+from goldsmith.render.json_output import Envelope, Error
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by `make reference`; change the code it is made from. -->"
@@ -183,7 +184,7 @@ def json_page() -> str:
         "",
         "## Every command",
         "",
-        *structures.table(forms.Common),
+        *structures.table(Envelope),
         "",
         "Each adds a list of its subjects, whose items have at least `name` and `outcome`. When a command gives up,",
         "the list has what was finished before.",
@@ -191,13 +192,13 @@ def json_page() -> str:
         "| command | list | items | besides |",
         "|---|---|---|---|",
     ]
-    for form in forms.FORMS:
+    for form in json_forms.FORMS:
         command = f"`{form.command}{f' {form.when}' if form.when else ''}`"
         own = ", ".join(f"`{name}`" for name in form.more.__struct_fields__) if form.more else ""
         more = f"{own}: {structures.in_words(form.more)}" if form.more else ""
         lines.append(f"| {command} | `{form.subjects}` | {structures.in_words(form.item)} | {more} |")
-    roots = [kind for form in forms.FORMS for kind in (form.item, *filter(None, [form.more]))]
-    lines += ["", *structures.sections([forms.Error, *roots], "##")]
+    roots = [kind for form in json_forms.FORMS for kind in (form.item, *filter(None, [form.more]))]
+    lines += ["", *structures.sections([Error, *roots], "##")]
     return _page(lines)
 
 
@@ -222,7 +223,7 @@ def exit_code_page() -> str:
         said = re.search(r"Exit codes: (.*)", " ".join(command.help.split()))
         lines.append(f"| [`{name}`](cli.md#{name.replace(' ', '-')}) | {_cell(said[1]) if said else '0 all well.'} |")
     lines += ["", "## Outcomes", "", "Spelt the same everywhere, on the terminal with a space for the hyphen.", ""]
-    for subject, outcomes in forms.OUTCOMES.items():
+    for subject, outcomes in json_forms.OUTCOMES.items():
         lines += [
             f"| {subject} | meaning |",
             "|---|---|",

@@ -25,7 +25,8 @@ from goldsmith.grade.grades import Grade, grade, rejected
 from goldsmith.grade.overview import overview_markdown, overview_of, summary_line
 from goldsmith.grade.rubric import Rubric, make_rubric, rubric_of
 from goldsmith.grade.scoring import score
-from goldsmith.render.grades import GradingProgress, grades_report, grading_progress, show_grades
+from goldsmith.render.grades import GradingProgress, graded_submissions, grading_progress, show_grades, summarise_class
+from goldsmith.render.json_output import encode_report
 from grading import CASES, PARTS, SHOWN, case, failed, part, rubric, verdict, wrong_at
 
 OUTCOMES = ("differs", "could-not-run", "provided-changed", "agrees")
@@ -349,7 +350,9 @@ def test_a_terminal_has_the_live_table_while_it_lasts() -> None:
 
 def test_the_report_for_machines_has_every_submission() -> None:
     grades = a_class()
-    found = msgspec.json.decode(grades_report(Class(tuple(grades), overview_of("hw1", grades), 0, ()), ok=False))
+    summary = summarise_class(Class(tuple(grades), overview_of("hw1", grades), 0, ()))
+    items = graded_submissions(grades)
+    found = msgspec.json.decode(encode_report("grade", "submissions", items, ok=False, more=summary))
     assert (found["command"], found["ok"], len(found["submissions"])) == ("grade", False, 8)
     first = found["submissions"][0]
     assert (first["name"], first["outcome"], first["score"], first["points"]) == ("ada", "differs", 3, 4)

@@ -16,12 +16,13 @@ from courses import CourseOnDisk
 from goldsmith.check.verdicts import Outcome as ImplementationOutcome
 from goldsmith.grade.scoring import ItemOutcome
 from goldsmith.mutants.results import OUTCOMES as MUTANT_OUTCOMES
-from goldsmith.render.json_schema import FORMS, OUTCOMES, Common, Form
+from goldsmith.render.json_output import Envelope
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import reference  # noqa: E402
+from json_forms import FORMS, OUTCOMES, Form  # noqa: E402
 
 INTERNAL_TESTS = """
     import pytest
@@ -152,8 +153,8 @@ def test_another_form_would_be_noticed(change: dict[str, Any]) -> None:
 
 def against(body: dict[str, Any], form: Form) -> Iterator[str]:
     """Where an object is not of its form: fields that are missing, that nobody speaks of, or of another type."""
-    common = {field.name for field in msgspec.structs.fields(Common)}
-    yield from _unlike({key: body.get(key) for key in common & body.keys()}, Common, "")
+    common = {field.name for field in msgspec.structs.fields(Envelope)}
+    yield from _unlike({key: body.get(key) for key in common & body.keys()}, Envelope, "")
     more = get_type_hints(form.more) if form.more and body["error"] is None else {}
     for name in body.keys() ^ (common | {form.subjects} | set(more)):
         yield f"{name}: missing, or not spoken of"

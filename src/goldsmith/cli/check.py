@@ -65,8 +65,7 @@ def check(
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or
     goldsmith itself failed.
     """
-    verdicts: list[dict[str, object]] = []
-    with report_errors("check", as_json=json, debug=debug, subjects="submissions"):
+    with report_errors("check", as_json=json, debug=debug, subjects="submissions") as report:
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
         ask = at_a_terminal() and not json
@@ -75,12 +74,12 @@ def check(
         from goldsmith.check.check import check as judge
         from goldsmith.check.request import Request
         from goldsmith.check.submissions import open_submission
-        from goldsmith.generate.options import Options
+        from goldsmith.generate.options import options_from
 
         config = chosen.course.config
         with open_submission(chosen, submission) as opened, replay_progress(no_color, chosen.name) as watcher:
             request = Request(
-                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout, device=device),
+                options=options_from(config, device=device),
                 each=timeout or config.case_timeout,
                 cases=tuple(cases or ()),
                 adapter=adapter,
@@ -89,18 +88,14 @@ def check(
             )
             verdict = judge(chosen, opened, request)
         if json:
-            from goldsmith.render.json_output import report
-
-            verdicts.append(verdict.plain())
-            print(report("check", verdict.exit_code == 0, "submissions", verdicts))
+            report.print([verdict], ok=verdict.exit_code == 0)
         elif markdown:
             from goldsmith.grade.verdict_markdown import verdict_markdown
 
             print(verdict_markdown(verdict, reveal=reveal, verbose=verbose))
         else:
-            from rich.console import Console
-
+            from goldsmith.render.console import open_console
             from goldsmith.render.verdict import show_verdict
 
-            show_verdict(Console(no_color=no_color or None), verdict)
+            show_verdict(open_console(no_color=no_color), verdict)
     raise typer.Exit(verdict.exit_code)

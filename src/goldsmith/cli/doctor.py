@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import typer
 
 from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
-
-if TYPE_CHECKING:
-    from goldsmith.doctor import Fact
-    from goldsmith.sandbox.promises import SandboxLevel
+from goldsmith.errors.base import AGAINST
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
@@ -18,42 +13,18 @@ def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: Deb
 
     Exit codes: 0 nothing interferes, 1 something does.
     """
-    with report_errors("doctor", as_json=json, debug=debug, subjects="facts"):
+    with report_errors("doctor", as_json=json, debug=debug, subjects="facts") as report:
         from goldsmith.doctor import examine
+        from goldsmith.render.console import open_console
+        from goldsmith.render.doctor import MachineSummary, show_machine
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.promises import sandbox_level
 
         facts = examine()
-        level = sandbox_level([probe().name] if probe().sufficient else [])
-        bad = [fact for fact in facts if fact.outcome == "warning"]
+        machine = MachineSummary(sandbox=sandbox_level([probe().name] if probe().sufficient else []))
+        ok = all(fact.outcome != "warning" for fact in facts)
         if json:
-            from goldsmith.render.json_output import report
-
-            print(report("doctor", not bad, "facts", facts, sandbox=level))
+            report.print(facts, ok=ok, more=machine)
         else:
-            _show(facts, level, bad, no_color)
-    raise typer.Exit(1 if bad else 0)
-
-
-def _show(facts: list[Fact], level: SandboxLevel, bad: list[Fact], no_color: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(no_color=no_color or None)
-    if not console.is_terminal:
-        console.width = 240
-    colours = {"ok": "green", "note": "cyan", "warning": "yellow"}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "what", "here", "what it means"):
-        table.add_column(heading)
-    for fact in facts:
-        table.add_row(Text(fact.outcome, style=colours[fact.outcome]), fact.name, fact.value, fact.meaning)
-    console.print(table)
-    console.print()
-    console.print(level.sentence, highlight=False, soft_wrap=True)
-    names = ", ".join(fact.name for fact in bad)
-    verdict = (
-        f"Look at {names} before you trust gold made here." if bad else "Nothing here interferes with making gold."
-    )
-    console.print(verdict, style="bold", highlight=False)
+            show_machine(open_console(no_color=no_color), facts, machine)
+    raise typer.Exit(0 if ok else AGAINST)

@@ -13,6 +13,7 @@ from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
+    JsonReport,
     NoColorOption,
     at_a_terminal,
     choose,
@@ -101,14 +102,14 @@ def generate(
     debug: DebugOption = False,
 ) -> None:
     outcomes: list[Outcome] = []
-    with report_errors("generate", as_json=json, debug=debug, finished=outcomes):
-        from goldsmith.generate.options import Options
+    with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
+        from goldsmith.generate.options import options_from
 
         found = open_course(course)
         config = found.config
-        options = Options(
+        options = options_from(
+            config,
             seed=config.seed if seed is None else seed,
-            threads=config.threads,
             timeout=config.timeout if timeout is None else timeout,
             device=device or "cpu",
             kind=kind.value if kind else None,
@@ -120,7 +121,7 @@ def generate(
         )
         interactive = at_a_terminal() and not (yes or json)
         chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
-        show = _Show(as_json=json, no_color=no_color, verbose=verbose)
+        show = _Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         if check:
             given = {"seed": seed, "device": device}
             _check(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
@@ -154,6 +155,7 @@ def _planned(assignment: Assignment, options: Options, interactive: bool, no_col
 class _Show:
     """How outcomes are to be shown."""
 
+    report: JsonReport
     as_json: bool
     no_color: bool
     verbose: bool
@@ -220,13 +222,11 @@ def _run(
 def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: _Show, interactive: bool) -> bool:
     """A person who has seen what would change; without one, the old gold stays."""
     if changes and not show.as_json:
-        from rich.console import Console
-
+        from goldsmith.render.console import open_console
         from goldsmith.render.gold_diff import show_changes
 
-        show_changes(
-            Console(stderr=True, no_color=show.no_color or None), changes, below=_QUESTION if interactive else 0
-        )
+        stderr = open_console(no_color=show.no_color, stderr=True)
+        show_changes(stderr, changes, below=_QUESTION if interactive else 0)
     if not interactive:
         return False
     from goldsmith.cli.prompts import ask_to_replace
@@ -259,16 +259,13 @@ def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:
 
 def _report_all(outcomes: list[Outcome], show: _Show) -> None:
     if show.as_json:
-        from goldsmith.render.json_output import report
-
-        print(report("generate", all(item.ok for item in outcomes), "assignments", outcomes))
+        show.report.print(outcomes, ok=all(item.ok for item in outcomes))
     elif len(outcomes) > 1:
         _summary(show).show_table(outcomes)
 
 
 def _summary(show: _Show) -> Summary:
-    from rich.console import Console
-
+    from goldsmith.render.console import open_console
     from goldsmith.render.summary import Summary
 
-    return Summary(Console(no_color=show.no_color or None))
+    return Summary(open_console(no_color=show.no_color))

@@ -25,6 +25,7 @@ from goldsmith.foundation.platforms import require, require_sandbox
 if TYPE_CHECKING:
     from goldsmith.grade.engines import Engine, Tls
     from goldsmith.grade.grades import Grade
+    from goldsmith.render.grades import GradedSubmission
 
 
 def _certificate(name: str, text: str) -> Any:
@@ -92,8 +93,8 @@ def grade(
     Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade,
     or goldsmith itself failed on somebody's work, which then has no verdict.
     """
-    finished: list[Grade] = []
-    with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished):
+    finished: list[GradedSubmission] = []
+    with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
         require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
@@ -102,16 +103,15 @@ def grade(
         ask = at_a_terminal() and not json and bool(refs)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
 
-        from rich.console import Console
-
         from goldsmith.course.config import bad_setting
         from goldsmith.doctor import processors
-        from goldsmith.generate.options import Options
+        from goldsmith.generate.options import options_from
         from goldsmith.grade.grade_class import GradingOptions, grade_all
         from goldsmith.grade.grader import Grader, rubric_for
         from goldsmith.grade.secret_gold import fresh_assignment
         from goldsmith.grade.submissions import collect, hidden_paths
-        from goldsmith.render.grades import closing_lines, grades_report, grading_progress, show_grades
+        from goldsmith.render import grades as render
+        from goldsmith.render.console import open_console
         from goldsmith.render.refuse_disagreeing import refuse_disagreeing
         from goldsmith.sandbox.capabilities import probe
         from goldsmith.sandbox.packages import places_of
@@ -126,13 +126,15 @@ def grade(
         folder = output or chosen.course.grades_folder / chosen.name
         if not allow_unsandboxed:
             probe().require()
-        told = Console(stderr=True, no_color=no_color or None)
+        stderr = open_console(no_color=no_color, stderr=True)
         with contextlib.ExitStack() as stack:
-            against = stack.enter_context(fresh_assignment(chosen, told.print, refuse_disagreeing)) if fresh else chosen
+            against = chosen
+            if fresh:
+                against = stack.enter_context(fresh_assignment(chosen, stderr.print, refuse_disagreeing))
             grader = Grader(
                 assignment=against,
                 rubric=rubric_for(against, allow_stale=allow_stale),
-                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+                options=options_from(config),
                 each=timeout or config.case_timeout,
                 memory=memory,
                 keep=not again and not fresh,
@@ -141,19 +143,19 @@ def grade(
                 hidden=(str(chosen.course.root),),
                 without=hidden_paths(chosen, items),
             )
-            progress = stack.enter_context(grading_progress(told, len(items)))
+            progress = stack.enter_context(render.grading_progress(stderr, len(items)))
 
             def on_grade(made: Grade, kept: bool) -> None:
-                finished.append(made)
+                finished.extend(render.graded_submissions([made]))
                 progress.finished(made)
 
             by = _engine(engine, scheduler, count, tls)
             result = grade_all(GradingOptions(grader, items, folder, by, on_grade, verbose=verbose))
         if json:
-            print(grades_report(result, True))
+            report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
-            show_grades(Console(no_color=no_color or None), result.grades, result.overview)
-            print(closing_lines(result, chosen.course.relative(folder)))
+            render.show_grades(open_console(no_color=no_color), result.grades, result.overview)
+            print(render.closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise typer.Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)

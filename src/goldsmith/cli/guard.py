@@ -39,7 +39,7 @@ def guard(
     debug: DebugOption = False,
 ) -> None:
     findings: list[Finding] = []
-    with report_errors("guard", as_json=json, debug=debug, subjects="findings"):
+    with report_errors("guard", as_json=json, debug=debug, subjects="findings") as report:
         from goldsmith.errors.course import OneTargetOnly, Unreadable
         from goldsmith.guard.public_files import (
             public_at,
@@ -48,6 +48,8 @@ def guard(
             staged_files,
         )
         from goldsmith.guard.scan import guarded_by, injected_findings, sweep
+        from goldsmith.render.console import open_console
+        from goldsmith.render.guard import leaks_from, show_leaks
 
         if (path is not None) + (ref is not None) + staged > 1:
             raise OneTargetOnly
@@ -66,44 +68,12 @@ def guard(
         for text in guarded.blind:
             print(f"goldsmith guard: note that {text}, so none of it was looked for.", file=sys.stderr)
         what = str(path) if path is not None else ref or ("what is staged" if staged else "this course")
+        leaks = leaks_from(findings)
         if json:
-            from goldsmith.render.json_output import report
-
-            print(report("guard", not findings, "findings", [_item(finding) for finding in findings]))
+            report.print(leaks, ok=not leaks)
         else:
-            _show(findings, what, len(guarded.secrets), no_color)
+            show_leaks(open_console(no_color=no_color), leaks, what, len(guarded.secrets))
     raise typer.Exit(AGAINST if findings else 0)
 
 
 guard.__doc__ = f"Say whether any solution is visible in what students get.\n{EXAMPLES}"
-
-
-def _item(finding: Finding) -> dict[str, object]:
-    import msgspec
-
-    facts: dict[str, object] = msgspec.to_builtins(finding)
-    return {"name": finding.file, "outcome": "leak", **facts}
-
-
-def _show(findings: list[Finding], what: str, secrets: int, no_color: bool) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from goldsmith.render.columns import wrapped
-
-    console = Console(no_color=no_color or None)
-    for finding in findings:
-        lines = f":{finding.first}-{finding.last}" if finding.first else ""
-        past = f", since commit {finding.commit}" if finding.commit else ""
-        console.print(Text.assemble((f"{finding.kind:9}", "red"), f" {finding.file}{lines}{past}"), soft_wrap=True)
-        for line in wrapped(finding.why, console.width - 10) if console.is_terminal else [finding.why]:
-            console.print(Text(f"          {line}"), soft_wrap=True)
-    if findings:
-        count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
-        text = f"{count} in {what}: take each out, or allow it with a reason in [guard] of goldsmith.toml."
-        console.print()
-        console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
-    else:
-        parts = f"{secrets} part{'' if secrets == 1 else 's'} of solutions"
-        text = f"Nothing found in {what}: {parts} looked for."
-        console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)

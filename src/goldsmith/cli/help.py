@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
-from goldsmith.help_topics import TOPICS, topic_text
+from goldsmith.help_topics import TOPICS
 
 EXAMPLES = """
 Without a topic, says which there are. `goldsmith COMMAND --help` is about a command's options.
@@ -28,39 +28,20 @@ def help_(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with report_errors("help", as_json=json, debug=debug, subjects="topics"):
+    with report_errors("help", as_json=json, debug=debug, subjects="topics") as report:
         from goldsmith.errors.usage import BadUsage
 
         if topic and topic not in TOPICS:
             near = difflib.get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
             raise BadUsage("goldsmith help", f"there is no topic {topic}", near)
-        if json:
-            from goldsmith.render.json_output import report
+        from goldsmith.render.console import open_console
+        from goldsmith.render.help import find_topics, show_topics
 
-            wanted = [topic] if topic else list(TOPICS)
-            items = [
-                {"name": name, "outcome": "shown", "about": TOPICS[name], "text": topic_text(name) if topic else None}
-                for name in wanted
-            ]
-            print(report("help", True, "topics", items))
-        elif topic:
-            _show(topic_text(topic), no_color)
+        topics = find_topics(topic)
+        if json:
+            report.print(topics)
         else:
-            width = max(map(len, TOPICS))
-            for name, about in TOPICS.items():
-                print(f"{name.ljust(width)}  {about}")
+            show_topics(open_console(no_color=no_color), topics)
 
 
 help_.__doc__ = f"Show a page about goldsmith: recipes, adapters, grading and more.\n{EXAMPLES}"
-
-
-def _show(text: str, no_color: bool) -> None:
-    """As Markdown reads on a terminal; as it is written in a log."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console(no_color=no_color or None)
-    if console.is_terminal:
-        console.print(Markdown(text))
-    else:
-        print(text.rstrip())

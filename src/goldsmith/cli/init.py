@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, open_course, report_errors
+from goldsmith.cli.options import (
+    DebugOption,
+    JsonOption,
+    JsonReport,
+    NoColorOption,
+    at_a_terminal,
+    open_course,
+    report_errors,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from goldsmith.render.scaffold import ScaffoldFile
     from goldsmith.scaffold.changes import Change, Plan
     from goldsmith.scaffold.layout_detection import Layout
 
@@ -83,8 +90,8 @@ def init(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    items: list[dict[str, Any]] = []
-    with report_errors("init", as_json=json, debug=debug, finished=items, subjects="files"):
+    files: list[ScaffoldFile] = []
+    with report_errors("init", as_json=json, debug=debug, finished=files, subjects="files") as report:
         from goldsmith.errors.scaffold import ExampleIsWhole
 
         if example and (dry_run or without):
@@ -97,7 +104,7 @@ def init(
         layout = _layout(folder, said, one_assignment, ask=at_a_terminal() and not (yes or json), no_color=no_color)
         parts = [part.value for part in without or []], [part.value for part in with_parts or []]
         ask = at_a_terminal() and not (yes or json or dry_run)
-        _add(folder, layout, parts, items, ask, yes, dry_run, json, no_color)
+        _add(folder, layout, parts, files, report, ask, yes, dry_run, json, no_color)
 
 
 init.__doc__ = f"Add to a course what it lacks, or copy the bundled one out.\n{EXAMPLES}"
@@ -108,15 +115,13 @@ def _copy(folder: Path, json: bool) -> None:
 
     course = copy_example(folder)
     if json:
-        from goldsmith.render.json_output import report
+        from goldsmith.render.scaffold import ExampleAssignment
 
-        names = [{"name": item.name, "outcome": "copied"} for item in course.assignments()]
-        print(report("init", True, "assignments", names))
-        return
-    print(f"Copied the example course to {folder} (a git repository with one commit):")
-    for assignment in course.assignments():
-        print(f"  {assignment.label}  {assignment.description}")
-    print(f"\nNext: cd {folder} && goldsmith generate all")
+        JsonReport("init", "assignments").print([ExampleAssignment(name=item.name) for item in course.assignments()])
+    else:
+        from goldsmith.render.scaffold import show_example
+
+        show_example(course, folder)
 
 
 def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
@@ -143,23 +148,17 @@ def _add(
     folder: Path,
     layout: Layout | None,
     parts: tuple[list[str], list[str]],
-    items: list[dict[str, Any]],
+    files: list[ScaffoldFile],
+    report: JsonReport,
     ask: bool,
     yes: bool,
     dry_run: bool,
     json: bool,
     no_color: bool,
 ) -> None:
-    from rich.console import Console
-
     from goldsmith.errors.scaffold import NotAgreed
-    from goldsmith.render.json_output import report
-    from goldsmith.render.scaffold import (
-        found_lines,
-        note_text,
-        plan_items,
-        show_plan,
-    )
+    from goldsmith.render.console import open_console
+    from goldsmith.render.scaffold import describe_layout, scaffold_files, show_init_end, show_layout, show_plan
     from goldsmith.scaffold.changes import apply
     from goldsmith.scaffold.init_plan import course_at, course_of, plan_course
 
@@ -167,24 +166,20 @@ def _add(
     if layout is None:
         open_course(root)
     plan = plan_course(root, layout, *parts)
-    found = found_lines(course_of(root, layout), layout)
-    console = Console(no_color=no_color or None)
+    described = describe_layout(plan, course_of(root, layout), layout)
+    console = open_console(no_color=no_color)
     if not json:
-        console.print(f"The course in {root}", style="bold", highlight=False, soft_wrap=True)
-        for line in found:
-            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=not console.is_terminal)
-        console.print()
+        show_layout(console, described)
         show_plan(console, plan, differences=not yes or dry_run, full=dry_run)
-    items += plan_items(plan)
+    files += scaffold_files(plan)
     chosen = plan.pending if yes and not dry_run else _chosen(plan, no_color) if ask and plan.pending else []
     apply(chosen)
     if plan.pending and not chosen and not dry_run:
         raise NotAgreed(len(plan.pending))
     if json:
-        notes = [note_text(note) for note in plan.notes]
-        print(report("init", True, "files", plan_items(plan, chosen), root=str(root), found=found, notes=notes))
-        return
-    _conclude(console, plan, chosen, dry_run)
+        report.print(scaffold_files(plan, chosen), more=described)
+    else:
+        show_init_end(console, plan, chosen, dry_run=dry_run)
 
 
 def _settle(layout: Layout, no_color: bool) -> Layout:
@@ -200,21 +195,3 @@ def _chosen(plan: Plan, no_color: bool) -> list[Change]:
     from goldsmith.cli.prompts import ask_what_to_write
 
     return ask_what_to_write(plan, no_color=no_color)
-
-
-def _conclude(console: Console, plan: Plan, chosen: list[Change], dry_run: bool) -> None:
-    from goldsmith.scaffold.init_plan import has_assignments
-
-    console.print()
-    if dry_run and plan.pending:
-        console.print("Nothing was written: this was --dry-run.", highlight=False)
-        return
-    left = len(plan.pending) - len(chosen)
-    whole = all(change.standing == "unchanged" for change in plan.changes)
-    nothing = "All is there already" if whole else "Nothing to write"
-    written = f"{len(chosen)} file{'' if len(chosen) == 1 else 's'} written" if chosen else nothing
-    more = f", {left} left out" if left else ""
-    console.print(f"{written}{more}.", style="bold green", highlight=False)
-    if not dry_run:
-        command = "status" if has_assignments(plan.root) else "new NAME"
-        console.print(f"Next: goldsmith {command}", style="bold", highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -53,11 +53,9 @@ def new(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with report_errors("new", as_json=json, debug=debug):
-        from rich.console import Console
-
-        from goldsmith.render.json_output import report
-        from goldsmith.render.scaffold import plan_items, show_files, show_plan
+    with report_errors("new", as_json=json, debug=debug) as report:
+        from goldsmith.render.console import open_console
+        from goldsmith.render.scaffold import NewAssignment, scaffold_files, show_new_assignment
         from goldsmith.scaffold.changes import apply
         from goldsmith.scaffold.new_plan import new_assignment
 
@@ -67,17 +65,11 @@ def new(
         written = [] if dry_run else plan.pending
         apply(written)
         if json:
-            files = plan_items(plan, written, differences=dry_run)
-            item = {"name": assignment, "outcome": "planned" if dry_run else "made", "kind": chosen, "files": files}
-            print(report("new", True, "assignments", [item]))
-            return
-        console = Console(no_color=no_color or None)
-        if dry_run:
-            show_plan(console, plan, full=True)
-            console.print("\nNothing was written: this was --dry-run.", highlight=False)
+            files = scaffold_files(plan, written, differences=dry_run)
+            outcome: Literal["made", "planned"] = "planned" if dry_run else "made"
+            report.print([NewAssignment(name=assignment, outcome=outcome, kind=chosen, files=files)])
         else:
-            show_files(console, plan)
-            console.print(f"\nNext: goldsmith generate {assignment}", style="bold", highlight=False)
+            show_new_assignment(open_console(no_color=no_color), plan, assignment, dry_run=dry_run)
 
 
 new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"

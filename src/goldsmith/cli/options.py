@@ -7,8 +7,9 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,8 @@ from goldsmith.foundation.log_injection import without_commands
 from goldsmith.foundation.platforms import require
 
 if TYPE_CHECKING:
+    import msgspec
+
     from goldsmith.course.layout import Assignment, Course
     from goldsmith.generate.progress import Progress
     from goldsmith.process.launcher import Watcher
@@ -31,11 +34,36 @@ DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback whe
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR in the environment does too.")]
 
 
+@dataclass(frozen=True)
+class JsonReport:
+    """Prints what a command found as one JSON object; `subjects` is what the list in it is called."""
+
+    command: str
+    subjects: str
+
+    def print(
+        self,
+        items: Sequence[msgspec.Struct],
+        *,
+        ok: bool = True,
+        error: GoldsmithError | None = None,
+        more: msgspec.Struct | None = None,
+    ) -> None:
+        from goldsmith.render.json_output import encode_report
+
+        print(encode_report(self.command, self.subjects, items, ok=ok, error=error, more=more))
+
+
 @contextlib.contextmanager
 def report_errors(
-    command: str, *, as_json: bool, debug: bool, finished: Sequence[Any] = (), subjects: str = "assignments"
-) -> Iterator[None]:
-    """One sentence on standard error and the right exit code; with --json an object that says the same.
+    command: str,
+    *,
+    as_json: bool,
+    debug: bool,
+    finished: Sequence[msgspec.Struct] = (),
+    subjects: str = "assignments",
+) -> Iterator[JsonReport]:
+    """Turn an error into one sentence on standard error and its exit code; with --json, also into an object.
 
     `finished` are the subjects that were done before; the object lists them.
     """
@@ -44,9 +72,10 @@ def report_errors(
 
         logging.basicConfig(format="%(asctime)s %(name)s: %(message)s")
         logging.getLogger("goldsmith").setLevel(logging.DEBUG)
+    report = JsonReport(command, subjects)
     try:
         require(command)
-        yield
+        yield report
     except (typer.Exit, typer.BadParameter):
         raise
     except (Exception, KeyboardInterrupt) as problem:
@@ -54,9 +83,7 @@ def report_errors(
         if debug:
             traceback.print_exc()
         if as_json:
-            from goldsmith.render.json_output import report
-
-            print(report(command, False, subjects, finished, error))
+            report.print(finished, ok=False, error=error)
         print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
 
@@ -140,20 +167,18 @@ def _assignments(course: Course) -> list[Assignment]:
 
 def make_progress(no_color: bool, *, verbose: bool = False) -> Progress:
     """Progress on standard error, live where that is a terminal."""
-    from rich.console import Console
-
+    from goldsmith.render.console import open_console
     from goldsmith.render.progress import PlainProgress, TerminalProgress
 
-    console = Console(stderr=True, no_color=no_color or None)
+    console = open_console(no_color=no_color, stderr=True)
     return (TerminalProgress if console.is_terminal else PlainProgress)(console, verbose=verbose)
 
 
 @contextlib.contextmanager
 def replay_progress(no_color: bool, name: str) -> Iterator[Watcher]:
     """Progress of a replay on standard error, live where that is a terminal."""
-    from rich.console import Console
-
+    from goldsmith.render.console import open_console
     from goldsmith.render.progress import replay_progress
 
-    with replay_progress(Console(stderr=True, no_color=no_color or None), name) as watcher:
+    with replay_progress(open_console(no_color=no_color, stderr=True), name) as watcher:
         yield watcher

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +20,7 @@ from goldsmith.cli.options import (
 
 if TYPE_CHECKING:
     from goldsmith.course.layout import Course
+    from goldsmith.injection.results import EditChoice, ResetResult
 
 EXAMPLES = """
 Files that were edited while they were injected are never thrown away silently: choose what becomes of them.
@@ -48,40 +48,31 @@ def reset(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    items: list[dict[str, Any]] = []
-    with report_errors("reset", as_json=json, debug=debug, finished=items):
+    resets: list[ResetResult] = []
+    with report_errors("reset", as_json=json, debug=debug, finished=resets) as report:
         from goldsmith.errors.injection import OneWayOnly
+        from goldsmith.injection.results import EditChoice, reset_assignment
 
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
         found = open_course(course, repair=False)
         ask = at_a_terminal() and not json
         names = _chosen(found, assignment, ask, no_color)
-        told = _Told(keep, save, discard) if keep or save or discard else None
+        given = EditChoice(keep, save, discard) if keep or save or discard else None
         with locked(found, f"reset {assignment or 'all'}"):
-            for name, told_or_asked in [(name, told or _asked(found, name, ask, no_color)) for name in names]:
-                items.append(_reset(found, name, told_or_asked))
+            # Every question is asked before anything is reset.
+            choices = [(name, given or _ask_about_edits(found, name, ask, no_color)) for name in names]
+            for name, choice in choices:
+                resets.append(reset_assignment(found, name, choice))
         if json:
-            from goldsmith.render.json_output import report
+            report.print(resets)
+        else:
+            from goldsmith.render.injection import show_resets
 
-            print(report("reset", True, "assignments", items))
-            return
-        for item in items:
-            _show(item)
-        if not items:
-            print("Nothing is injected.")
+            show_resets(resets)
 
 
 reset.__doc__ = f"Take the solution away again: every byte, mode and link as it was before.\n{EXAMPLES}"
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What is to become of edits; with none of these, they stand in the way."""
-
-    keep: bool = False
-    save: Path | None = None
-    discard: bool = False
 
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
@@ -99,62 +90,18 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
     return ask_injected(standing, no_color=no_color)
 
 
-def _asked(course: Course, name: str, ask: bool, no_color: bool) -> _Told:
-    """Edits shown as a difference, and what a person wants to become of them. Nothing is reset before all is asked."""
-    from goldsmith.injection.inject import edited_since
-    from goldsmith.injection.journal import read_journal
+def _ask_about_edits(course: Course, name: str, ask: bool, no_color: bool) -> EditChoice:
+    """Show edits as a difference and ask what is to become of them."""
+    from goldsmith.injection.results import EditChoice, edits_of
 
-    journal = read_journal(course, name)
-    edited = edited_since(course, journal) if journal is not None else []
+    edited = edits_of(course, name)
     if not edited or not ask:
-        return _Told()
-    from rich.console import Console
-
+        return EditChoice()
     from goldsmith.cli.prompts import ask_about_edits
-    from goldsmith.render.injected_edits import show_edits
+    from goldsmith.render.console import open_console
+    from goldsmith.render.injection import show_edits
 
-    show_edits(Console(stderr=True, no_color=no_color or None), course, edited)
+    show_edits(open_console(no_color=no_color, stderr=True), course, edited)
     answer = ask_about_edits(name, len(edited), no_color=no_color)
     folder = Path(f"{name}-edits") if answer == "save" else None
-    return _Told(answer == "keep", folder, answer == "discard")
-
-
-def _reset(course: Course, name: str, told: _Told) -> dict[str, Any]:
-    from goldsmith.injection.edits import (
-        Kept,
-        discard_edits,
-        keep_edits,
-        save_edits,
-    )
-    from goldsmith.injection.inject import edited_since
-    from goldsmith.injection.inject import reset as take_away
-    from goldsmith.injection.journal import read_journal
-
-    journal = read_journal(course, name)
-    if journal is None:
-        return {"name": name, "outcome": "unchanged", "files": [], "kept": []}
-    edited = edited_since(course, journal)
-    kept = Kept([], {})
-    if told.keep:
-        kept = keep_edits(course, edited)
-    elif told.save is not None:
-        kept = save_edits(course, edited, told.save)
-    elif told.discard:
-        kept = discard_edits(course, edited)
-    take_away(course, name, release=kept.released)
-    return {
-        "name": name,
-        "outcome": "reset",
-        "files": [change.path for change in journal.changes],
-        "kept": [str(course.relative(path)) for path in kept.paths],
-    }
-
-
-def _show(item: dict[str, Any]) -> None:
-    if item["outcome"] == "unchanged":
-        print(f"{item['name']} is not injected; nothing to do.")
-        return
-    for path in item["kept"]:
-        print(f"  edits are in {path}")
-    count = len(item["files"])
-    print(f"{item['name']}: {count} file{'' if count == 1 else 's'} as before the injection, byte for byte (checked).")
+    return EditChoice(answer == "keep", folder, answer == "discard")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,11 +21,10 @@ from goldsmith.cli.options import (
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from goldsmith.course.layout import Assignment
     from goldsmith.mutants.measure import RigorOptions
-    from goldsmith.mutants.results import Finding, Rigor
+    from goldsmith.mutants.results import Rigor
+    from goldsmith.render.rigor import MutantResult
 
 
 def rigor(
@@ -74,25 +72,25 @@ def rigor(
 
     Exit codes: 0 measured, 1 below `--min`, 2 bad usage, 3 a mutant could not be tried.
     """
-    findings: list[Finding] = []
+    mutants: list[MutantResult] = []
     measured: list[Rigor] = []
-    with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=findings):
+    with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=mutants) as report:
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
         opened = open_course(course)
         ask = at_a_terminal() and not json
         named = choose(opened, assignments or [], "rigor", ask=ask, no_color=no_color)
 
-        from rich.console import Console
-
         from goldsmith.doctor import processors
-        from goldsmith.generate.options import Options
-        from goldsmith.mutants.measure import RigorOptions, with_any_mutant
+        from goldsmith.generate.options import options_from
+        from goldsmith.mutants.measure import RigorOptions, mutants_for, with_any_mutant
+        from goldsmith.render import rigor as render
+        from goldsmith.render.console import open_console
 
-        console = Console(no_color=no_color or None)
+        console = open_console(no_color=no_color)
         config = opened.config
         wanted = RigorOptions(
-            options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+            options=options_from(config),
             each=config.case_timeout,
             names=tuple(only or ()),
             most=most,
@@ -103,22 +101,22 @@ def rigor(
         )
         chosen = with_any_mutant(named, wanted.names)
         if listed:
-            _list(console, chosen, wanted.names, json)
+            known = {item.name: mutants_for(item, wanted.names) for item in chosen}
+            if json:
+                report.print(render.listed_mutants(known))
+            else:
+                render.show_mutants(console, [item for some in known.values() for item in some])
             raise typer.Exit(0)
         for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
-            findings += result.findings
+            mutants += render.mutant_results([result])
             if not json:
-                from goldsmith.render.rigor import show_rigor
-
-                show_rigor(console, result, everything=everything)
+                render.show_rigor(console, result, everything=everything)
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:
-            from goldsmith.render.rigor import rigor_report
-
-            print(rigor_report(measured, not below and not untried))
+            report.print(mutants, ok=not below and not untried, more=render.summarise_rigor(measured))
         elif below:
             names = ", ".join(item.assignment for item in below)
             console.print(f"Below the asked {least}: {names}.", style="bold red", highlight=False)
@@ -126,25 +124,12 @@ def rigor(
 
 
 def _measure(assignment: Assignment, wanted: RigorOptions, no_color: bool) -> Rigor:
-    from rich.console import Console
-
     from goldsmith.mutants.measure import measure
+    from goldsmith.render.console import open_console
     from goldsmith.render.rigor import rigor_progress
 
-    with rigor_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as progress:
+    with rigor_progress(open_console(no_color=no_color, stderr=True), assignment.name) as progress:
         told = dataclasses.replace(
             wanted, on_start=progress.on_start, on_finding=progress.on_finding, watcher=progress.watcher
         )
         return measure(assignment, told)
-
-
-def _list(console: Console, assignments: Sequence[Assignment], only: Sequence[str], json: bool) -> None:
-    from goldsmith.mutants.measure import mutants_for
-    from goldsmith.render.rigor import mutants_report, show_mutants
-
-    mutants = {item.name: mutants_for(item, only) for item in assignments}
-    if json:
-        print(mutants_report(mutants))
-        return
-    for some in mutants.values():
-        show_mutants(console, some)

@@ -47,7 +47,7 @@ def install(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    with report_errors(COMMAND, as_json=json, debug=debug, subjects="skills"):
+    with report_errors(COMMAND, as_json=json, debug=debug, subjects="skills") as report:
         from goldsmith.errors.skills import CheckOrForce
         from goldsmith.skills.install import check_skills, install_skills
 
@@ -57,15 +57,12 @@ def install(
         results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
         ok = not any(item.behind for item in results)
         if json:
-            from goldsmith.render.json_output import report
-
-            print(report(COMMAND, ok, "skills", results))
+            report.print(results, ok=ok)
         else:
-            from rich.console import Console
-
+            from goldsmith.render.console import open_console
             from goldsmith.render.skills import show_skills
 
-            show_skills(Console(no_color=no_color or None), results)
+            show_skills(open_console(no_color=no_color), results)
     raise typer.Exit(0 if ok else AGAINST)
 
 

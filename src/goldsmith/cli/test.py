@@ -62,16 +62,15 @@ def try_tests(
     Exit codes: 0 passed, 1 failed on the solution or not on the starter, 2 bad usage, 3 could not run.
     """
     verdicts: list[InternalVerdict] = []
-    with report_errors("test", as_json=json, debug=debug, finished=verdicts):
+    with report_errors("test", as_json=json, debug=debug, finished=verdicts) as report:
         found = open_course(course)
         ask = at_a_terminal() and not json
         chosen = choose(found, assignments or [], "test", ask=ask, no_color=no_color)
 
-        from rich.console import Console
-
+        from goldsmith.render.console import open_console
         from goldsmith.render.internal_tests import show_internal, show_internals
 
-        console = Console(no_color=no_color or None)
+        console = open_console(no_color=no_color)
         for number, assignment in enumerate(chosen):
             verdict = _tried(assignment, select, timeout or found.config.timeout, no_color)
             verdicts.append(verdict)
@@ -80,9 +79,7 @@ def try_tests(
                     console.print()
                 show_internal(console, verdict)
         if json:
-            from goldsmith.render.json_output import report
-
-            print(report("test", all(item.exit_code == 0 for item in verdicts), "assignments", verdicts))
+            report.print(verdicts, ok=all(item.exit_code == 0 for item in verdicts))
         elif len(verdicts) > 1:
             console.print()
             show_internals(console, verdicts)
@@ -90,12 +87,11 @@ def try_tests(
 
 
 def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:
-    from rich.console import Console
-
     from goldsmith.internal_tests.report_files import keep_reports
     from goldsmith.internal_tests.verdict import try_internal_tests
+    from goldsmith.render.console import open_console
     from goldsmith.render.internal_tests import internal_text, suite_progress
 
-    with suite_progress(Console(stderr=True, no_color=no_color or None), assignment.name) as tell:
+    with suite_progress(open_console(no_color=no_color, stderr=True), assignment.name) as tell:
         tried = try_internal_tests(assignment, timeout=timeout, select=select, tell=tell)
     return keep_reports(tried, internal_text(tried)).verdict

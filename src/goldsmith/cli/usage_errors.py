@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from goldsmith.cli.app import app
+from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadUsage
 
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -34,9 +35,7 @@ def _refuse(problem: Any) -> int:
     error = _in_our_words(problem)
     command = error.command.removeprefix("goldsmith").strip()
     if "--json" in sys.argv:
-        from goldsmith.render.json_output import report
-
-        print(report(command, False, "assignments", [], error))
+        JsonReport(command, "assignments").print([], ok=False, error=error)
     print(f"goldsmith{f' {command}' if command else ''}: {error}", file=sys.stderr)
     return error.exit_code
 

@@ -49,7 +49,7 @@ def verify(
     Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """
     proofs: list[Proof] = []
-    with report_errors("verify", as_json=json, debug=debug, finished=proofs):
+    with report_errors("verify", as_json=json, debug=debug, finished=proofs) as report:
         require("verify --reproduce" if reproduce else "verify")
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
@@ -62,32 +62,10 @@ def verify(
                 proof = run_again(proof, assignment, make_progress(no_color))
             proofs.append(proof)
             if not json:
-                _show(proof, no_color)
+                from goldsmith.render.console import open_console
+                from goldsmith.render.gold_diff import show_proof
+
+                show_proof(open_console(no_color=no_color), proof)
         if json:
-            from goldsmith.render.json_output import report
-
-            print(report("verify", all(proof.exit_code == 0 for proof in proofs), "assignments", proofs))
+            report.print(proofs, ok=all(proof.exit_code == 0 for proof in proofs))
     raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
-
-
-def _show(proof: Proof, no_color: bool) -> None:
-    from rich.console import Console
-
-    from goldsmith.render.gold_diff import show_causes, show_changes, verify_line
-    from goldsmith.render.summary import Summary
-
-    console = Console(no_color=no_color or None)
-    if not console.is_terminal:
-        console.width = 160  # a log has no edge to wrap at
-    if proof.checks:
-        Summary(console).show_checks(proof.checks, title=proof.name)
-    if proof.advice:
-        Summary(console).show_advice(proof.advice)
-    if proof.attribution is not None and proof.attribution.tensors:
-        console.print()
-        show_causes(console, proof.attribution.tensors)
-    elif proof.changes:
-        console.print()
-        show_changes(console, proof.changes)
-    console.print()
-    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=not console.is_terminal)

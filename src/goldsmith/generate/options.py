@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+
+from goldsmith.course.config import Config
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,3 +28,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def must_run(self) -> bool:
         """Whether the recipe runs even where gold is fresh."""
         return self.force or self.exact or self.redraw or self.calibrate == "always"
+
+
+def options_from(config: Config, **more: Any) -> Options:
+    """Take what a course's settings decide, and `more`."""
+    return Options(**{"seed": config.seed, "threads": config.threads, "timeout": config.timeout, **more})

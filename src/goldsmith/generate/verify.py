@@ -13,7 +13,7 @@ from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.change_cause import Attribution, attribute
 from goldsmith.generate.freshness import changed_sources
 from goldsmith.generate.nine_steps import dry_run
-from goldsmith.generate.options import Options
+from goldsmith.generate.options import Options, options_from
 from goldsmith.generate.outcome import REFUSED, UNCHANGED, Outcome, Trouble
 from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.progress import Progress
@@ -137,7 +137,7 @@ def dry_run_as_recorded(
 def recorded_options(assignment: Assignment) -> Options:
     """Options as the gold was made with, as far as its manifest tells; else the course's."""
     config = assignment.course.config
-    return as_recorded(assignment, Options(seed=config.seed, threads=config.threads, timeout=config.timeout))
+    return as_recorded(assignment, options_from(config))
 
 
 def as_recorded(assignment: Assignment, options: Options) -> Options:

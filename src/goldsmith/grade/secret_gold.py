@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.errors.grade import NoFreshGold
 from goldsmith.generate.nine_steps import generate
-from goldsmith.generate.options import Options
+from goldsmith.generate.options import options_from
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.state import CheckSolution
 from goldsmith.workspace.copies import make_workspaces
@@ -26,10 +26,7 @@ def fresh_assignment(
     tell(f"{assignment.name}: gold from a secret seed is made for this run.")
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
         copy = Course(workspace.root, assignment.course.config).assignment(assignment.name)
-        config = assignment.course.config
-        options = Options(
-            seed=secrets.randbelow(2**32), threads=config.threads, timeout=config.timeout, force=True, redraw=True
-        )
+        options = options_from(assignment.course.config, seed=secrets.randbelow(2**32), force=True, redraw=True)
         outcome = generate(copy, options, _Silent(), check_solution)
         if outcome.error is not None:
             raise NoFreshGold(assignment.name, outcome.error.message)

@@ -168,12 +168,12 @@ class GoldSession:
         from goldsmith.check.check import check
         from goldsmith.check.request import Request
         from goldsmith.check.submissions import open_submission
-        from goldsmith.generate.options import Options
+        from goldsmith.generate.options import options_from
 
         config = assignment.course.config
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
             request = Request(
-                options=Options(seed=config.seed, threads=config.threads, timeout=config.timeout),
+                options=options_from(config),
                 each=self.timeout or config.case_timeout,
                 cases=tuple(cases),
                 allow_stale=self.allow_stale,

@@ -1,4 +1,4 @@
-"""What changed between two golds, and whose doing that is, as tables and a sentence for people."""
+"""Show what changed between two golds, and what caused it, as tables and a sentence for people."""
 
 from __future__ import annotations
 
@@ -9,15 +9,51 @@ from rich.console import Console
 from rich.table import Table
 
 from goldsmith.generate.change_cause import TensorCause
+from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.verify import Proof
 from goldsmith.gold.diff import TensorChange
 from goldsmith.render.columns import shortened, wrapped
+from goldsmith.render.summary import Summary
 
+_LOG_WIDTH = 160
+"""Cells; a log has no edge to wrap at."""
 _MOST = 40
 _FEWEST = 5
 _NUMBERS = 39
 _NARROWEST = 12
 """Cells that the three columns of numbers and all gaps take, and the least that a name of a tensor gets."""
+
+
+def show_difference(console: Console, found: GoldDifference) -> None:
+    """Show each tensor that differs, notes, and how many differ last."""
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+    if found.changes:
+        show_changes(console, found.changes)
+        console.print()
+    for note in found.notes:
+        console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=not console.is_terminal)
+    what = f"since {found.revision}" if found.revision else "by regenerating"
+    count = _count(len(found.changes), "tensor") if found.changes else "no tensor"
+    console.print(f"{found.name}: {count} changed {what}.", style="bold", highlight=False)
+
+
+def show_proof(console: Console, proof: Proof) -> None:
+    """Show what `goldsmith verify` checked, what moved and why, and the conclusion last."""
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+    if proof.checks:
+        Summary(console).show_checks(proof.checks, title=proof.name)
+    if proof.advice:
+        Summary(console).show_advice(proof.advice)
+    if proof.attribution is not None and proof.attribution.tensors:
+        console.print()
+        show_causes(console, proof.attribution.tensors)
+    elif proof.changes:
+        console.print()
+        show_changes(console, proof.changes)
+    console.print()
+    console.print(verify_line(proof), style="bold", highlight=False, soft_wrap=not console.is_terminal)
 
 
 def show_changes(console: Console, changes: Sequence[TensorChange], *, below: int = 0) -> None:

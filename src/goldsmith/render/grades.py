@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
@@ -26,7 +27,6 @@ from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
 from goldsmith.grade.redaction import one_line
 from goldsmith.render.columns import beside, shortened, wrapped
-from goldsmith.render.json_output import report
 from goldsmith.sandbox.promises import SandboxLevel, sandbox_level
 
 if TYPE_CHECKING:
@@ -136,19 +136,38 @@ def _table(console: Console, grades: Sequence[Grade]) -> list[Text]:
     return found
 
 
-def grades_report(result: Class, ok: bool) -> str:
-    """For machines: every field of every grade, the class, and what became of files that stood there before."""
-    submissions = [grade.plain() for grade in result.grades]
-    earlier = str(result.earlier) if result.earlier else None
-    return report(
-        "grade",
-        ok,
-        "submissions",
-        submissions,
+class GradedSubmission(Grade, frozen=True, kw_only=True):
+    """One submission with its score and the reasons."""
+
+    review: tuple[str, ...]
+    """Items of the rubric that need review."""
+
+
+class ClassSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What `grade` says about a class as a whole."""
+
+    sandbox: SandboxLevel | None
+    """How well submissions were sandboxed, the weakest of all; null where nothing was run."""
+    overview: Overview
+    """The class in numbers."""
+    earlier: str | None
+    """Where files went that stood in the way; null where none did."""
+    left: tuple[str, ...]
+    """Files that you have changed, and that this run had nothing new to say in."""
+
+
+def graded_submissions(grades: Sequence[Grade]) -> list[GradedSubmission]:
+    """Add to each grade what needs review."""
+    return [GradedSubmission(**msgspec.structs.asdict(grade), review=grade.review) for grade in grades]
+
+
+def summarise_class(result: Class) -> ClassSummary:
+    """Say how the class did as a whole, and what became of files that stood there before."""
+    return ClassSummary(
         sandbox=_level(result),
         overview=result.overview,
-        earlier=earlier,
-        left=result.left,
+        earlier=str(result.earlier) if result.earlier else None,
+        left=tuple(result.left),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import msgspec
 from rich.cells import cell_len
@@ -29,7 +30,6 @@ from goldsmith.mutants.results import (
 )
 from goldsmith.process.launcher import Watcher
 from goldsmith.render.columns import beside, wrapped
-from goldsmith.render.json_output import report
 
 _COLOURS = {
     KILLED: "green",
@@ -40,6 +40,126 @@ _COLOURS = {
     COULD_NOT_RUN: "yellow",
 }
 _SAY_EVERY = 5.0
+
+
+class MutantResult(Finding, frozen=True, kw_only=True):
+    """A mutant of the solution, and what became of it."""
+
+    json_first: ClassVar[tuple[str, ...]] = ("assignment",)
+
+    assignment: str
+    """The assignment."""
+
+
+class ListedMutant(msgspec.Struct, frozen=True, kw_only=True):
+    """A mutant that was only listed."""
+
+    assignment: str
+    """The assignment."""
+    name: str
+    """`<part>/<operator>`, as `--only` takes it."""
+    outcome: Literal["untried"] = "untried"
+    """Always `untried`."""
+    operator: str
+    """The operator that made it."""
+    part: str
+    """The function or method that it is in."""
+    file: str
+    """The file."""
+    line: int
+    """The line."""
+    before: str
+    """The line as the solution has it."""
+    after: str
+    """The line as the mutant has it."""
+
+
+class RigorScore(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """How sharp the gold of one assignment is."""
+
+    name: str
+    """The assignment."""
+    outcome: Literal["measured"] = "measured"
+    """Always `measured`."""
+    score: float | None
+    """Killed over killed and survived; null where there is neither."""
+    made: int
+    """How many mutants there are, of which `--only` and `--max` may have chosen some."""
+    killed: int
+    """How many were killed."""
+    crashed: int
+    """How many crashed, which counts as killed."""
+    survived: int
+    """How many survived and are not explained."""
+    not_told_apart: int
+    """How many no run told from the solution, and are not explained; they do not count."""
+    equivalent: int
+    """How many were shown to be right: the same program, or what the recipe accepts."""
+    could_not_run: int
+    """How many could not be tried."""
+    explained: int
+    """How many survivors the course has explained."""
+    seconds: float
+    """How long it took."""
+    notes: tuple[str, ...]
+    """What is worth knowing."""
+
+
+class RigorSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What `rigor` says besides its mutants."""
+
+    assignments: tuple[RigorScore, ...]
+    """How sharp the gold of each is."""
+
+
+def mutant_results(measured: Sequence[Rigor]) -> list[MutantResult]:
+    """List the mutants of all assignments, each with its assignment."""
+    return [
+        MutantResult(assignment=rigor.assignment, **msgspec.structs.asdict(item))
+        for rigor in measured
+        for item in rigor.findings
+    ]
+
+
+def summarise_rigor(measured: Sequence[Rigor]) -> RigorSummary:
+    """Score each assignment, and count what became of its mutants."""
+    return RigorSummary(assignments=tuple(_score(item) for item in measured))
+
+
+def _score(rigor: Rigor) -> RigorScore:
+    counts = rigor.counts
+    return RigorScore(
+        name=rigor.assignment,
+        score=rigor.score,
+        made=rigor.made,
+        killed=counts[KILLED],
+        crashed=counts[CRASHED],
+        survived=counts[SURVIVED],
+        not_told_apart=counts[NOT_TOLD_APART],
+        equivalent=counts[EQUIVALENT],
+        could_not_run=counts[COULD_NOT_RUN],
+        explained=len(rigor.explained),
+        seconds=rigor.seconds,
+        notes=rigor.notes,
+    )
+
+
+def listed_mutants(mutants: Mapping[str, Sequence[Mutant]]) -> list[ListedMutant]:
+    """List mutants by assignment, before any was tried."""
+    return [
+        ListedMutant(
+            assignment=assignment,
+            name=item.name,
+            operator=item.operator,
+            part=item.part,
+            file=item.file.as_posix(),
+            line=item.line,
+            before=item.before,
+            after=item.after,
+        )
+        for assignment, some in mutants.items()
+        for item in some
+    ]
 
 
 def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
@@ -107,47 +227,6 @@ def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
     for item in mutants:
         _line(console, Text(item.name, "bold"), f"  {item.file}:{item.line}  {item.description}")
         _difference(console, item.before, item.after)
-
-
-def rigor_report(measured: Sequence[Rigor], ok: bool) -> str:
-    """For machines: a score for each assignment, and every mutant."""
-    assignments = [
-        {
-            "name": item.assignment,
-            "outcome": "measured",
-            "score": item.score,
-            "made": item.made,
-            **item.counts,
-            "explained": len(item.explained),
-            "seconds": item.seconds,
-            "notes": item.notes,
-        }
-        for item in measured
-    ]
-    mutants = [
-        {"assignment": item.assignment, **msgspec.to_builtins(found)} for item in measured for found in item.findings
-    ]
-    return report("rigor", ok, "mutants", mutants, assignments=assignments)
-
-
-def mutants_report(mutants: Mapping[str, Sequence[Mutant]]) -> str:
-    """For machines, before anything was tried; by assignment."""
-    items = [
-        {
-            "assignment": assignment,
-            "name": item.name,
-            "outcome": "untried",
-            "operator": item.operator,
-            "part": item.part,
-            "file": item.file.as_posix(),
-            "line": item.line,
-            "before": item.before,
-            "after": item.after,
-        }
-        for assignment, some in mutants.items()
-        for item in some
-    ]
-    return report("rigor", True, "mutants", items)
 
 
 @dataclass(frozen=True)

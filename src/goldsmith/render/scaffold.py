@@ -1,12 +1,14 @@
-"""A plan of `init` or `new`: each change as a difference, then all of them in a list; and the same for machines."""
+"""Show a plan of `init` or `new`: each change as a difference, then all of them in a list; and as structs for JSON."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Literal, cast
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,8 +18,11 @@ from goldsmith.course.solutions import placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
 from goldsmith.scaffold.changes import Change, Plan
+from goldsmith.scaffold.init_plan import has_assignments
 from goldsmith.scaffold.layout_detection import Doubt, Layout, Note
-from goldsmith.scaffold.new_plan import KINDS
+from goldsmith.scaffold.new_plan import KINDS, Kind
+
+FileOutcome = Literal["written", "left", "unchanged", "kept", "skipped", "by-hand"]
 
 _SHOWN, _SHOWN_OF_SKILLS = 40, 6
 _PARTS = {
@@ -67,6 +72,106 @@ _QUESTIONS = {
 }
 
 
+class ExampleAssignment(msgspec.Struct, frozen=True, kw_only=True):
+    """An assignment of the bundled course."""
+
+    name: str
+    """The assignment."""
+    outcome: Literal["copied"] = "copied"
+    """Always `copied`."""
+
+
+class ScaffoldFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that `init` adds to a course, or `new` to an assignment."""
+
+    name: str
+    """Its path in the course."""
+    outcome: FileOutcome
+    """`written` now, `left` where it would be written and was not, `unchanged` where all is there, `kept` where it is
+    your own, `skipped` where it makes no sense, `by-hand` where someone who knows the file should add to it."""
+    part: str
+    """What it belongs to, as `--without` takes it."""
+    why: str
+    """What it is for."""
+    by_hand: str = ""
+    """What to add there by hand; empty elsewhere."""
+    difference: tuple[str, ...] = ()
+    """What is new in it, as a difference."""
+
+
+class NewAssignment(msgspec.Struct, frozen=True, kw_only=True):
+    """An assignment that `new` makes."""
+
+    name: str
+    """The assignment."""
+    outcome: Literal["made", "planned"]
+    """`planned` with `--dry-run`."""
+    kind: Kind
+    """What it uses."""
+    files: tuple[ScaffoldFile, ...]
+    """Its files."""
+
+
+class CourseLayout(msgspec.Struct, frozen=True, kw_only=True):
+    """What `init` says about the course as a whole."""
+
+    root: str
+    """Its root."""
+    found: tuple[str, ...]
+    """What lies where, and by what it was found, a line each."""
+    notes: tuple[str, ...]
+    """What is worth knowing."""
+
+
+def describe_layout(plan: Plan, course: Course, layout: Layout | None) -> CourseLayout:
+    """Say what lies where in a course, and what is worth knowing about it."""
+    notes = tuple(note_text(note) for note in plan.notes)
+    return CourseLayout(root=str(plan.root), found=tuple(found_lines(course, layout)), notes=notes)
+
+
+def show_layout(console: Console, layout: CourseLayout) -> None:
+    """Show what lies where, before what would be added."""
+    console.print(f"The course in {layout.root}", style="bold", highlight=False, soft_wrap=True)
+    for line in layout.found:
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=not console.is_terminal)
+    console.print()
+
+
+def show_example(course: Course, folder: Path) -> None:
+    """Show which assignments the copied example has, and what to run next."""
+    print(f"Copied the example course to {folder} (a git repository with one commit):")
+    for assignment in course.assignments():
+        print(f"  {assignment.label}  {assignment.description}")
+    print(f"\nNext: cd {folder} && goldsmith generate all")
+
+
+def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, dry_run: bool) -> None:
+    """Show how much was written, and what to run next."""
+    console.print()
+    if dry_run and plan.pending:
+        console.print("Nothing was written: this was --dry-run.", highlight=False)
+        return
+    left = len(plan.pending) - len(written)
+    whole = all(change.standing == "unchanged" for change in plan.changes)
+    nothing = "All is there already" if whole else "Nothing to write"
+    count = f"{len(written)} file{'' if len(written) == 1 else 's'} written" if written else nothing
+    more = f", {left} left out" if left else ""
+    console.print(f"{count}{more}.", style="bold green", highlight=False)
+    if not dry_run:
+        command = "status" if has_assignments(plan.root) else "new NAME"
+        console.print(f"Next: goldsmith {command}", style="bold", highlight=False)
+
+
+def show_new_assignment(console: Console, plan: Plan, name: str, *, dry_run: bool) -> None:
+    """Show the files of a new assignment, or what they would be, and what to run next."""
+    if dry_run:
+        show_plan(console, plan, full=True)
+        console.print("\nNothing was written: this was --dry-run.", highlight=False)
+    else:
+        _show_rows(console, [(Text(shown_name(plan, change)), why(change)) for change in plan.changes])
+        console.print(f"\nNext: goldsmith generate {name}", style="bold", highlight=False)
+
+
 def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: bool = False) -> None:
     """What would be written, as differences, and a list of all there is to say; `full` shortens nothing."""
     for change in plan.pending if differences else ():
@@ -82,11 +187,6 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
     for note in plan.notes:
         console.print()
         console.print(Text(f"Note: {note_text(note)}", "yellow"), soft_wrap=not console.is_terminal)
-
-
-def show_files(console: Console, plan: Plan) -> None:
-    """What was made, file by file."""
-    _show_rows(console, [(Text(shown_name(plan, change)), why(change)) for change in plan.changes])
 
 
 def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) -> None:
@@ -118,19 +218,21 @@ def shown_name(plan: Plan, change: Change) -> str:
     return (path.relative_to(plan.root) if path.is_relative_to(plan.root) else path).as_posix()
 
 
-def plan_items(plan: Plan, written: Collection[Change] = (), *, differences: bool = True) -> list[dict[str, Any]]:
-    """For machines: each file, and what became of it; `left` is what would be written and was not."""
-    return [
-        {
-            "name": shown_name(plan, change),
-            "outcome": "written" if change in written else "left" if change.writes else change.standing,
-            "part": change.part,
-            "why": why(change),
-            "by_hand": change.by_hand if change.standing == "by-hand" else "",
-            "difference": _difference(plan, change) if change.writes and differences else [],
-        }
+def scaffold_files(
+    plan: Plan, written: Collection[Change] = (), *, differences: bool = True
+) -> tuple[ScaffoldFile, ...]:
+    """List each file and what became of it; `left` is what would be written and was not."""
+    return tuple(
+        ScaffoldFile(
+            name=shown_name(plan, change),
+            outcome=cast(FileOutcome, "written" if change in written else "left" if change.writes else change.standing),
+            part=change.part,
+            why=why(change),
+            by_hand=change.by_hand if change.standing == "by-hand" else "",
+            difference=tuple(_difference(plan, change)) if change.writes and differences else (),
+        )
         for change in plan.changes
-    ]
+    )
 
 
 def doubt_words(doubt: Doubt) -> tuple[str, list[str]]:

@@ -1,0 +1,48 @@
+"""Show what students must not see and can: one leak after the other, and what to do about them last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from goldsmith.guard.leaks import Finding
+from goldsmith.render.columns import wrapped
+
+
+class Leak(Finding, frozen=True, kw_only=True):
+    """Something that students must not see, and where."""
+
+    json_first: ClassVar[tuple[str, ...]] = ("name", "outcome")
+
+    name: str
+    """The file, once more."""
+    outcome: Literal["leak"] = "leak"
+    """Always `leak`."""
+
+
+def leaks_from(findings: Sequence[Finding]) -> list[Leak]:
+    """Give findings the name and outcome that items of JSON output have."""
+    return [Leak(name=item.file, **msgspec.structs.asdict(item)) for item in findings]
+
+
+def show_leaks(console: Console, leaks: Sequence[Leak], where: str, parts_sought: int) -> None:
+    """Show each with its file, lines and reason; where there are none, how many parts of solutions were looked for."""
+    for leak in leaks:
+        lines = f":{leak.first}-{leak.last}" if leak.first else ""
+        past = f", since commit {leak.commit}" if leak.commit else ""
+        console.print(Text.assemble((f"{leak.kind:9}", "red"), f" {leak.file}{lines}{past}"), soft_wrap=True)
+        for line in wrapped(leak.why, console.width - 10) if console.is_terminal else [leak.why]:
+            console.print(Text(f"          {line}"), soft_wrap=True)
+    if leaks:
+        count = f"{len(leaks)} finding{'' if len(leaks) == 1 else 's'}"
+        text = f"{count} in {where}: take each out, or allow it with a reason in [guard] of goldsmith.toml."
+        console.print()
+        console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
+    else:
+        parts = f"{parts_sought} part{'' if parts_sought == 1 else 's'} of solutions"
+        text = f"Nothing found in {where}: {parts} looked for."
+        console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)

@@ -1,0 +1,45 @@
+"""Show the pages that come with goldsmith: as Markdown reads on a terminal, as it is written in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from rich.console import Console
+
+from goldsmith.help_topics import TOPICS, topic_text
+
+
+class HelpTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """A page about goldsmith."""
+
+    name: str
+    """What it is called."""
+    outcome: Literal["shown"] = "shown"
+    """It always is."""
+    about: str
+    """What it is about, in a line."""
+    text: str | None = None
+    """All of it, in Markdown, where it was asked for; else null."""
+
+
+def find_topics(wanted: str) -> list[HelpTopic]:
+    """Read the page called `wanted`; without a name, list every page without its text."""
+    if wanted:
+        return [HelpTopic(name=wanted, about=TOPICS[wanted], text=topic_text(wanted))]
+    return [HelpTopic(name=name, about=about) for name, about in TOPICS.items()]
+
+
+def show_topics(console: Console, topics: Sequence[HelpTopic]) -> None:
+    """Show a page, or the list of pages where none has its text."""
+    width = max(len(topic.name) for topic in topics)
+    for topic in topics:
+        if topic.text is None:
+            print(f"{topic.name.ljust(width)}  {topic.about}")
+        elif console.is_terminal:
+            from rich.markdown import Markdown
+
+            console.print(Markdown(topic.text))
+        else:
+            print(topic.text.rstrip())

@@ -1,0 +1,68 @@
+"""Show what `inject` and `reset` did, and what was edited in an injected solution."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from goldsmith.course.layout import Course
+from goldsmith.injection.journal import Change
+from goldsmith.injection.results import InjectionResult, ResetResult
+
+_SHOWN = 60
+
+
+def show_injection(done: InjectionResult) -> None:
+    """Print each file that the solution put in place, and how to take it away again."""
+    if done.already:
+        print(f"{done.name} is injected already, since {done.since}; nothing was done.")
+        for path in done.edited:
+            print(f"  edited since: {path}")
+        return
+    for file in done.files:
+        if file.source is None:
+            print(f"  removed  {file.path}")
+        else:
+            print(f"  {'over   ' if file.was == 'there' else 'added  '}  {file.path}  from {file.source}")
+    if done.uncommitted:
+        print(f"Kept safe, although not committed: {', '.join(done.uncommitted)}")
+    print(f"{done.name}: the solution is in place. Take it away with `goldsmith reset {done.name}`.")
+
+
+def show_resets(resets: Sequence[ResetResult]) -> None:
+    """Print what is as it was before, and where edits went."""
+    for item in resets:
+        if item.outcome == "unchanged":
+            print(f"{item.name} is not injected; nothing to do.")
+            continue
+        for path in item.kept:
+            print(f"  edits are in {path}")
+        count = f"{len(item.files)} file{'' if len(item.files) == 1 else 's'}"
+        print(f"{item.name}: {count} as before the injection, byte for byte (checked).")
+    if not resets:
+        print("Nothing is injected.")
+
+
+def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> None:
+    """Show edited files as a difference, each of bounded length."""
+    for change in edited:
+        lines = list(_difference(course, change))
+        for line in lines[:_SHOWN]:
+            style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
+            console.print(Text(line, style=style), soft_wrap=True)
+        if len(lines) > _SHOWN:
+            console.print(f"and {len(lines) - _SHOWN} more lines", highlight=False)
+
+
+def _difference(course: Course, change: Change) -> Sequence[str]:
+    """Against the solution as it stands in its own folder."""
+    target = course.root / change.path
+    source = course.root / change.source if change.source else None
+    if not target.is_file():
+        return [f"{change.path} is no file any more"]
+    one = source.read_text(errors="replace").splitlines() if source is not None and source.is_file() else []
+    two = target.read_text(errors="replace").splitlines()
+    return list(difflib.unified_diff(one, two, change.source or "nothing", change.path, lineterm=""))
