@@ -28,7 +28,7 @@ docs: $(BIN)/.ready  ## the site, in build/site; nothing in it is fetched from e
 	@echo "Open build/site/index.html"
 
 tutorial: $(BIN)/.ready  ## the tutorial acted out in an empty folder, as a new user would
-	$(BIN)/python tests/pages.py docs/tutorial.md
+	PYTHONPATH=tests $(BIN)/python -m support.doc_pages docs/tutorial.md
 
 reference: $(BIN)/.ready  ## docs/reference, from the code
 	$(BIN)/python scripts/reference.py
@@ -76,10 +76,10 @@ rigor: $(BIN)/.ready  ## the tables of docs/rigor.md and docs/operators.md, meas
 	$(BIN)/python benchmarks/mutants.py --write
 
 soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
-	$(BIN)/python tests/soak.py --write
+	PYTHONPATH=tests $(BIN)/python -m support.soak --write
 
 hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root and not; the table in docs/sandbox.md
-	$(BIN)/python tests/hostile_ways.py --write
+	PYTHONPATH=tests $(BIN)/python -m support.hostile_ways --write
 
 # An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.
 APT = DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10

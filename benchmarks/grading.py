@@ -3,7 +3,7 @@ in one run; and how it grows.
 
 python benchmarks/grading.py [COUNT…]      how it grows: 10, 100 and 500 unless told
 
-Each submission is one of tests/submissions with a remark of its own, so that no two are the same. A machine is not
+Each submission is one of the corpus with a remark of its own, so that no two are the same. A machine is not
 always equally fast: half of the fresh ones are measured before all others, half after them. Left out is the one that
 never ends: how long that takes is the limit's to say.
 """

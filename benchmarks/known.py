@@ -1,4 +1,4 @@
-"""The submissions under tests/submissions, each with the truth about it, read from its `expected.toml`.
+"""The submissions under tests/corpora/submissions, each with the truth about it, read from its `expected.toml`.
 
 A submission is a folder of whole files, or a list of edits to the assignment's solution, or both.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
-CORPUS = _ROOT / "tests" / "submissions"
+CORPUS = _ROOT / "tests" / "corpora" / "submissions"
 SOLUTIONS = _ROOT / "examples" / "vla-course" / "private" / "solutions"
 
 

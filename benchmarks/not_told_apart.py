@@ -1,5 +1,5 @@
 """Print which mutants no run tells from the solution, in the bundled course and in two of the courses of
-tests/course_shapes, as an earlier commit judged them and as the working tree does: the numbers of docs/rigor.md.
+the course shapes, as an earlier commit judged them and as the working tree does: the numbers of docs/rigor.md.
 
 python benchmarks/not_told_apart.py [--before COMMIT]
 """
@@ -19,8 +19,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE / "tests"))
 
-from course_shapes import Shape, needle, practicals  # type: ignore[import-not-found]  # noqa: E402
-from courses import CourseOnDisk  # type: ignore[import-not-found]  # noqa: E402
+from corpora.course_shapes import Shape, needle, practicals  # type: ignore[import-not-found]  # noqa: E402
+from support.course import CourseOnDisk  # type: ignore[import-not-found]  # noqa: E402
 
 BEFORE = "2a10d9b"  # called every mutant equivalent that no run told apart
 SHAPES = {"practicals": practicals.SHAPE, "needle": needle.SHAPE}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from known import known
+from submissions import judged
 
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.example import copy_example
@@ -20,7 +21,6 @@ from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grades import grade
 from goldsmith.grade.rubric import make_rubric, parts_shown
 from goldsmith.process.fork_client import fork_server
-from submissions import judged
 
 PAGE = Path(__file__).parent.parent / "docs" / "six-reports.md"
 _END = "```\n"

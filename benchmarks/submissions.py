@@ -1,4 +1,4 @@
-"""Every submission under tests/submissions, checked and graded, beside what it is known to be.
+"""Every submission under tests/corpora/submissions, checked and graded, beside what it is known to be.
 
 `make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is
 the part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work

@@ -3,7 +3,7 @@ started again give the same files?
 
 python benchmarks/whole_class.py [COUNT]      500 unless told; `make class`
 
-Each submission is one of tests/submissions with a remark of its own. Exit code 1 if anything is not as it should be.
+Each submission is one of the corpus with a remark of its own. Exit code 1 if anything is not as it should be.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grading import ASSIGNMENT, JOBS, handed_in
+
 from goldsmith.course.example import copy_example
 from goldsmith.course.ignored_names import GRADES_MARK
-from grading import ASSIGNMENT, JOBS, handed_in
 
 _LOOK = 0.5
 _NEVER_THE_SAME = ("rope-uninitialised",)

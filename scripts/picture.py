@@ -29,7 +29,7 @@ from goldsmith.course.example import copy_example
 COLUMNS, LINES = 104, 66
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
-SUBMISSIONS = ROOT / "tests" / "submissions" / "scratch-1"
+SUBMISSIONS = ROOT / "tests" / "corpora" / "submissions" / "scratch-1"
 
 
 def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-import courses
 import goldsmith
-from checking import checked_course
-from courses import CourseOnDisk, copy_of_example, numpy_course
 from goldsmith.process.fork_client import ForkServer, fork_server
-from injecting import make_rich
+from support import course as courses
+from support.check_course import checked_course
+from support.course import CourseOnDisk, copy_of_example, numpy_course
+from support.injection_course import make_rich
 
-pytest_plugins = ["pytester", "plugging", "spreading"]
+pytest_plugins = ["pytester", "support.pytest_course", "support.xdist_groups"]
 
 Make = Callable[..., CourseOnDisk]
 

@@ -330,20 +330,16 @@ def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
 
 
 def _solution_problems(config: Config) -> Iterator[tuple[list[str], str]]:
-    """What is wrong with the folders that assignments say hold their solutions: none may hold what students get."""
-    for name, item in config.assignment.items():
+    """Tell what is wrong with folders that assignments name for their solutions: none may hold what students get."""
+    for name, item in ((name, item) for name, item in config.assignment.items() if item.solution):
         keys, path = ["assignment", name, "solution"], PurePosixPath(item.solution)
-        if not item.solution:
-            continue
         if path.is_absolute() or ".." in path.parts or not path.parts:
             yield keys, f"{item.solution!r} must be a folder inside the course, relative to its root"
-        own = item.folder or f"{config.assignments}/{name}"
-        starters = dict.fromkeys([own, *(other.folder for other in config.assignment.values())])
-        for starter in (other for other in starters if other and PurePosixPath(other).parts):
-            if _overlap(item.solution, starter):
-                yield keys, f"{item.solution!r} and {starter!r}, which students get, overlap"
-        if _overlap(item.solution, config.fixtures):
-            yield keys, f"{item.solution!r} and fixtures ({config.fixtures!r}) overlap"
+        declared = {other.folder for other in config.assignment.values()} - {"", "."}
+        starters = declared | {item.folder or f"{config.assignments}/{name}"} - {"."}
+        public = {folder: f"{folder!r}, which students get," for folder in sorted(starters)}
+        words = public | {config.fixtures: f"fixtures ({config.fixtures!r})"}
+        yield from ((keys, f"{item.solution!r} and {words[f]} overlap") for f in words if _overlap(item.solution, f))
 
 
 def _rubric_problems(rubric: RubricConfig) -> Iterator[tuple[list[str], str]]:

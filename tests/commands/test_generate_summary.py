@@ -1,0 +1,135 @@
+"""What people see: on a terminal, in a log, without colours, and while a recipe runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.course import RECIPE_FILE, CourseOnDisk, recipe
+from support.terminal import Terminal
+
+HEAVY = """
+    import time
+    from pathlib import Path
+
+    def wait_for(name):
+        while not Path(FOLDER, name).exists():
+            time.sleep(0.02)
+
+    @gs.case
+    def first_one(case):
+        wait_for("first seen")
+        case.record("y", np.arange(3.0))
+
+    @gs.case
+    def second_one(case):
+        print("progress of my own")
+        wait_for("second seen")
+        case.record("y", np.arange(3.0))
+"""
+
+
+def test_a_terminal_gets_a_box_marks_and_the_important_line_last(course: CourseOnDisk) -> None:
+    terminal = Terminal(["generate", "hw1"], course.root)
+    assert terminal.end() == 0
+    lines = terminal.screen.splitlines()
+    assert lines[0] == "╔" + "═" * 62 + "╗"
+    assert lines[1][0] == lines[1][-1] == "║"
+    assert "FIXTURE GENERATION COMPLETE: HW1" in lines[1]
+    assert len(lines[1]) == len(lines[0]) == len(lines[2])
+    text = terminal.screen
+    assert "✅ gold_output.npz" in text.replace("✅  ", "✅ ")
+    assert text.count("✅") == 3 + 12 + 1
+    for words in ("No NaN values", "Seed recorded", "Reset to starter:", "Next steps:", "Measure the gold"):
+        assert words in text
+    assert lines[-1].startswith("hw1: gold published, all 12 checks passed,")
+    assert b"\x1b[" in terminal.seen
+
+
+def test_a_refusal_is_shown_with_its_reason_last(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe("@gs.case\ndef a(case):\n    case.record('y', np.array([1.0, np.nan]))\n")})
+    terminal = Terminal(["generate", "hw1"], course.root)
+    assert terminal.end() == 3
+    assert "FIXTURES REFUSED: HW1" in terminal.screen
+    assert "❌" in terminal.screen
+    assert "hw1: gold refused: case a: output.y has 1 NaN of 2, first at index [1]" in terminal.screen
+
+
+@pytest.mark.parametrize("how", ["environment", "option"])
+def test_colours_can_be_switched_off(course: CourseOnDisk, how: str) -> None:
+    options, env = ((), {"NO_COLOR": "1"}) if how == "environment" else (("--no-color",), {})
+    terminal = Terminal(["generate", "hw1", *options], course.root, **env)
+    assert terminal.end() == 0
+    for colour in (b"\x1b[31m", b"\x1b[32m", b"\x1b[36m", b"\x1b[1;32m"):
+        assert colour not in terminal.seen
+
+
+def test_progress_names_step_case_and_seconds_while_a_recipe_runs(course: CourseOnDisk, tmp_path: Path) -> None:
+    course.write({RECIPE_FILE: recipe(HEAVY.replace("FOLDER", repr(str(tmp_path))))})
+    terminal = Terminal(["generate", "hw1", "-v", "--no-calibrate"], course.root)
+    terminal.wait_for("5/9 generate  case 1 of 2: first_one")
+    (tmp_path / "first seen").touch()
+    terminal.wait_for("5/9 generate  case 2 of 2: second_one")
+    terminal.wait_for("| progress of my own")
+    (tmp_path / "second seen").touch()
+    assert terminal.end() == 0
+    assert "5/9" not in terminal.screen, "the live line must be gone at the end"
+
+
+def test_a_log_gets_plain_text_without_escapes_or_marks(course: CourseOnDisk) -> None:
+    run = course.run("generate", "hw1")
+    assert run.out.isascii()
+    assert "\x1b" not in run.out + run.err
+    assert run.out.startswith("FIXTURE GENERATION COMPLETE: HW1\n")
+    assert "  ok     No NaN values" in run.out
+    assert "hw1: 5/9 generate" in run.err
+
+
+def test_long_paths_are_not_wrapped_in_a_log(course: CourseOnDisk) -> None:
+    course.write({RECIPE_FILE: recipe(f"@gs.case\ndef {'a' * 90}(case):\n    case.record('y', np.arange(3.0))\n")})
+    assert f"{'a' * 90}.npz" in course.run("generate", "hw1", COLUMNS="40").out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["generate", "--help"], ["init", "--help"], ["status"]])
+def test_light_commands_import_neither_torch_nor_numpy(course: CourseOnDisk, arguments: list[str]) -> None:
+    code = (
+        f"import sys; sys.argv = ['goldsmith', *{arguments!r}]\nfrom goldsmith.cli import run\n"
+        "try:\n    run()\nfinally:\n    print('HEAVY', [n for n in ('torch', 'numpy') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=course.root, capture_output=True, text=True)
+    assert "HEAVY []" in done.stdout, done.stdout + done.stderr
+
+
+def test_status_says_missing_fresh_and_stale_with_the_reason(course: CourseOnDisk) -> None:
+    assert "missing" in course.run("status").out
+    course.with_gold()
+    assert "All gold is fresh." in course.run("status").out
+    with (course.root / "private/solutions/hw1/ops_solution.py").open("a") as file:
+        file.write("# edited\n")
+    text = course.run("status").out
+    assert "private/solutions/hw1/ops_solution.py changed since the gold was made" in text
+    assert text.rstrip().splitlines()[-1] == "Next: goldsmith generate hw1"
+    (course.root / "src/assignments/hw1/README.md").write_text("# Prose\n")
+    course.run("generate", "hw1")
+    (course.root / "src/assignments/hw1/README.md").write_text("# Reworded\n")
+    assert course.run("status", "--json").json["assignments"] == [
+        {
+            "name": "hw1",
+            "outcome": "fresh",
+            "reasons": [],
+            "notes": [],
+            "label": "Hw1",
+            "description": "Reworded",
+            "recipe": "src/assignments/hw1/generate_fixtures.py",
+            "folder": "tests/internal/fixtures/hw1",
+        }
+    ]
+
+
+def test_errors_are_one_sentence_and_a_traceback_only_with_debug(course: CourseOnDisk) -> None:
+    run = course.run("generate", "nothing")
+    assert len(run.err.splitlines()) == 1
+    assert "Traceback" in course.run("generate", "nothing", "--debug").err

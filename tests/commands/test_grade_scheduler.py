@@ -1,0 +1,250 @@
+"""Grading on a Dask cluster: a real scheduler, real workers on the loopback interface, one of them killed half-way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from goldsmith.course.layout import Assignment, find_course
+from goldsmith.errors.grade import WorkersLost
+from goldsmith.generate.options import Options
+from goldsmith.grade.engines import Dask
+from goldsmith.grade.grade_class import GradingOptions, grade_all
+from goldsmith.grade.grader import Grader, rubric_for
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.submissions import collect
+from goldsmith.sandbox.capabilities import probe
+from support.check_course import checked_course, hand_in
+from support.course import CourseOnDisk
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.xdist_group("dask")
+COUNT = 10
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    return checked_course(tmp_path_factory.mktemp("dask") / "course")
+
+
+@pytest.fixture(scope="module")
+def handed_in(course: CourseOnDisk, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("class")
+    for index in range(COUNT):
+        change = [("x * factor", "x + factor")] if index % 2 else []
+        shutil.copytree(hand_in(course, *change, name="tmp"), folder / f"s{index}")
+        with (folder / f"s{index}/ops.py").open("a") as file:
+            file.write(f"\n# {index}\n")
+    return folder
+
+
+class Cluster:
+    """A scheduler and workers, started as people start them: each a command of its own."""
+
+    def __init__(self, folder: Path, workers: int, security: Sequence[str] = (), **environment: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"{'tls' if security else 'tcp'}://127.0.0.1:{free.getsockname()[1]}"
+        self.folder, self.security, self.environment = folder, security, os.environ | environment
+        scheduler = ["scheduler", "--host", "127.0.0.1", "--port", self.address.rpartition(":")[2], "--no-dashboard"]
+        self.scheduler = self._start(*scheduler)
+        self.workers = [self.worker() for _ in range(workers)]
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        return self._start("worker", self.address, *options, "--local-directory", str(self.folder))
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], *self.security],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            process.terminate()
+        for process in (*self.workers, self.scheduler):
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, workers=2)
+    yield made
+    made.close()
+
+
+def grader_of(assignment: Assignment) -> Grader:
+    return Grader(
+        assignment=assignment,
+        rubric=rubric_for(assignment, allow_stale=False),
+        options=Options(seed=42, threads=1, timeout=60),
+        each=10.0,
+        memory=4.0,
+        keep=False,
+    )
+
+
+def killer_of(process: subprocess.Popen[bytes]) -> Callable[..., None]:
+    """Kills it once the first submission is graded."""
+
+    def kill(*_: object) -> None:
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+
+    return kill
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_half_way_costs_nobody_a_grade(
+    course: CourseOnDisk, handed_in: Path, cluster: Cluster, tmp_path: Path
+) -> None:
+    assignment = find_course(course.root).assignment("hw1")
+    victim = cluster.workers[0]
+    items = collect(assignment, [str(handed_in)], [])
+    wanted = GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), killer_of(victim))
+    result = grade_all(wanted)
+    assert victim.returncode == -signal.SIGKILL
+    assert {item.name: item.outcome for item in result.grades} == {
+        f"s{index}": "differs" if index % 2 else "agrees" for index in range(COUNT)
+    }
+    assert all("seccomp" in item.sandbox for item in result.grades), "the sandbox is on the worker"
+
+
+@pytest.mark.long
+def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_others_are_graded(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    assignment = find_course(course.root).assignment("hw1")
+    cluster = Cluster(tmp_path, workers=2, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
+    items = collect(assignment, [str(handed_in)], [])[:6]
+    graded: list[str] = []
+    kill = killer_of(cluster.workers[0])
+
+    def on_grade(grade: Grade, kept: bool) -> None:
+        graded.append(grade.name)
+        kill()
+
+    try:
+        with pytest.raises(WorkersLost) as lost:
+            grade_all(GradingOptions(grader_of(assignment), items, tmp_path / "out", Dask(cluster.address), on_grade))
+    finally:
+        cluster.close()
+    assert sorted([*graded, *lost.value.names]) == [item.name for item in items]
+    names = ", ".join(lost.value.names)
+    assert graded
+    assert f"while they judged {names}, so there is no class to write down yet" in str(lost.value)
+
+
+# --- TLS --------------------------------------------------------------------------------------------------------------
+
+
+def certificates(folder: Path) -> dict[str, str]:
+    """An authority and a certificate that it has signed, as `openssl` makes them."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("certificates are made by openssl, which is not installed")
+    folder.mkdir()
+    (folder / "extensions").write_text("subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for command in (
+        ["req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=authority", "-days", "2"],
+        ["req", *new, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=grader"],
+        ["x509", "-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+         "-extfile", "extensions", "-out", "own.pem"],
+    ):  # fmt: skip
+        subprocess.run([program, *command], cwd=folder, check=True, capture_output=True)
+    names = {"--tls-ca-file": "ca.pem", "--tls-cert": "own.pem", "--tls-key": "own.key"}
+    return {option: str(folder / name) for option, name in names.items()}
+
+
+@pytest.mark.long
+def test_a_cluster_that_asks_for_certificates_gets_them_and_nobody_else_gets_in(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    ours, others = certificates(tmp_path / "ours"), certificates(tmp_path / "others")
+    cluster = Cluster(tmp_path, workers=1, security=[word for pair in ours.items() for word in pair])
+    both = ["grade", "hw1", str(handed_in / "s0"), str(handed_in / "s1"), "--again", "--json"]
+    arguments = [*both, "--output", str(tmp_path / "out"), "--scheduler", cluster.address]
+    soon = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
+    try:
+        run = course.run(*arguments, *(word for pair in ours.items() for word in pair))
+        assert run.code == 0, run.err
+        assert [item["outcome"] for item in run.json["submissions"]] == ["agrees", "differs"]
+        assert all("seccomp" in item["sandbox"] for item in run.json["submissions"])
+        for known in ({}, others):
+            run = course.run(*arguments, *(word for pair in known.items() for word in pair), **soon)
+            assert run.code == 3
+            assert f"there is no talking to a Dask scheduler at {cluster.address} (" in run.json["error"]["message"]
+    finally:
+        cluster.close()
+
+
+def test_certificates_without_a_scheduler_that_asks_for_them_are_bad_usage(
+    course: CourseOnDisk, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.pem"
+    file.touch()
+    both = ["--tls-ca-file", str(file), "--tls-cert", str(file)]
+    for arguments, words in (
+        (["--tls-ca-file", str(tmp_path / "none")], "does not exist"),
+        (["--tls-key", str(file), "--scheduler", "tls://127.0.0.1:9"], "belong together"),
+        (both, "give --scheduler tls://HOST:PORT"),
+        ([*both, "--scheduler", "tcp://127.0.0.1:9"], "give --scheduler tls://HOST:PORT"),
+    ):
+        run = course.run("grade", "hw1", ".", *arguments)
+        said = " ".join(run.err.replace("│", " ").split())
+        assert (run.code, words in said) == (2, True), run.err
+
+
+@pytest.mark.long
+def test_a_worker_that_was_told_to_do_without_walls_puts_them_up_for_the_next_run(
+    course: CourseOnDisk, handed_in: Path, tmp_path: Path
+) -> None:
+    cluster = Cluster(tmp_path, workers=1)
+    arguments = ["grade", "hw1", str(handed_in / "s0"), "--again", "--json", "--output", str(tmp_path / "out")]
+    arguments += ["--scheduler", cluster.address]
+    try:
+        runs = [course.run(*arguments, *more) for more in (["--allow-unsandboxed"], [])]
+    finally:
+        cluster.close()
+    assert [run.json["submissions"][0]["outcome"] for run in runs] == ["agrees", "agrees"]
+    assert [run.json["submissions"][0]["sandbox"] for run in runs] == ["none", probe().name]
+
+
+def test_a_cluster_of_its_own_does_the_same_as_this_machine(course: CourseOnDisk, handed_in: Path) -> None:
+    arguments = ["grade", "hw1", str(handed_in / "s0"), str(handed_in / "s1"), "--again", "--json"]
+    run = course.run(*arguments, "--engine", "dask", "--jobs", "2", "--output", str(handed_in.parent / "dask-out"))
+    assert run.code == 0, run.err
+    assert [item["outcome"] for item in run.json["submissions"]] == ["agrees", "differs"]
+    deadline = time.monotonic() + 10
+    while _warm_processes() and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _warm_processes() -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(entry.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == 1 and b"goldsmith.worker.fork_server" in (entry.parent / "cmdline").read_bytes():
+            found.append(entry.parent.name)
+    return found

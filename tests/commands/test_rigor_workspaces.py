@@ -1,0 +1,89 @@
+"""Mutants take turns in workspaces, and no mutant finds anything of another's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from goldsmith.check.check_context import CheckContext
+from goldsmith.check.request import Opened, Request, open_adapter, open_gold
+from goldsmith.check.submissions import Submission
+from goldsmith.check.verdicts import AGREES
+from goldsmith.course.layout import find_course
+from goldsmith.course.solutions import Placement, placements
+from goldsmith.generate.options import Options
+from goldsmith.mutants.workspace_pool import PooledWorkspace, WorkspacePool
+from goldsmith.process.fork_client import ForkServer
+from support.course import CourseOnDisk
+
+
+@pytest.fixture
+def desks(checked: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> Iterator[WorkspacePool]:
+    assignment = find_course(checked.root).assignment("hw1")
+    gold = open_gold(assignment, Submission("the solution"), allow_stale=False)
+    opened = Opened(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
+    request = Request(options=Options(seed=42, threads=1, timeout=60), each=20, warm=warm)
+    (tmp_path / "given").mkdir()
+    with WorkspacePool(
+        CheckContext(assignment, opened, request, warm), placements(assignment), tmp_path / "given"
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def mutant(desks: WorkspacePool, tmp_path: Path) -> Placement:
+    """A solution that is wrong everywhere, in place of the first file."""
+    solution = next(item for item in desks.placed if item.target.suffix == ".py")
+    file = tmp_path / "mutant.py"
+    file.write_text(solution.source.read_text().replace("return", "return 2 *"))
+    return Placement(file, solution.target)
+
+
+def outcomes(desks: WorkspacePool, desk: PooledWorkspace) -> set[str]:
+    replays = desk.stage.replay(list(desks.checking.golds), ("plain", "float64"))
+    return {desks.checking.judge.verdict(name, replay).outcome for name, replay in replays.items()}
+
+
+def test_a_desk_that_was_left_as_it_was_found_is_lent_again_with_the_solution_back(
+    desks: WorkspacePool, mutant: Placement
+) -> None:
+    with desks.borrow(mutant) as first:
+        assert outcomes(desks, first) != {AGREES}
+    unchanged = next(item for item in desks.placed if item.target == mutant.target)
+    with desks.borrow(unchanged) as second:
+        assert second.stage.workspace.root == first.stage.workspace.root
+        assert outcomes(desks, second) == {AGREES}
+        with desks.borrow(mutant) as beside:
+            assert beside.stage.workspace.root != first.stage.workspace.root
+
+
+def add(desk: PooledWorkspace) -> None:
+    (desk.stage.workspace.root / "left.txt").write_text("by a mutant")
+
+
+def rewrite(desk: PooledWorkspace) -> None:
+    (desk.stage.workspace.root / "pyproject.toml").write_text("# by a mutant\n")
+
+
+def remove(desk: PooledWorkspace) -> None:
+    next(desk.stage.workspace.folder.glob("*.py")).unlink()
+
+
+def spoil_what_is_given(desk: PooledWorkspace) -> None:
+    next((desk.stage.workspace.scratch / "given").iterdir()).write_bytes(b"")
+
+
+def say_so(desk: PooledWorkspace) -> None:
+    desk.dirty = True
+
+
+@pytest.mark.parametrize("harm", [add, rewrite, remove, spoil_what_is_given, say_so])
+def test_a_desk_that_was_harmed_is_not_lent_again(
+    desks: WorkspacePool, mutant: Placement, harm: Callable[[PooledWorkspace], None]
+) -> None:
+    with desks.borrow(mutant) as first:
+        harm(first)
+    with desks.borrow(mutant) as second:
+        assert second.stage.workspace.root != first.stage.workspace.root

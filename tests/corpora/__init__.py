@@ -1,0 +1,1 @@
+"""Submissions, attacks, course shapes and examples that tests and benchmarks judge."""

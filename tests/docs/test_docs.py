@@ -1,0 +1,216 @@
+"""What the documents show works as shown: their files are written, their commands run, their links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import typer.main
+import yaml
+
+import goldsmith
+from goldsmith.check.verdict_words import how_far, leaf_lines
+from goldsmith.cli.app import app
+from goldsmith.course.config import Config
+from goldsmith.weights.rules import read_adapter
+from support.doc_pages import PAGES, ROOT, Block, act_out, anchors_of, blocks_of, links_of
+
+ACTED_OUT = [
+    "README.md",
+    "docs/recipes.md",
+    "docs/course-staff.md",
+    "docs/checking.md",
+    "docs/skills.md",
+    "docs/how-to/solution-changed.md",
+    "docs/how-to/ci.md",
+    "docs/how-to/reports.md",
+    "docs/contributing/operator.md",
+    "docs/contributing/engine.md",
+]
+ELSEWHERE = {
+    "docs/tutorial.md": "test_tutorials.py",
+    "docs/other-layouts.md": "test_tutorials.py",
+    "docs/adapters.md": "read below",
+    "docs/grading.md": "clusters, which are not here",
+    "docs/testing.md": "test_pytest_plugin.py",
+    "docs/rigor.md": "test_operators.py has the like",
+    "docs/tolerances.md": "one line of a recipe",
+    "examples/vla-course/README.md": "pytest and goldsmith in a course",
+    "examples/vla-course/src/assignments/scratch-1/README.md": "pytest in a course",
+    "examples/vla-course/src/assignments/scratch-2/README.md": "pytest in a course",
+    "examples/vla-course/src/assignments/scratch-3/README.md": "pytest in a course",
+}
+"""Pages with Python or shell that are not acted out here, and what becomes of it."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name == "docs/course-staff.md" else ()) for name in ACTED_OUT],
+)  # what the staff's page shows is in the tutorial, too
+def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_path: Path) -> None:
+    assert act_out(ROOT / name, tmp_path, patience=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["docs/contributing/engine.md", "docs/how-to/reports.md"])
+def test_so_do_those_that_take_long(name: str, tmp_path: Path) -> None:
+    assert len(act_out(ROOT / name, tmp_path)) == 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_is_run_or_parsed_or_output(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    text = page.read_text(encoding="utf-8")
+    blocks = blocks_of(page)
+    assert len(re.findall(r"^ *```", text, re.M)) == 2 * len(blocks), "a fence that is not closed, or is indented"
+    for block in blocks:
+        READ[block.language](block)
+    if any(block.language in ("bash", "python") for block in blocks):
+        assert (name in ACTED_OUT) != (name in ELSEWHERE), f"{name} is neither acted out nor excused"
+
+
+def _settings(block: Block) -> None:
+    table = tomllib.loads(block.text)
+    if "pytest" not in table.get("tool", {}):
+        msgspec.convert(table, Config)
+
+
+def _typed(block: Block) -> None:
+    """Shell: it parses, and every goldsmith command in it has these options and arguments."""
+    subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
+    for line in block.text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] == ["goldsmith"]:
+            _command(words[1:])
+
+
+def _command(words: list[str]) -> None:
+    group = typer.main.get_command(app)
+    while hasattr(group, "commands"):
+        group, words = group.commands[words[0]], words[1:]
+    stop = next((number for number, word in enumerate(words) if word in ("|", "||", ">", "&&")), len(words))
+    try:
+        group.make_context("goldsmith", words[:stop])
+    except typer.BadParameter as problem:
+        if "does not exist" not in problem.message:  # it may speak of a file that its reader has
+            raise
+
+
+READ = {
+    "python": lambda block: ast.parse(block.text),
+    "toml": _settings,
+    "ini": _settings,  # a part of such a file
+    "yaml": lambda block: yaml.safe_load(block.text),
+    "json": lambda block: json.loads(block.text),
+    "bash": _typed,
+    "sh": _typed,
+    "text": lambda block: None,
+}
+"""What is done with a block of each language. `bash` is run, `sh` is not; `text` is output, or a picture of folders."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_anchors_and_pictures_exist(page: Path) -> None:
+    for target in links_of(page):
+        if target.startswith("https://"):
+            continue  # a page of somebody else's
+        path, _, anchor = target.partition("#")
+        found = page if not path else page.parent / path
+        assert found.exists(), target
+        assert not anchor or anchor in anchors_of(found), target
+
+
+def test_a_broken_link_would_be_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One `two` three\n\n[a](#one-two-three) [b](#four) [c](none.md) `[d](code.md)`\n")
+    assert list(links_of(page)) == ["#one-two-three", "#four", "none.md"]
+    assert anchors_of(page) == {"one-two-three"}
+
+
+def test_the_site_builds_and_asks_nobody(tmp_path: Path) -> None:
+    """Strictly: a page that is not in the menu, a link or an anchor that leads nowhere is an error."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"NO_COLOR": "1"})
+    assert done.returncode == 0, done.stderr
+    for page in (tmp_path / "site").rglob("*.html"):
+        fetched = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="?(https?:[^"\s>]+)', page.read_text("utf-8"))
+        assert not fetched, f"{page.name} fetches {fetched}"
+
+
+def test_reports_say_what_students_are_told_they_say() -> None:
+    told = re.findall(r"^\| `([^`…]+)` \|", (ROOT / "docs/students.md").read_text(encoding="utf-8"), re.M)
+    gold = np.arange(1.0, 29.0).reshape(4, 7)
+    square = np.arange(25.0).reshape(5, 5) ** 1.5
+    part = np.ones((7, 4))
+    part[3:6] = 1.5
+    holes = gold.copy()
+    holes[0, :2] = np.nan
+    pairs = [
+        (gold * 1.5, gold),
+        (gold * 1.007, gold),
+        (part, np.ones((7, 4))),
+        (gold, gold[..., None]),
+        (holes, gold),
+        (square.T.copy(), square),
+        ("a line\nand more?", "a line\nand more!"),
+    ]
+    leaves = [leaf for actual, wanted in pairs for leaf in goldsmith.compare(actual, wanted).leaves]
+    leaves += goldsmith.compare({"gradients": {"w": None}}, {"gradients": {"w": gold}}).leaves
+    said = "\n".join(line for leaf in leaves for line in (how_far(leaf), *leaf_lines(leaf, reveal=False)))
+    seen = {"computed in float16 inside", "final_norm is never called"}  # test_coarser_dtypes.py, test_attribution.py
+    assert len(told) == 12
+    told = [phrase for phrase in told if phrase not in seen]
+    for phrase in told:
+        assert phrase in said, phrase
+
+
+def test_the_documented_settings_are_all_settings_with_their_defaults() -> None:
+    (block,) = [item for item in blocks_of(ROOT / "docs/course-staff.md") if item.language == "toml"]
+    documented = tomllib.loads(block.text)
+    examples = documented.pop("assignment")
+    defaults = msgspec.to_builtins(Config())
+    defaults.pop("assignment")
+    assert documented == json.loads(json.dumps(defaults))
+    msgspec.convert({"assignment": examples}, Config)
+
+
+def test_the_adapters_shown_can_be_read() -> None:
+    shown = [item.text for item in blocks_of(ROOT / "docs/adapters.md") if item.language == "python"]
+    weights, calls = (read_adapter(body.encode(), "adapter.py") for body in shown)
+    assert len(weights.rules) == 7
+    assert list(weights.layouts)[-1] == "q, k, v together for each head"
+    assert (list(calls.calls), list(calls.parts)) == (["CausalSelfAttention"], ["backbone.train_epoch"])
+
+
+def test_the_map_names_every_room() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    for entry in (ROOT / "src/goldsmith").iterdir():
+        if entry.is_dir() and not entry.name.startswith("_"):
+            assert f"  {entry.name}/" in text, entry.name
+        elif entry.suffix == ".py" and entry.name not in ("_version.py", "__main__.py"):
+            assert f"  {entry.name}" in text, entry.name
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "contributing/ownership.md", "contributing/promises.md"])
+def test_the_files_that_a_page_names_exist(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    folders = "|".join(entry.name for entry in (ROOT / "src/goldsmith").iterdir() if entry.is_dir())
+    named = set(re.findall(rf"`((?:{folders})/[\w/.]*)", text))
+    assert {name for name in named if not (ROOT / "src/goldsmith" / name).exists()} == set()
+    tests = set(re.findall(r"`(?:tests/)?([\w/]*test_\w+\.py)`", text))
+    assert {name for name in tests if not (ROOT / "tests" / name).exists()} == set()
+
+
+def test_no_file_is_more_than_one_person_can_hold_in_mind() -> None:
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path

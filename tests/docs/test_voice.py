@@ -1,0 +1,230 @@
+"""One voice: what a machine can see of it, in every error's sentence and in every text of the program."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import itertools
+import re
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from structures import every_error
+
+from goldsmith.cli.app import app
+from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.scaffold import OBSTACLES
+from support.course import CourseOnDisk
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "goldsmith"
+ANYTHING = "scratch-1"
+"""What stands for a value in a text that is filled in later."""
+
+UNKIND = re.compile(
+    r"\b(please|sorry|oops|invalid|illegal|fatal|abort(ed)?|unable to|failed to|successfully|simply|obviously)\b", re.I
+)
+SECOND_WORDS = re.compile(r"\b(golden|ground truth|homework|student code|teacher|gold standard data|blueprint)\b", re.I)
+STEPS = re.compile(
+    r"`[^`]+`|(?<!\w)--?[a-z]|docs/\w+\.md|there (is|are) (?!no)|did you mean|"
+    r"\b(give|name|put|make|write|move|keep|mend|mark|say|use|wait|run|choose|rename|draw|take|hand|have)\b",
+    re.I,
+)
+
+ENDS_IN_ANOTHERS_WORDS = {"Failed", "NoFreshGold", "NotRecorded", "RecipeRaised", "RecipeSyntax"}
+NOTHING_IS_WRONG = {"MenuLeft", "Interrupted"}
+"""What a person did on purpose needs no next step."""
+SAYS_IT_IN_ITS_PROBLEM = ENDS_IN_ANOTHERS_WORDS | {"BadConfig", "RecipeMisused"}
+"""The next step is part of what they are given, or is plain from it."""
+
+
+def samples(kind: type[GoldsmithError]) -> Iterator[GoldsmithError]:
+    """The error with each way of filling its fields: something or nothing, one or several."""
+    if not dataclasses.is_dataclass(kind):
+        yield kind()
+        return
+    hints = typing.get_type_hints(kind)
+    fields = [item for item in dataclasses.fields(kind) if item.init]
+    for values in itertools.product(*(values_for(hints[item.name], item.name) for item in fields)):
+        yield kind(**dict(zip((item.name for item in fields), values, strict=True)))
+
+
+def values_for(hint: object, name: str) -> list[object]:
+    text = str(hint)
+    if name == "command":
+        return ["goldsmith", "goldsmith generate"] if "usage" in text else ["generate", "rigor", "inject"]
+    if "Sequence" in text or "tuple" in text:
+        one = Path("src/one.py") if "Path" in text else "one"
+        required = name in ("problems", "reasons", "known", "available", "paths", "assignments")
+        return [[one], [one, one]] if required else [[], [one], [one, one]]
+    if name == "obstacle":
+        return [*OBSTACLES]
+    if "Path" in text:
+        return [Path("src/hw1/ops.py")]
+    if "bool" in text:
+        return [True, False]
+    if "int" in text:
+        return [1, 3] if "None" not in text else [None, 3]
+    if "float" in text:
+        return [2.5]
+    return ["thing", None] if "None" in text else ["thing"]
+
+
+ERRORS = every_error()
+
+
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda item: item.__name__)
+def test_every_error_is_said_in_one_voice(kind: type[GoldsmithError]) -> None:
+    for error in samples(kind):
+        said = str(error)
+        assert "\n" not in said
+        assert len(said) < 520, said
+        assert not UNKIND.search(said), said
+        assert "!" not in said
+        assert "error:" not in said.lower()
+        assert said.count("`") % 2 == 0, said
+        assert not re.match(r"[A-Z](?!YTHON|UTF)", said), f"begins after a colon, so in small letters: {said}"
+        assert ".." not in said.replace("…", "").replace("../", ""), said
+        assert "None" not in said, said
+        if kind.__name__ not in ENDS_IN_ANOTHERS_WORDS:
+            assert said.endswith((".", "?")), said
+        if kind.__name__ not in NOTHING_IS_WRONG | SAYS_IT_IN_ITS_PROBLEM:
+            assert STEPS.search(re.split(r"[;:.?] ", said, maxsplit=1)[-1]), f"no next step: {said}"
+        assert_commands_are_real(said)
+
+
+def test_every_error_lives_among_the_errors() -> None:
+    assert not [item for item in ERRORS if not item.__module__.startswith("goldsmith.errors.")]
+
+
+# --- all other texts
+
+
+@functools.cache
+def texts() -> list[tuple[Path, int, str]]:
+    return [*read_texts()]
+
+
+def read_texts() -> Iterator[tuple[Path, int, str]]:
+    """Every string of the program that holds words, docstrings apart but for those that are a command's help."""
+    for path in sorted(SOURCES.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        quiet = (
+            {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} if "cli" not in path.parts else ()
+        )
+        for node in ast.walk(tree):
+            if id(node) in inner or id(node) in quiet:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                yield path, node.lineno, "".join(_shown(part) for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+                yield path, node.lineno, node.value
+
+
+def _shown(part: ast.expr) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else ANYTHING
+
+
+@pytest.mark.parametrize("folder", sorted({path.relative_to(SOURCES).parts[0] for path in SOURCES.rglob("*.py")}))
+def test_no_text_is_unkind_or_names_a_command_that_is_not_there(folder: str) -> None:
+    for path, line, text in texts():
+        if (
+            path.relative_to(SOURCES).parts[0] != folder
+            or text.startswith(("#!", "(?", "^"))
+            or "\\" in repr(text)[1:-1]
+        ):
+            continue
+        where = f"{path.relative_to(ROOT)}:{line}: {text!r}"
+        assert not UNKIND.search(text), where
+        assert not SECOND_WORDS.search(text), where
+        assert not re.search(r"\w!(\s|$)", text), where
+        assert_commands_are_real(text)
+
+
+def commands_of(group: typing.Any, before: str = "") -> dict[str, typing.Any]:
+    """Every command by its name, those of groups too: `skills install`."""
+    found = {}
+    for name, item in group.commands.items():
+        found |= commands_of(item, f"{before}{name} ") if hasattr(item, "commands") else {f"{before}{name}": item}
+    return found
+
+
+COMMANDS = commands_of(typer.main.get_command(app))
+OPTIONS = {
+    name: {option for item in command.params for option in (*item.opts, *item.secondary_opts)} | {"--help", "-h"}
+    for name, command in COMMANDS.items()
+}
+SHARED = frozenset().union(*OPTIONS.values()) | {"--help", "--version"}
+
+
+def assert_commands_are_real(text: str) -> None:
+    """Whatever is quoted as a command can be run."""
+    for quoted in re.findall(r"`goldsmith ([^`]*)`", text):
+        words = quoted.split()
+        if words[0].startswith(ANYTHING):
+            continue
+        if words[0].startswith("-"):
+            assert words[0] in SHARED, f"there is no option {words[0]}: {text}"
+            continue
+        if len(words) == 1 and any(item.startswith(f"{words[0]} ") for item in COMMANDS):
+            continue
+        name = next((item for item in (words[0], " ".join(words[:2])) if item in COMMANDS), None)
+        assert name is not None, f"there is no such command: {text}"
+        for word in words:
+            if word.startswith("-"):
+                assert word.partition("=")[0] in OPTIONS[name], f"{name} has no {word}: {text}"
+    for page in re.findall(r"\bdocs/[\w-]+\.md", text):
+        assert (ROOT / page).is_file(), f"{page} is not there: {text}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_says_what_it_is_for(name: str) -> None:
+    command = COMMANDS[name]
+    first, _, rest = command.help.partition("\n\n")
+    assert first.endswith(".")
+    assert len(first) <= 110, first
+    assert not re.search(r"(^|\n)- `goldsmith", rest), "examples stand in columns, below `Examples:`"
+    for item in command.params:
+        assert item.help, f"{name}: {item.name} has no help"
+        assert item.help.endswith("."), f"{name}: {item.help}"
+
+
+# --- command lines that make no sense
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["generate", "--forse"], "goldsmith generate: there is no option --forse; did you mean --force?"),
+        (["generat"], "goldsmith: there is no command generat; did you mean generate?"),
+        (["generate", "--seed"], "goldsmith generate: --seed needs a value; "),
+        (["status", "hw1"], "goldsmith status: hw1 is more than it takes; "),
+        (["generate", "hw1", "--kind", "all"], "goldsmith generate: --kind"),
+        (["check", "hw1", "--timeout", "-1"], "goldsmith check: --timeout is -1.0; give a number of seconds above 0."),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_gets_a_sentence(
+    course: CourseOnDisk, arguments: list[str], said: str
+) -> None:
+    run = course.run(*arguments, yes=False, calibrate=True)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(said)
+    assert len(run.err.splitlines()) == 1
+    assert not UNKIND.search(run.err)
+    told = course.run(arguments[0], "--json", *arguments[1:], yes=False, calibrate=True)
+    assert told.code == 2
+    assert told.json["error"]["kind"] in ("bad-usage", "bad-option")
+
+
+def test_started_as_a_module_it_is_called_goldsmith_too(course: CourseOnDisk) -> None:
+    """As it is on Windows, where the script has another name."""
+    command = [sys.executable, "-m", "goldsmith", "generate", "--forse"]
+    done = subprocess.run(command, cwd=course.root, capture_output=True, text=True)
+    assert done.stderr.startswith("goldsmith generate: there is no option --forse; did you mean --force?"), done.stderr

@@ -1,0 +1,127 @@
+"""Another device than the CPU: models with buffers are recorded, measured and replayed there, and nothing of what they
+are given stays behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
+
+SOLUTION = """
+    import torch
+    from torch import nn
+
+
+    class Scaler(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(size))
+            self.register_buffer("std", torch.ones(size))
+            self.register_buffer("shuffle", torch.randperm(size))
+            self.register_buffer("noise", torch.randn(size))
+            self.norm = nn.BatchNorm1d(size)
+
+        def fit(self, x):
+            self.mean.copy_(x.mean(0))
+            self.std.copy_(x.std(0))
+
+        def forward(self, x):
+            return self.norm((x[:, self.shuffle] - self.mean) / self.std + self.noise)
+
+
+    class Policy(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.scaler = Scaler(size)
+            self.head = nn.Linear(size, 3)
+            self.tied = nn.Linear(size, 3)
+            self.tied.weight = self.head.weight
+
+        def forward(self, x):
+            return self.tied(self.head(self.scaler(x)) @ self.head.weight)
+"""
+RECIPE = """
+    from support import strict_device
+    import torch
+
+    import goldsmith as gs
+    from ops import Policy
+
+
+    def _policy(case, **options):
+        model = case.model(Policy, 5, **options)
+        model.scaler.fit(case.input("seen", lambda: torch.randn(7, 5)))
+        return model
+
+
+    @gs.case
+    def gold_output(case):
+        model = _policy(case)
+        case.record("y", model(case.input("x", lambda: torch.randn(4, 5))))
+
+
+    @gs.case
+    def trained(case):
+        model = _policy(case, weights="stress", train=True)
+        batch = case.input("batch", lambda: {"x": [torch.randn(4, 5)], "y": torch.randn(4, 3)})
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+        loss = ((model(batch["x"][0]) - batch["y"]) ** 2).mean()
+        loss.backward()
+        case.record_gradients(model)
+        optimiser.step()
+        case.record("loss", loss)
+        case.record_weights(model)
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    made = numpy_course(tmp_path_factory.mktemp("devices") / "course")
+    strict = (Path(__file__).parents[1] / "support/strict_device.py").read_text()
+    starter = re.sub(r"(def (?:forward|fit).*\n)(?: {12}.*\n)+", r"\1            raise NotImplementedError\n", SOLUTION)
+    assert "NotImplementedError" in starter
+    return made.write(
+        {
+            "src/assignments/hw1/ops.py": starter,
+            "src/assignments/hw1/strict_device.py": strict,
+            SOLUTION_FILE: SOLUTION,
+            RECIPE_FILE: RECIPE,
+        }
+    )
+
+
+@pytest.mark.parametrize("measured", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_what_is_made_and_measured_on_a_device_is_met_there(
+    course: CourseOnDisk, tmp_path: Path, measured: bool
+) -> None:
+    made = course.run("generate", "hw1", "--device", "meta", "--json", calibrate=measured)
+    assert made.code == 0, made.out
+    (outcome,) = made.json["assignments"]
+    assert not [note for note in outcome["notes"] if "failed" in note], outcome["notes"]
+
+    copy = course.run("check", "hw1", str(course.root / SOLUTION_FILE), "--device", "meta", "--json")
+    assert copy.json["submissions"][0]["outcome"] == "agrees", copy.out
+    wrong = tmp_path / "ops.py"
+    wrong.write_text((course.root / SOLUTION_FILE).read_text().replace(") / self.std", ") * self.std"))
+    (found,) = course.run("check", "hw1", str(wrong), "--device", "meta", "--json").json["submissions"]
+    assert (found["outcome"], found["first_divergence"]) == ("differs", "scaler")
+
+
+def test_gold_whose_trials_all_failed_is_refused(tmp_path: Path) -> None:
+    course = numpy_course(tmp_path / "course")
+    recipe = course.root / RECIPE_FILE
+    fails = "    if case._given is not None:\n        raise ValueError('only once')\n    case.record("
+    recipe.write_text(recipe.read_text().replace("    case.record(", fails))
+    made = course.run("generate", "hw1", "--json", calibrate=True)
+    assert made.code == 3
+    (outcome,) = made.json["assignments"]
+    assert (outcome["outcome"], outcome["error"]["kind"]) == ("refused", "trials-failed")
+    assert "case gold_output failed, the first with ValueError: only once; " in outcome["error"]["message"]
+    assert course.gold_bytes() == {}

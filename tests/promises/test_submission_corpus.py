@@ -1,0 +1,164 @@
+"""Submissions as people really write them: harmless variety is not punished, each bug is found where it is.
+
+These are some of tests/corpora/submissions; `make submissions` judges all of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from submissions import CORPUS, Judged, Known, judged, known
+
+from goldsmith.check.attribution import part_of
+from goldsmith.course.example import copy_example
+from goldsmith.course.layout import Course
+from goldsmith.process.fork_client import ForkServer
+from support.check_course import judge
+from support.course import CourseOnDisk, numpy_course
+
+pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
+
+_NAMES = {
+    "scratch-1": """
+        attention-sdpa gate-up-fused helper-package lazy-head mask-required norm-in-float32 norm-overwrites-input
+        qkv-interleaved qkv-transposed renamed-and-reordered returns-three rope-complex
+        cache-never-cleared clipping-missing final-norm-dropped flat-mask-missing generate-uncut mask-off-by-one
+        norm-eps-missing residual-detached rope-interleaved norm-unscaled two-gelu-and-zero-grad
+        two-rope-and-targets attention-autocast-float16 block-gains
+        cuda-mask feed-forward-returns-none only-norm-written provided-feed-forward-no-bias provided-rope-base
+    """,
+    "scratch-2": "block-causal caption-unshifted fuse-text-first patches-conv-layer projector-relu",
+    "scratch-3": """
+        act-from-right-end fit-biased fit-reassigned loss-field-detached time-cosines-first train-never-fits
+    """,
+}
+CHOSEN = {assignment: names.split() for assignment, names in _NAMES.items()}
+QUICK = {
+    "qkv-interleaved",
+    "flat-mask-missing",
+    "provided-rope-base",
+    "residual-detached",
+    "caption-unshifted",
+    "act-from-right-end",
+    "fit-reassigned",
+    "loss-field-detached",
+}
+
+
+@pytest.fixture(scope="module")
+def warm(warm_with_torch: ForkServer) -> ForkServer:
+    return warm_with_torch
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    return copy_example(tmp_path_factory.mktemp("corpus") / "course")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        pytest.param(item, id=item.name, marks=() if item.name in QUICK else pytest.mark.long)
+        for assignment, names in CHOSEN.items()
+        for item in known(assignment)
+        if item.name in names
+    ],
+)
+def test_it_is_judged_right(item: Known, course: Course, warm: ForkServer) -> None:
+    found = judged(course, item, warm)
+    assert list(found.problems()) == []
+    assert sum(found.earned.values()) <= _worth_at_most(found)
+
+
+def _worth_at_most(found: Judged) -> int:
+    """A point for each case that agrees, and for each part that gold's record can call right: one that a case shows
+    which agrees, or that was seen to be right, and that hid in none."""
+    right = ("agrees", "provided-changed")
+    cases = found.verdict.cases
+    hidden = {part_of(name) for case in cases for name in case.unseen}
+    seen = {module.kind for case in cases for module in case.modules if module.outcome == "agrees" and module.tells}
+    for case in cases:
+        if case.outcome in right:
+            seen |= set(found.shown[case.name])
+    return sum(case.outcome in right for case in cases) + len(seen - hidden)
+
+
+def test_the_chosen_are_in_the_corpus() -> None:
+    for assignment, names in CHOSEN.items():
+        assert {item.name for item in known(assignment)} >= set(names)
+    assert {name for names in CHOSEN.values() for name in names} >= QUICK
+
+
+# --- a whole repository -----------------------------------------------------------------------------------------------
+
+FACE = """
+    def run_rmsnorm(d_model, eps, weights, in_features):
+        raise NotImplementedError
+
+
+    def run_softmax(in_features, dim):
+        raise NotImplementedError
+"""
+SOLVED = """
+    import torch
+
+
+    def run_rmsnorm(d_model, eps, weights, in_features):
+        return in_features * torch.rsqrt(in_features.pow(2).mean(-1, keepdim=True) + eps) * weights
+
+
+    def run_softmax(in_features, dim):
+        return torch.softmax(in_features, dim)
+"""
+RECIPE = """
+    import torch
+
+    import goldsmith as gs
+    from tests.adapters import run_rmsnorm, run_softmax
+
+
+    @gs.case
+    def rmsnorm(case):
+        weights = case.input("weights", lambda: torch.randn(8))
+        case.record("y", run_rmsnorm(8, 1e-2, weights, case.input("x", lambda: torch.randn(2, 5, 8) * 0.1)))
+
+
+    @gs.case
+    def softmax(case):
+        case.record("y", run_softmax(case.input("x", lambda: torch.randn(3, 7)), 1))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def basics(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    """A course whose assignment is a repository with its face in tests/adapters.py."""
+    course = numpy_course(tmp_path_factory.mktemp("basics") / "course")
+    for folder in ("src/assignments/hw1", "private/solutions/hw1"):
+        shutil.rmtree(course.root / folder)
+    course.write(
+        {
+            "src/assignments/hw1/tests/adapters.py": FACE,
+            "private/solutions/hw1/tests/adapters.py": SOLVED,
+            "src/assignments/hw1/generate_fixtures.py": RECIPE,
+        }
+    )
+    made = course.run("generate", "hw1")
+    assert made.code == 0, made.err
+    return course
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "outcome", "first"), [("package", "agrees", ""), ("package-wrong", "differs", "run_rmsnorm")]
+)
+def test_a_whole_repository_is_imported_from_its_root(
+    basics: CourseOnDisk, warm: ForkServer, name: str, outcome: str, first: str
+) -> None:
+    found = judge(basics, str(Path(CORPUS, name)), warm)
+    assert (found.outcome, found.first_divergence) == (outcome, first), found

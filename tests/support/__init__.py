@@ -1,0 +1,1 @@
+"""What tests share: throw-away courses, real terminals and processes, generated workers."""

@@ -1,0 +1,166 @@
+"""A child asked for one run after another: it stays, it may die, and what was taken from it is out of its reach."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from goldsmith.check.check_context import CheckContext
+from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.check.request import Opened, Request
+from goldsmith.check.submissions import open_submission
+from goldsmith.course.layout import find_course
+from goldsmith.generate.options import Options
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import Watcher
+from support.check_course import hand_in
+from support.course import CourseOnDisk, wait_until
+
+CASES = ("centred", "scaled", "counted")
+
+
+@contextlib.contextmanager
+def workspace_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
+    assignment = find_course(course.root).assignment("hw1")
+    request = Request(options=Options(seed=42, threads=1, timeout=60), each=5.0, warm=warm)
+    with open_submission(assignment, what) as submission:
+        context = CheckContext(assignment, Opened.of(assignment, submission, request), request, warm)
+        with context.open_workspace(submission.placed) as workspace:
+            yield workspace
+
+
+def test_one_child_does_all_that_it_is_asked_for(checked: CourseOnDisk, warm: ForkServer) -> None:
+    noting = "import os\nopen('numbers', 'a').write(f'{os.getpid()}\\n')\nreturn x * factor"
+    with workspace_with(checked, hand_in(checked, ("return x * factor", noting)), warm) as workspace:
+        numbers = workspace.workspace.folder / "numbers"
+        with workspace.one_worker():
+            first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+            second = workspace.run({"scaled": ("repeat", "traced")})
+        assert len(set(numbers.read_text().split())) == 1
+        workspace.replay(["scaled"], ("plain",))
+        assert len(set(numbers.read_text().split())) == 2
+    assert list(first) == list(CASES)
+    assert list(second["scaled"].attempts) == ["repeat", "traced"]
+    assert np.array_equal(second["scaled"].leaves("repeat")["output"], first["scaled"].leaves("plain")["output"])
+
+
+def test_one_that_dies_when_it_is_asked_again_costs_one_case(checked: CourseOnDisk, warm: ForkServer) -> None:
+    dying = """
+    import os, sys
+    if hasattr(sys, "scaled_before"):
+        os._exit(3)
+    sys.scaled_before = True
+    return x * factor"""
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", dying)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+        third = workspace.run({"scaled": ("plain",)})
+    assert all(item.first.failure is None for item in (*first.values(), *third.values()))
+    failures = {name: item.attempts["repeat"].failure for name, item in second.items()}
+    assert failures["centred"] is None
+    assert failures["counted"] is None
+    assert failures["scaled"] is not None
+    assert (failures["scaled"].kind, failures["scaled"].case) == ("exit", "scaled")
+
+
+def test_one_that_was_gone_before_it_was_asked_costs_nothing(checked: CourseOnDisk, warm: ForkServer) -> None:
+    leaving = """
+    import os, threading
+    open("number", "w").write(str(os.getpid()))
+    threading.Timer(0.3, os._exit, [3]).start()
+    return x * factor"""
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", leaving)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        workspace.run({"scaled": ("plain",)})
+        number = (workspace.workspace.folder / "number").read_text()
+        wait_until(lambda: not Path("/proc", number, "exe").exists())  # nor has one that nobody has waited for
+        found = workspace.run(dict.fromkeys(CASES, ("plain",)))
+    assert [item.first.failure for item in found.values()] == [None] * 3
+
+
+def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOnDisk, warm: ForkServer) -> None:
+    early = """
+    import pathlib
+    for path in pathlib.Path.cwd().parents[3].glob("scratch/[0-9]*-????????/events.jsonl"):
+        for number in (3, 2, 99):
+            path.open("a").write('{"case": "", "number": %d, "of": 1}\\n' % number)
+    return x * factor"""
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", early)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+    assert [item.first.failure for item in first.values()] == [None] * 3
+    assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
+
+
+def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkServer) -> None:
+    slow = """
+    import sys, time
+    time.sleep(30 if hasattr(sys, "scaled_before") else 0)
+    sys.scaled_before = True
+    return x * factor"""
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", slow)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        workspace.each = 1.0
+        workspace.run({"scaled": ("plain",)})
+        time.sleep(1.5)  # nobody asks: that is no time of its own
+        second = workspace.run({"scaled": ("repeat",), "centred": ("repeat",)})
+    assert second["scaled"].attempts["repeat"].failure is not None
+    assert second["scaled"].attempts["repeat"].failure.kind == "timeout"
+    assert second["centred"].attempts["repeat"].failure is None
+
+
+def test_what_was_taken_from_it_is_out_of_its_reach(checked: CourseOnDisk, warm: ForkServer) -> None:
+    """Neither changed, nor cut short under the reader's hands, nor swapped for a link."""
+    rewriting = """
+    import os, pathlib, threading, time
+    def spoil():
+        while True:
+            for path in pathlib.Path.cwd().parents[3].rglob("[0-9]*-????????/out/*"):
+                try:
+                    os.truncate(path, 0)
+                except OSError:
+                    pass
+            pathlib.Path("spoilt").touch()
+            time.sleep(0.001)
+    answer = x * factor
+    threading.Timer(0.5, spoil).start()
+    return answer"""
+    with workspace_with(checked, hand_in(checked, ("return x * factor", rewriting)), warm) as workspace:
+        with workspace.one_worker():
+            found = workspace.run({"scaled": ("plain",)})["scaled"]
+            wait_until((workspace.workspace.folder / "spoilt").exists)
+            again = workspace.run({"centred": ("plain",)})["centred"]
+        assert found.leaves("plain")["output"].sum() == workspace.golds["scaled"].output.sum()
+        assert again.first.failure is None or again.first.failure.kind in ("exit", "raised")
+
+
+def test_an_interruption_ends_it(checked: CourseOnDisk, warm: ForkServer) -> None:
+    class Enough(Exception):
+        pass
+
+    def tick() -> None:
+        raise Enough
+
+    with workspace_with(checked, hand_in(checked), warm) as workspace:
+        with workspace.one_worker():
+            workspace.run({"scaled": ("plain",)})
+            workspace.watcher = Watcher(on_tick=tick)
+            with pytest.raises(Enough):
+                workspace.run({"centred": ("plain",)})
+        workspace.watcher = Watcher()
+        assert workspace.replay(["centred"], ("plain",))["centred"].first.failure is None
