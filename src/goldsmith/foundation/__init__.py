@@ -1,1 +1,1 @@
-"""Files, signals, threads and other things that know nothing of courses, gold or submissions."""
+"""Building blocks that know nothing of courses, gold or submissions: files, signals, threads, syntax trees."""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and are on disk when that is said."""
+"""Durable, atomic file writes: a file is written completely or not at all, and is on disk when the call returns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from typing import IO
 from goldsmith.foundation.platforms import SYNCS_FOLDERS
 
 PARTIAL = ".goldsmith-partial"
-"""How the name of a file ends that is not whole yet."""
+"""The suffix of files that are still being written."""
 _SEALED = re.compile(rf"\.([0-9a-f]{{16}})-([0-9a-f]{{16}}){re.escape(PARTIAL)}")
 _ABANDONED_S = 3600.0
-"""Whoever has not written to such a file for so long does not write to it any more."""
+"""A partial file that nobody has written to for this long belongs to a process that was killed."""
 _tidied: set[Path] = set()
-"""Folders in which this process has looked for partial files of killed ones."""
+"""Folders in which this process has already removed the partial files of killed processes."""
 
 
 def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
-    """Write a file beside `path`, then give it that name. Nothing else that stands beside it is touched."""
+    """Write a file next to `path`, then rename it to `path`. No other file in the folder is touched."""
     partial = partial_of(path)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
         try:
@@ -44,13 +44,13 @@ def write_durably(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def partial_of(path: Path, token: str = "") -> Path:
-    """Return a name beside `path` that proves by itself that goldsmith chose it: half of it follows from the other."""
+    """Return a name next to `path` that only goldsmith would choose: its second half is a hash of the first."""
     token = token or new_token()
     return path.with_name(f".{token}-{_seal(token)}{PARTIAL}")
 
 
 def new_token() -> str:
-    """Return a random word for the name of a partial file."""
+    """Return a random token for the name of a partial file."""
     return secrets.token_hex(8)
 
 
@@ -59,7 +59,7 @@ def _seal(token: str) -> str:
 
 
 def _tidy_once(folder: Path) -> None:
-    """Remove partial files that killed processes left in `folder`, the first time that this process writes there."""
+    """Remove partial files that killed processes left in `folder`, the first time this process writes there."""
     if folder in _tidied:
         return
     _tidied.add(folder)
@@ -77,7 +77,7 @@ def _is_abandoned(partial: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """What was renamed in `folder` is so after a power cut, too, where the system can promise that."""
+    """Flush renames in `folder` to disk, so that they survive a power cut; do nothing where the system cannot."""
     if not SYNCS_FOLDERS:
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -88,27 +88,27 @@ def sync_folder(folder: Path) -> None:
 
 
 def _set_mode(file: IO[bytes], path: Path, mode: int) -> None:
-    """By the open file where that is possible, so that it cannot be another one."""
+    """Set the mode through the open file where possible, so that no other file can take its place first."""
     os.chmod(file.fileno() if os.chmod in os.supports_fd else path, mode)
 
 
 def copy_durably(source: Path, goal: Path, mode: int) -> None:
-    """Bytes, mode, owner where that is allowed, and times."""
+    """Copy bytes, `mode`, times and, where allowed, the owner."""
     with source.open("rb") as reader, goal.open("wb") as writer:
         shutil.copyfileobj(reader, writer)
         writer.flush()
         _set_mode(writer, goal, mode)
         os.fsync(writer.fileno())
     status = source.stat()
-    with contextlib.suppress(OSError, AttributeError):  # Windows has no owners of this kind
+    with contextlib.suppress(OSError, AttributeError):  # Windows has no such owners
         os.chown(goal, status.st_uid, status.st_gid)
     os.utime(goal, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def move_durably(source: Path, target: Path, token: str = "") -> None:
-    """By one rename, through a copy beside `target`, with `token` in its name, where that lies on another file system.
+    """Move a file by one rename or, to another file system, through a copy next to `target`.
 
-    The token is the caller's, who knows by it which copy is left when this is cut off.
+    `token` is part of the copy's name, so that the caller can recognise a copy left by an interrupted move.
     """
     try:
         os.replace(source, target)

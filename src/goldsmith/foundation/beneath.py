@@ -1,7 +1,7 @@
-"""Open files beneath a folder that is open already, whatever somebody has put on the way to them.
+"""Open files beneath an open folder safely, even where untrusted code has changed the path to them.
 
-No link is followed in any part of the path, no other file system is entered, nothing above the folder is reached. A
-folder that is open stays the same one, whatever is put in its place afterwards.
+No symbolic link is followed in any part of the path, no other file system is entered, and nothing above the folder is
+reached. An open folder stays the same folder, whatever is put in its place afterwards.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from pathlib import PurePath
 from goldsmith.foundation.kernel import machine, system_call
 
 _OPENAT2 = 437
-"""On every processor: numbers are the same since 424."""
+"""The same number on every processor, as for all system calls since 424."""
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 1, 2, 4, 8
 _RESOLVE = _NO_OTHER_FILE_SYSTEM | _NO_MAGIC_LINKS | _NO_LINKS | _BENEATH
 _MOST_ATTEMPTS = 100
 
 
 def open_folder(path: str | os.PathLike[str]) -> int:
-    """Return a descriptor of a folder; raise `OSError` where its name leads to a link or to something else."""
+    """Return a descriptor of a folder; raise `OSError` if `path` is a symbolic link or not a folder."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def open_beneath(folder: int, name: str | os.PathLike[str], flags: int) -> int:
-    """Return a descriptor of what lies at `name`, relative to the open `folder`; raise `OSError` where a link, a mount
-    or a way up is in that path. `flags` open what is there and make nothing."""
+    """Open `name`, relative to the open `folder`, and return its descriptor.
+
+    Raise `OSError` if the path contains a symbolic link, a mount point or `..`. `flags` must not create files.
+    """
     parts = PurePath(name).parts
     if not parts or PurePath(name).is_absolute() or ".." in parts:
         raise OSError(errno.EXDEV, "it does not lie in its folder", os.fspath(name))
@@ -41,7 +43,7 @@ def open_beneath(folder: int, name: str | os.PathLike[str], flags: int) -> int:
 
 @functools.cache
 def resolves_in_kernel() -> bool:
-    """Say whether the kernel has `openat2` (Linux 5.6) and whatever this process runs in allows it."""
+    """Say whether the kernel has `openat2` (Linux 5.6) and the environment of this process allows it."""
     if not machine():
         return False
     folder = open_folder("/")
@@ -62,13 +64,13 @@ def _in_one_step(folder: int, path: str, flags: int) -> int:
         try:
             return system_call(_OPENAT2, folder, name, how, len(content))
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EINTR):  # something was renamed at this very moment
+            if error.errno not in (errno.EAGAIN, errno.EINTR):  # a rename raced with the lookup; retry
                 raise OSError(error.errno, error.strerror, path) from None
     raise OSError(errno.EAGAIN, "what lies there is renamed all the time", path)
 
 
 def _step_by_step(folder: int, parts: tuple[str, ...], flags: int) -> int:
-    """Where the kernel cannot do it in one: each part in the folder before it."""
+    """Open one part of the path after the other, where the kernel has no `openat2`."""
     device = os.fstat(folder).st_dev
     step = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     current = os.dup(folder)

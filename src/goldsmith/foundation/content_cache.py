@@ -1,6 +1,7 @@
-"""Keep results from one run to the next, by the content of everything they follow from.
+"""Cache results between runs, keyed by the content of everything they depend on.
 
-A key is the hash of that content (`goldsmith.generate.cache_key.content_key`): a result is never stale, only unused.
+A key is the hash of that content (`goldsmith.generate.cache_key.content_key`), so that an entry is never stale, only
+unused.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _KEY_CHARS = 40
 class ContentCache(Generic[Entry]):
     """A folder with one file for each result, named after its key.
 
-    The cache only saves time: what cannot be read counts as missing, what cannot be written is computed again.
+    The cache only saves time: an entry that cannot be read counts as missing, one that cannot be written is recomputed.
     """
 
     folder: Path
@@ -37,14 +38,14 @@ class ContentCache(Generic[Entry]):
     _used: set[str] = field(default_factory=set)
 
     def get(self, key: str) -> Entry | None:
-        """Return the result kept under `key`, or None."""
+        """Return the result stored under `key`, or None."""
         try:
             return self.decode(self._path(key).read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     def put(self, key: str, entry: Entry) -> None:
-        """Keep a result, whole or not at all."""
+        """Store a result, completely or not at all."""
         with contextlib.suppress(OSError), uninterrupted():
             self.folder.mkdir(parents=True, exist_ok=True)
             write_durably(self._path(key), self.encode(entry))
@@ -52,8 +53,8 @@ class ContentCache(Generic[Entry]):
     def evict(self, max_age_s: float, is_ours: Callable[[bytes], bool]) -> None:
         """Remove results that this run did not ask for and that are older than `max_age_s`.
 
-        The folder may hold other people's files: only a plain file with a name of the cache's, of whose content
-        `is_ours` says that nothing else writes it, is removed.
+        The folder may hold other people's files: a file is only removed if it is regular, is named like an entry and
+        `is_ours` accepts its content.
         """
         name = re.compile(rf"[0-9a-f]{{{_KEY_CHARS}}}{re.escape(self.suffix)}")
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The way to the kernel: system calls that Python has no function for. Nothing else in this room calls C."""
+"""System calls that Python has no function for. No other module of this folder calls C."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def _libc() -> Any:
 
 
 def machine() -> str:
-    """The processor's name where this room knows its system calls (x86_64, aarch64), else nothing."""
+    """Return the processor's name if its system calls are known (x86_64, aarch64 on Linux), else ""."""
     name = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     known = sys.platform == "linux" and name in ("x86_64", "aarch64") and ctypes.sizeof(ctypes.c_void_p) == 8
     return name if known else ""
 
 
 def system_call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
-    """Its answer; `OSError` where the kernel says no. Buffers are handed over by their address."""
+    """Make a system call and return its result; raise `OSError` if the kernel refuses. Buffers are passed by
+    address."""
     ctypes.set_errno(0)
     answer = int(_libc().syscall(ctypes.c_long(number), *(_word(argument) for argument in arguments)))
     if answer < 0:
@@ -40,7 +41,7 @@ def system_call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | Non
 
 
 def process_control(option: int, *arguments: int) -> int:
-    """`prctl`, with `OSError` where the kernel says no."""
+    """Call `prctl`; raise `OSError` if the kernel refuses."""
     words = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
     ctypes.set_errno(0)
     answer = int(_libc().prctl(ctypes.c_int(option), *words))

@@ -1,7 +1,7 @@
-"""Walk and change nested values: dicts, lists and tuples down to their leaves. The only walker of one value there is.
+"""Walk and map nested values: dicts, lists and tuples down to their leaves. The only walker of one value.
 
-Everything but a dict, list or tuple is a leaf: arrays, numbers, texts, None, objects. Two values side by side are
-walked by `goldsmith.comparison.pairs`, which also knows dataclasses and files.
+Everything but a dict, list or tuple is a leaf: arrays, numbers, text, None, objects. Two values are walked in parallel
+by `goldsmith.comparison.pairs`, which also knows dataclasses and files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ IsLeaf = Callable[[Any], bool]
 def walk(value: Any, path: str = "", is_leaf: IsLeaf | None = None) -> Iterator[tuple[str, Any]]:
     """Yield every leaf with its dotted path below `path`, in order; an empty container has none.
 
-    `is_leaf` says of a dict, list or tuple whether to yield it whole.
+    Where `is_leaf` is true of a dict, list or tuple, yield it whole.
     """
     if not isinstance(value, dict | list | tuple) or (is_leaf is not None and is_leaf(value)):
         yield path, value
@@ -26,7 +26,7 @@ def walk(value: Any, path: str = "", is_leaf: IsLeaf | None = None) -> Iterator[
 
 
 def leaves_in(value: Any, is_leaf: IsLeaf | None = None) -> Iterator[Any]:
-    """Yield every leaf, in order, where nobody asks for its path."""
+    """Yield every leaf, in order, without its path."""
     if not isinstance(value, dict | list | tuple) or (is_leaf is not None and is_leaf(value)):
         yield value
         return
@@ -35,7 +35,7 @@ def leaves_in(value: Any, is_leaf: IsLeaf | None = None) -> Iterator[Any]:
 
 
 def map_tree(function: Callable[[Any], Any], value: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """Build `value` again with `function` applied to every leaf.
+    """Rebuild `value` with `function` applied to every leaf.
 
     Lists and tuples keep their type, named tuples too; any dict becomes a plain one with the same keys, in order.
     """
@@ -47,7 +47,7 @@ def map_tree(function: Callable[[Any], Any], value: Any, is_leaf: IsLeaf | None 
 
 
 def map_paths(function: Callable[[str, Any], Any], value: Any, path: str = "", separator: str = ".") -> Any:
-    """Build `value` again as `map_tree` does, with `function` applied to the path and the leaf."""
+    """Rebuild `value` as `map_tree` does, with `function` applied to the path and the leaf."""
     if not isinstance(value, dict | list | tuple):
         return function(path, value)
     prefix = f"{path}{separator}" if path else ""

@@ -1,7 +1,7 @@
 """Folders that carry proof that goldsmith made them, and the removal of such folders.
 
-The proof is a file in the folder that says what the folder is. It is written first and removed last: whoever is killed
-in between leaves a folder that the next command still knows. A name alone proves nothing.
+The proof is a marker file that says what the folder is. It is written first and removed last, so that the next command
+still recognises the folder of a command that was killed. A name alone proves nothing.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from pathlib import Path
 MARK = ".made-by-goldsmith"
 _TOKEN_BYTES = 16
 TOKEN = re.compile(r"(?:[a-z2-7]{26}|[0-9a-f]{12})")
-"""Twelve digits are what earlier versions have left."""
+"""Twelve digits are the tokens of earlier versions."""
 _LONGEST_MARK = 1000
 
 
 def new_token() -> str:
-    """Return a random word for a folder's name; no two folders have the same, nobody chooses one by accident, and code
-    that is locked in beside a folder cannot guess what it is called."""
-    # In base 32, six letters shorter than in hexadecimal: a socket below such a folder has room for 107 bytes of path.
+    """Return a random token for a folder's name.
+
+    It is unique, nobody chooses it by accident, and sandboxed code running next to the folder cannot guess it.
+    """
+    # Base 32 is six characters shorter than hexadecimal: the path of a socket in such a folder may have 107 bytes.
     return base64.b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode().rstrip("=").lower()
 
 
 def make_marked(folder: Path, what: str, mode: int = 0o777) -> None:
-    """Make a folder with a mark that says `what` it is; raise `FileExistsError` where anything stands already."""
+    """Make a folder with a marker that says `what` it is; raise `FileExistsError` if anything is there already."""
     folder.mkdir(mode=mode)
     descriptor = os.open(folder / MARK, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     try:
@@ -41,7 +43,7 @@ def make_marked(folder: Path, what: str, mode: int = 0o777) -> None:
 
 
 def is_marked(folder: Path, what: str) -> bool:
-    """Say whether `folder` is a real folder, no link, whose mark says that it is `what`."""
+    """Say whether `folder` is a real folder, not a link, whose marker says that it is `what`."""
     try:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             return False
@@ -56,7 +58,7 @@ def is_marked(folder: Path, what: str) -> bool:
 
 
 def remove_made(folder: Path) -> None:
-    """Remove a folder that is proven to be goldsmith's, or that this process has made: its mark last."""
+    """Remove a folder that is marked as goldsmith's, or that this process has made. Its marker goes last."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
     with contextlib.suppress(FileNotFoundError):
@@ -70,7 +72,8 @@ def remove_made(folder: Path) -> None:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Say whether nothing at all is in a folder: so it is left by whoever was killed before it was marked."""
+    """Say whether a folder is empty but for an empty marker, as a process leaves it that is killed before it writes the
+    marker."""
     try:
         names = os.listdir(folder)
         return not names or (names == [MARK] and (folder / MARK).lstat().st_size == 0)
@@ -79,7 +82,7 @@ def is_unfinished(folder: Path) -> bool:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove a folder with a random name of goldsmith's that was not marked yet, if nothing at all is in it."""
+    """Remove a folder with a random name of goldsmith's that was never marked, if it is empty."""
     if is_unfinished(folder):
         with contextlib.suppress(OSError):
             (folder / MARK).unlink(missing_ok=True)
@@ -87,8 +90,11 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file or a folder even where code that ran there took its own rights away, or nested folders without end.
-    A link is removed, never followed."""
+    """Remove a file or folder, even where code that ran there took away its own permissions or nested folders
+    endlessly.
+
+    A link is removed, never followed.
+    """
     if path.is_symlink() or not path.is_dir():
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -104,7 +110,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _open_up(top: Path, folder: Path) -> None:
-    """Give this user all rights to a folder beneath `top`, and never to what a link on the way there leads to."""
+    """Give this user all permissions on a folder beneath `top`, without following a link on the way there."""
     from goldsmith.foundation.beneath import open_beneath, open_folder
 
     if not hasattr(os, "O_PATH"):

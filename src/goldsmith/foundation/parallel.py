@@ -1,4 +1,4 @@
-"""Many things done in a few threads, each of which waits for a process."""
+"""Run work in a few threads, each of which waits for a process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ Result = TypeVar("Result")
 def as_they_end(
     work: Callable[[Item], Result], items: Iterable[Item], jobs: int, stop: Callable[[], None]
 ) -> Generator[tuple[Item, Result]]:
-    """Every item with what came of it, in whatever order; nothing of it is kept here. When this ends early, whatever
-    the reason, `stop` is called, which must end all that is running."""
+    """Yield every item with its result, in the order of completion; keep none of them.
+
+    If this ends early, for whatever reason, call `stop`, which must end all that is still running.
+    """
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         running: dict[Future[Result], Item] = {}
         try:

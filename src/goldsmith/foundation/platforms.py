@@ -1,7 +1,7 @@
-"""What this operating system has of what goldsmith needs, and which commands it therefore cannot run.
+"""What this operating system offers of what goldsmith needs, and which commands therefore cannot run.
 
-Linux has all of it, and is what goldsmith is tested on. Decided by what Python offers here, not by names: those are for
-people. Imports nothing heavy.
+Linux has all of it, and is what goldsmith is tested on. Features are detected from what Python offers here, not from
+the system's name, which is only for messages. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import sys
 from goldsmith.errors.sandbox import GradingNeedsLinux, NotOnThisSystem
 
 SYSTEM = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system() or sys.platform)
-"""What people call it."""
+"""The system's name, for messages."""
 IS_LINUX = sys.platform == "linux"
 SYNCS_FOLDERS = sys.platform != "win32"
-"""Whether a folder can be opened, and what was renamed in it be flushed to disk."""
+"""Whether a folder can be opened to flush renames in it to disk."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""What somebody sends who wants this process to stop: Ctrl-C, a kill, a terminal that closes."""
+"""The signals that ask this process to stop: Ctrl-C, a kill, a terminal that closes."""
 
 RUNNING_CODE = "running code"
-"""What a caller from Python asks for, who has given no command."""
+"""What `require` is asked for by Python callers, who have no command."""
 
 _FOR_PROCESSES = {"fork": "fork", "killpg": "process groups", "mkfifo": "named pipes"}
 _MISSING = tuple(words for name, words in _FOR_PROCESSES.items() if not hasattr(os, name))
 RUNS_CODE = not _MISSING
-"""Whether recipes and submissions can be run, in processes of their own."""
+"""Whether recipes and submissions can run, in processes of their own."""
 _CANNOT = {
     "generate": "recipes cannot be run",
     "diff": "recipes cannot be run",
@@ -56,6 +56,6 @@ def require(command: str) -> None:
 
 
 def require_sandbox() -> None:
-    """Raise `GradingNeedsLinux` unless this is Linux, whose kernel alone can lock a submission in."""
+    """Raise `GradingNeedsLinux` unless this is Linux, the only system on which submissions can be sandboxed."""
     if not IS_LINUX:
         raise GradingNeedsLinux(SYSTEM, possible_without=RUNS_CODE)

@@ -1,4 +1,4 @@
-"""Ctrl-C, polite kills, a terminal that closes: each interrupts, and waits for what is being put in order."""
+"""Interruption by Ctrl-C, SIGTERM or a closing terminal, held back during critical sections."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ _pending = False
 
 
 def install_handlers() -> None:
-    """Called once by the command line; a library user keeps Python's own handling.
+    """Let these signals raise `KeyboardInterrupt`, held back while in `uninterrupted`.
 
-    Some supervisors start commands with SIGCHLD ignored: then nobody could learn how a child ended.
+    Called once by the command line; a library user keeps Python's own handling. SIGCHLD is reset, since some
+    supervisors start commands with it ignored: then the exit status of a child would be lost.
     """
     if hasattr(signal, "SIGCHLD"):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in SIGNALS:
         hung_up = number not in (signal.SIGINT, signal.SIGTERM)
-        if not hung_up or signal.getsignal(number) is not signal.SIG_IGN:  # nohup: a terminal may close
+        if (
+            not hung_up or signal.getsignal(number) is not signal.SIG_IGN
+        ):  # under nohup, a closing terminal must not interrupt
             signal.signal(number, _interrupt)
 
 
 def remove_handlers() -> None:
-    """What is decided stays decided: from here to the end of the process nothing interrupts."""
+    """Ignore these signals until the process ends: the outcome is decided and must not change any more."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Whatever begins in this block also ends; an interruption meanwhile is raised afterwards.
+    """Hold interruptions back until this block ends, then raise them.
 
-    Signals reach the main thread only, so that in any other this does nothing.
+    Signals reach the main thread only; in any other this does nothing.
     """
     global _depth, _pending
     if threading.current_thread() is not threading.main_thread():
@@ -55,7 +58,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def pause(seconds: float) -> None:
-    """Sleep in a block that is `uninterrupted`, and let an interruption out here, where nothing is half done.
+    """Sleep in an `uninterrupted` block, and raise a pending interruption here, where nothing is half done.
 
     A signal that raises wherever it happens to arrive can leave a lock of the standard library taken for ever:
     `subprocess` holds one for a moment in every `poll`.

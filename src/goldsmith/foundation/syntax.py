@@ -1,7 +1,7 @@
-"""The one door through which Python source becomes a syntax tree.
+"""Parse Python source; every other module parses through this one.
 
-CPython 3.11 counts how deep it is in a tree for all threads together: two that parse at the same time, one of them
-interrupted by a finaliser, give "SystemError: AST constructor recursion depth mismatch", whatever they parse.
+CPython 3.11 counts the recursion depth of a tree for all threads together: when two threads parse at the same time and
+one is interrupted by a finaliser, "SystemError: AST constructor recursion depth mismatch" is raised for any source.
 """
 
 from __future__ import annotations
@@ -13,24 +13,28 @@ import threading
 import tokenize
 
 parsing = threading.RLock()
-"""Also held around what parses inside of libraries, such as NumPy's reading of headers."""
+"""Held while parsing, also around libraries that parse Python themselves, such as NumPy's reading of headers."""
 
 
 def decode_source(content: bytes) -> str:
-    """Decode a Python file as Python itself would: by its byte order mark or its coding line; lines end in `\\n`.
-    Raise SyntaxError or ValueError where Python could not read it."""
+    r"""Decode a Python file as Python would: by its byte order mark or coding line; lines end in `\n`.
+
+    Raise SyntaxError or ValueError where Python could not read it.
+    """
     return importlib.util.decode_source(content)
 
 
 def encode_source(text: str, like: bytes) -> bytes:
-    """Encode a Python file so that the mark or coding line which it has from `like` is true."""
+    """Encode a Python file by the byte order mark or coding line of `like`, which `text` still has."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(like).readline)
     return text.encode(encoding, "backslashreplace")
 
 
 def syntax_tree(source: bytes | str) -> ast.Module:
-    """The tree of `source`, parsed while no other thread parses; SyntaxError also for source that is nested deeper than
-    Python's parser can go, which says so in errors of other kinds."""
+    """Parse `source` while no other thread parses.
+
+    Raise SyntaxError also for source nested too deeply for Python's parser, which raises errors of other kinds then.
+    """
     with parsing:
         try:
             return ast.parse(source)
