@@ -68,7 +68,7 @@ class NoAssignments(GoldsmithError):
 
 @dataclass(eq=False)
 class NothingChosen(GoldsmithError):
-    """Nothing was named, and there is no terminal to ask on."""
+    """No assignment was named, and there is no terminal to ask on."""
 
     exit_code: ClassVar[int] = USAGE
     command: str

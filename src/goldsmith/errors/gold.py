@@ -24,7 +24,7 @@ class GoldRefused(GoldsmithError):
 
 @dataclass(eq=False)
 class CopyDisagrees(GoldsmithError):
-    """`report` is what `goldsmith check` says of a copy of the solution."""
+    """A copy of the solution, checked like a submission, differs from the gold; `report` is that check's output."""
 
     outcome: ClassVar[str] = "refused"
     assignment: str
@@ -147,7 +147,7 @@ class GoldUnreadable(GoldsmithError):
 
 @dataclass(eq=False)
 class NewerGold(GoldUnreadable):
-    """Gold that a later version wrote: never replaced, since it may hold what this version cannot."""
+    """Gold written by a later version. It is never replaced, since it may hold what this version cannot read."""
 
     def sentence(self) -> str:
         return f"{self.path} is left alone: {self.problem}; upgrade goldsmith, then run again."
@@ -198,7 +198,7 @@ class Interrupted(GoldsmithError):
 
 @dataclass(eq=False)
 class Failed(GoldsmithError):
-    """A run that another command needed did not succeed; its own sentence says why."""
+    """A run that another command needed failed; `message` says why."""
 
     message: str
 
@@ -208,7 +208,7 @@ class Failed(GoldsmithError):
 
 @dataclass(eq=False)
 class Unexpected(GoldsmithError):
-    """A fault of goldsmith itself."""
+    """A bug in goldsmith itself."""
 
     error: str
 

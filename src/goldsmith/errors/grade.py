@@ -56,7 +56,7 @@ class NoCluster(GoldsmithError):
 
 @dataclass(eq=False)
 class WorkersLost(GoldsmithError):
-    """`names` are submissions that were being judged whenever a worker was lost, too often to try again."""
+    """Cluster workers were lost too often while judging the submissions `names` to retry again."""
 
     names: Sequence[str]
 

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class GoldMismatch(AssertionError):
-    """Something is not what the gold has; the text says what, where, and how far off."""
+    """A value differs from the gold; the text says which, where, and by how much."""
 
 
 GoldMismatch.__module__ = "goldsmith"
@@ -37,7 +37,7 @@ def blamed_on_the_caller(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(eq=False)
 class StaleForTests(StaleGold):
-    """The same as on the command line, with pytest's own way out."""
+    """The same as `StaleGold`, with the option that pytest offers."""
 
     def sentence(self) -> str:
         more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""

@@ -11,7 +11,7 @@ from goldsmith.errors.base import USAGE, GoldsmithError
 
 
 class RecipeMisuse(Exception):
-    """A recipe asks for what cannot become gold; raised inside it, its message is one sentence for its author."""
+    """Raised inside a recipe that asks for what cannot become gold; the message is one sentence for its author."""
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from goldsmith.errors.base import GoldsmithError
 
 @dataclass(eq=False)
 class CannotConfine(GoldsmithError):
-    """A layer that this machine has did not take hold: nothing untrusted may run in this process."""
+    """A sandbox layer that this machine has could not be applied, so nothing untrusted may run in this process."""
 
     layer: str
     problem: str
@@ -24,7 +24,7 @@ class CannotConfine(GoldsmithError):
 
 @dataclass(eq=False)
 class NoSandbox(GoldsmithError):
-    """This machine cannot keep a submission from what it must not see; `here` is what it can do, in words."""
+    """This machine cannot sandbox submissions; `here` says in words what it can do."""
 
     here: str
     missing: Sequence[str]
@@ -40,7 +40,7 @@ class NoSandbox(GoldsmithError):
 
 @dataclass(eq=False)
 class NotOnThisSystem(GoldsmithError):
-    """A command that needs what this operating system does not have; `cannot` says what does not work, in words."""
+    """This operating system lacks what a command needs; `cannot` says in words what does not work."""
 
     cannot: str
     system: str
@@ -55,7 +55,7 @@ class NotOnThisSystem(GoldsmithError):
 
 @dataclass(eq=False)
 class GradingNeedsLinux(GoldsmithError):
-    """Only Linux can keep a submission in; `possible_without` says whether submissions could be run at all here."""
+    """Only Linux can sandbox submissions; `possible_without` says whether they could run here without a sandbox."""
 
     system: str
     possible_without: bool

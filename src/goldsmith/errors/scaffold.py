@@ -52,7 +52,7 @@ class NotAgreed(GoldsmithError):
 
 @dataclass(eq=False)
 class LayoutUnclear(GoldsmithError):
-    """Where things lie is in doubt, and there is no terminal to ask on."""
+    """The layout of the course is ambiguous, and there is no terminal to ask on."""
 
     exit_code: ClassVar[int] = USAGE
     problem: str

@@ -11,7 +11,7 @@ from goldsmith.errors.base import USAGE, GoldsmithError
 
 @dataclass(eq=False)
 class BadUsage(GoldsmithError):
-    """`command` is as far as the command line was understood."""
+    """A command line that cannot be understood; `command` is the part of it that was."""
 
     exit_code: ClassVar[int] = USAGE
     command: str
@@ -25,7 +25,7 @@ class BadUsage(GoldsmithError):
 
 @dataclass(eq=False)
 class BadOption(GoldsmithError):
-    """An option with a value that it cannot have; `wanted` says which it can."""
+    """An option with a value that it does not accept; `wanted` says which it does."""
 
     exit_code: ClassVar[int] = USAGE
     option: str
