@@ -1,4 +1,4 @@
 """The parent's side of worker processes: start them, talk to them, limit them, end them, read what they wrote.
 
-What a worker wrote is opened with suspicion: a submission may have put anything in its place.
+Nothing that a worker wrote is trusted: a submission may have replaced it.
 """

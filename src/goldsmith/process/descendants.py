@@ -32,7 +32,7 @@ MAX_DESCRIPTORS = 2048
 """Files, pipes and sockets that they have open together: a full socket holds 0.2 MiB that counts for no process."""
 _PR_SET_CHILD_SUBREAPER = 36
 _initial_use: dict[Path, tuple[float, float]] = {}
-"""Bytes and names in each workspace before anybody's code ran in it."""
+"""Bytes and names in each workspace before any submitted code ran in it."""
 
 
 def adopt_orphans() -> None:
@@ -42,8 +42,10 @@ def adopt_orphans() -> None:
 
 
 def kill_orphans(children: Collection[int]) -> dict[int, str]:
-    """Kill daemons, which have left their session, and whole sessions with too many processes. Return which of the
-    children were killed for that, and why."""
+    """Kill daemons, which have left their session, and whole sessions with too many processes.
+
+    Return the children that were killed for that, each with the reason.
+    """
     sizes: dict[int, int] = {}
     for item in processes():
         sizes[item.session] = sizes.get(item.session, 0) + 1
@@ -87,7 +89,7 @@ def quota_for(job_file: Path) -> Quota | None:
 
 
 def enforce_quotas(quotas: Mapping[int, Quota]) -> dict[int, str]:
-    """Kill children that use more than their quota, by process id; return which, and why."""
+    """Kill children that use more than their quota; return the reason for each, by process id."""
     members: dict[int, list[ProcessFacts]] = {pid: [] for pid in quotas}
     for item in processes() if quotas else ():
         if item.session in members:
@@ -100,7 +102,7 @@ def enforce_quotas(quotas: Mapping[int, Quota]) -> dict[int, str]:
 
 
 def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
-    """Say what processes use too much of together; "" if nothing."""
+    """Return which resource the processes together use too much of; "" if none."""
     pids, limits = [item.pid for item in members], quota.limits
     if sum(item.threads for item in members) > MAX_THREADS:
         return f"its processes had more than {MAX_THREADS} threads together"
@@ -126,7 +128,7 @@ def _mib(size: int) -> str:
 
 
 def _new_content(quota: Quota) -> tuple[float, float]:
-    """Return bytes and names in the workspace that were not there before. Counting stops once that is too much."""
+    """Return how many bytes and names were added to the workspace. Counting stops once that is too much."""
     size, count = quota.initial_use
     limits = quota.limits
     max_bytes = size + (math.inf if limits.disk is None else limits.disk)
@@ -136,8 +138,10 @@ def _new_content(quota: Quota) -> tuple[float, float]:
 
 
 def _content(folder: Path, max_bytes: float = math.inf, max_names: float = math.inf) -> tuple[float, float]:
-    """Count bytes and names in a folder, until there are more than the maximum. Folders nested deeper than a path can
-    say are more than any quota."""
+    """Count bytes and names in a folder, until there are more than the maximum.
+
+    Folders nested deeper than the longest path exceed any quota.
+    """
     size = count = 0
     left = [str(folder)]
     while left:

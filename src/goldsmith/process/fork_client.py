@@ -29,7 +29,7 @@ _WAIT_TIMEOUT_S = 3600.0
 _POLL_INTERVAL_S = 0.002
 _SERVER_MODULE = "goldsmith.worker.fork_server"
 _KILLED = -9
-"""The return code of a child whose server is gone, and with it all that it had forked."""
+"""The return code of a child whose server has ended, which ends all that it forked."""
 
 
 class ForkServer:
@@ -63,8 +63,10 @@ class ForkServer:
             self._ensure_server(environment)
 
     def is_ready(self, environment: dict[str, str], *, timeout: float, on_wait: Callable[[], None]) -> bool:
-        """Start the server if need be and wait until it can fork, calling `on_wait` all the while; False if it dies or
-        is not ready within `timeout` seconds."""
+        """Start the server if need be and wait until it can fork, calling `on_wait` meanwhile.
+
+        Return False if it dies or is not ready within `timeout` seconds.
+        """
         with self._lock:
             try:
                 server = self._ensure_server(environment)
@@ -83,8 +85,10 @@ class ForkServer:
             return self._has_answered
 
     def preload_modules(self, packages: Sequence[str]) -> None:
-        """Let the server import what children will import. If that starts a thread, which no fork would survive, end
-        the server: the next one starts without them."""
+        """Let the server import what children will import.
+
+        If that starts a thread, which would not survive a fork, end the server: the next one starts without them.
+        """
         with self._lock:
             if self._server is None or self._server.poll() is not None:
                 return
@@ -92,7 +96,7 @@ class ForkServer:
                 self.close()
 
     def preload_files(self, files: Sequence[Path]) -> None:
-        """Let the server, and every later one, read files once that all children will read and nobody changes."""
+        """Let the server, and every later one, read once the files that all children read and none changes."""
         with self._lock:
             self._files = list(map(str, files))
             if self._server is not None:
@@ -100,7 +104,7 @@ class ForkServer:
                     self._request({"read": self._files})
 
     def start(self, job: Path, log: Path, folder: str, environment: dict[str, str]) -> Process:
-        """Fork a child that does `job`."""
+        """Fork a child that runs `job`."""
         request = {
             "job": str(job),
             "log": str(log),
@@ -165,8 +169,7 @@ class ForkServer:
         return self._server
 
     def close(self) -> None:
-        """Close the server's standard input, whereupon it ends and kills what its children have left running; kill the
-        server if it does not."""
+        """End the server, which kills what its children left running, by closing its standard input; else kill it."""
         if self._server is None:
             return
         assert self._server.stdin is not None
@@ -215,8 +218,10 @@ class _ForkedProcess:
         return self.returncode
 
     def signal_group(self, number: int) -> None:
-        """Send a signal while the child's process id is its own. The fork server kills what is left of a group together
-        with its leader."""
+        """Send a signal while the process id still belongs to the child.
+
+        The fork server kills the rest of a group together with its leader.
+        """
         if start_of(self._pid) == self._start and leads_session(self._pid):
             signal_group(self._pid, number)
 

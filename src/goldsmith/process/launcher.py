@@ -41,7 +41,7 @@ _MAX_READ_BYTES = {EVENTS: 2**16, LOG: 2**20}
 
 @dataclass
 class Watcher:
-    """Callbacks while a recipe runs: for each case that begins, for what it prints, and for time that passes."""
+    """Callbacks while a recipe runs: for each case that begins, for its output, and for time that passes."""
 
     on_case: Callable[[Event], None] = lambda event: None
     on_print: Callable[[str], None] = lambda text: None
@@ -62,8 +62,8 @@ def run_parallel(
 
     They have `timeout` seconds in all, and `each` from one case to the next, as a `Clock` counts them. `best_effort`
     jobs run along and decide nothing: at the end they get a little more time, then they are stopped. With a
-    `fork_server` children are forked, except for `fresh` jobs, each of which has an interpreter of its own; so have
-    all if the fork server does not start.
+    `fork_server` children are forked, except for `fresh` jobs, each of which gets a new interpreter; so do all jobs if
+    the fork server does not start.
     """
     children = [Child(job, None if job in fresh else fork_server) for job in jobs]
     others = [Child(job, fork_server) for job in best_effort]
@@ -82,7 +82,7 @@ def run_parallel(
 
 
 def _start(children: Sequence[Child], watcher: Watcher, timeout: float) -> None:
-    """Start those first that need not wait for the fork server."""
+    """Start the children, those first that need not wait for the fork server."""
 
     def wait() -> None:
         watcher.on_tick()
@@ -107,8 +107,10 @@ def watch(
     until: Callable[[], bool] = lambda: False,
     allowance: Allowance | None = None,
 ) -> None:
-    """Wait until all have ended, one has failed, their time is up, or `until` says so. Subtract what they take from an
-    `allowance`."""
+    """Wait until all have ended, one has failed, their time is up, or `until` returns true.
+
+    Subtract the time that they take from an `allowance`.
+    """
     started = time.monotonic()
     clocks = [Clock(child.pid) for child in children]
     while any(child.running() for child in children) and not until():
@@ -130,7 +132,7 @@ def watch(
 
 
 def environment_for(job: Job) -> dict[str, str]:
-    """Return a child's environment: deterministic, with a temporary folder of its own."""
+    """Return a child's environment: deterministic, with its own temporary folder."""
     temporary = Path(job.scratch, "tmp")
     temporary.mkdir(exist_ok=True)
     own = {"TMPDIR": str(temporary), "PWD": job.folder, "OLDPWD": job.folder}
@@ -138,7 +140,7 @@ def environment_for(job: Job) -> dict[str, str]:
 
 
 def deterministic_environment(threads: int) -> dict[str, str]:
-    """Return the caller's environment with what must be fixed before an interpreter starts.
+    """Return the caller's environment with the variables that must be set before an interpreter starts.
 
     Threads that wait for work sleep: several children share the cores, and one that spins takes another's. Two threads
     of Scratch-3's training took 11 s of processor time on two cores spinning, and take 0.6 s so.
@@ -164,7 +166,7 @@ def deterministic_environment(threads: int) -> dict[str, str]:
 
 @dataclass
 class Child:
-    """One process that runs a recipe. `answered` counts the requests that it says to have done."""
+    """One process that runs a recipe. `answered` counts the requests that it reports as done."""
 
     job: Job
     fork_server: ForkServer | None = None
@@ -223,7 +225,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id; 0 before it is started."""
+        """Return its process id; 0 before it is started."""
         return self._process.pid if self._process else 0
 
     def running(self) -> bool:
@@ -240,7 +242,7 @@ class Child:
         return result is None or result.failure is not None
 
     def report(self, watcher: Watcher) -> None:
-        """Pass on to `watcher` what the child has written since the last time."""
+        """Pass on to `watcher` what the child has written since the last call."""
         whole, _, self._partial_line = (self._partial_line + self._new_text(EVENTS)).rpartition("\n")
         self._partial_line = self._partial_line[-_EVENTS_TAIL_BYTES:]
         for event in _events(whole.splitlines()):
@@ -255,7 +257,10 @@ class Child:
             watcher.on_print(text)
 
     def _is_sign_of_life(self, event: Event) -> bool:
-        """Say whether a case gets its time: a sandboxed child may claim anything, so each expected case begins once."""
+        """Say whether an event restarts the case's clock.
+
+        A sandboxed child may claim anything, so each expected case counts once.
+        """
         if self.job.confinement is None:
             return True
         if event.case not in (self.job.kept if self._expected_cases is None else self._expected_cases):
@@ -266,7 +271,7 @@ class Child:
         return True
 
     def expect(self, cases: Collection[str]) -> None:
-        """Note a request for these cases: from now on the child has time for them, and for no others."""
+        """Note a request for these cases: from now on only they restart the child's clock."""
         self.case_clock.restart()
         self._expected_cases = frozenset(cases)
         self._request_count += 1
@@ -329,7 +334,7 @@ class Child:
 
 
 def _events(lines: Sequence[str]) -> list[Event]:
-    """Decode lines, leaving out those that are no events: the code that runs in the child could write there, too."""
+    """Decode lines, skipping those that are not events: code that runs in the child can write there, too."""
     found = []
     for line in lines:
         with contextlib.suppress(msgspec.DecodeError, RecursionError):

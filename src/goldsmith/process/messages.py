@@ -1,4 +1,4 @@
-"""What crosses between goldsmith and the process that runs a recipe: JSON files, nothing else."""
+"""Messages between goldsmith and the process that runs a recipe: JSON files, nothing else."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ FailureKind = Literal[
     "killed",
 ]
 GOLD = "gold"
-"""Among the files a calibration leaves: what the trials are compared with."""
+"""The name, among a calibration's files, of the results that the trials are compared with."""
 NOTHING = "NothingToDisturb"
 NO_RESULT, NOT_CONFINED = 74, 75
-"""The exit codes of a child that finished but could not write its result, and of one that could not be locked in."""
+"""The exit codes of a child that finished but could not write its result, and of one that could not be sandboxed."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One replay of the solution on its own gold, with something that must not matter made different.
+    """One replay of the solution on its own gold, with one thing changed that must not matter.
 
-    `noise` seeds disturbed rounding, where what is float64 inside a float32 case may be `narrowed`: disturbed as if it
-    were float32; `precision` is another floating dtype for everything that goes in; `columns` hands NumPy arrays over
-    in column order; `seed` is one other than the gold was drawn with.
+    `noise` seeds perturbed rounding; with `narrowed`, float64 values inside a float32 case are perturbed as if they
+    were float32. `precision` is another floating dtype for all inputs; `columns` passes NumPy arrays in column order;
+    `seed` is one other than the gold was drawn with.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a replay finds a case's inputs and weights, and what lone ones are called."""
+    """Where a replay finds a case's inputs and weights, and the names of single ones, which are stored bare."""
 
     file: str
     inputs: tuple[str, ...]
@@ -66,14 +66,16 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, case: CaseEntry, folder: Path) -> KeptCase:
-        """Of a case of the gold in `folder`."""
+        """Describe a case of the gold in `folder`."""
         return cls(file=str(folder / case.file), inputs=case.inputs, models=case.models, weights=case.weights)
 
 
 class Draws(msgspec.Struct, frozen=True, kw_only=True):
-    """The recorded inputs and weights of a case, to be used again. `same_sources` says that nothing has changed which
-    the gold is made from, `other_reads` that files have which the recipe reads besides the solution; `environment` is
-    where they were drawn."""
+    """The recorded inputs and weights of a case, to be reused.
+
+    `same_sources` says that nothing has changed that the gold is made from, `other_reads` that files have changed that
+    the recipe reads besides the solution; `environment` is where they were drawn.
+    """
 
     kept: KeptCase
     same_sources: bool
@@ -88,20 +90,22 @@ Perturbation = Literal[
 ]  # fmt: skip
 PERTURBATIONS: tuple[Perturbation, ...] = get_args(Perturbation)
 NATURAL: tuple[Perturbation, ...] = ("overflow",)
-"""Those that run in a case's own dtype: what overflows in float32 does not in float64."""
+"""Perturbations that run in a case's own dtype: what overflows in float32 does not in float64."""
 RunName = Literal[
     "plain", "traced", "repeat", "float64", "float64_strict", "dtypes", "op_outputs", "coverage", Perturbation
 ]
-"""The ways a case is replayed: `plain`, as it is, with empty memory marked; `traced`, the same with its modules traced;
-`repeat`, again with memory left alone; `float64`; `float64_strict`, there with every operation watched for rounding;
-`dtypes`, in its own dtype with every dtype noted that it rounds to; `op_outputs`, with every tensor kept that it
-produces; `coverage`, with every place noted that runs; and under conditions that its recipe does not have."""
+"""The ways a case is replayed: `plain`, as it is, with uninitialised memory marked; `traced`, the same with its modules
+traced; `repeat`, again without marking memory; `float64`; `float64_strict`, which watches every operation for
+rounding; `dtypes`, in its own dtype, noting every dtype that it rounds to; `op_outputs`, keeping every tensor that it
+produces; `coverage`, noting every place that runs; and under conditions that its recipe does not have."""
 
 
 class Isolated(msgspec.Struct, frozen=True, kw_only=True):
-    """One module, a method of it, or a function to be run alone, on what gold's own was called with, and in its mode:
-    `file` has the tensors, those that were `bfloat16` widened, `form` the call, `state` what had changed in the model
-    since it was built. With `gradients`, what it passes back is asked for, too."""
+    """A module, method or function to run alone, on the arguments and in the mode that gold's own was called with.
+
+    `file` has the tensors, with `bfloat16` ones widened, `form` the call, `state` what has changed in the model since
+    it was built. With `gradients`, the gradients that it passes back are requested, too.
+    """
 
     model: str
     module: str
@@ -115,7 +119,7 @@ class Isolated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of one case that a child is asked for, its weights in a `layout`; or a module of it, `alone`."""
+    """A request to a child for one run of one case, its weights in a `layout`; or of one module of it, `alone`."""
 
     case: str
     run: RunName = "plain"
@@ -124,9 +128,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DraftPart(msgspec.Struct, frozen=True):
-    """Something that students write, for which a recipe should have a case: `name` is `function`, `Class` or
-    `Class.method` of `module`, which is found once the folder `search` is looked in, too. `explicit` are arguments
-    that the course's adapter wants to be given by every call, `doc` is what the starter says about it."""
+    """Something that students write, for which a recipe should have a case.
+
+    `name` is `function`, `Class` or `Class.method` of `module`, which can be imported with the folder `search` on the
+    path. `explicit` are arguments that the course's adapter needs in every call, `doc` is the starter's docstring.
+    """
 
     module: str
     name: str
@@ -137,12 +143,13 @@ class DraftPart(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child is to do. `recipe`, `folder` and `root` lie in its workspace; `arguments` are pytest's. With a
-    `confinement` it locks itself in before it runs anything; `stand_ins` are packages that it can do without.
-    `draws` are used again in a recording; `written` is what students write, as in the manifest. What a replay is asked
-    for comes through the folder `requests_dir`; `coverage` is recorded from its start. Where it calls what is
-    `forbidden` is noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may
-    show."""
+    """A child's task. `recipe`, `folder` and `root` are in its workspace; `arguments` are pytest's.
+
+    With a `confinement` it sandboxes itself before it runs anything; `stand_ins` are packages that it replaces by
+    stubs. `draws` are reused in a recording; `written` is what students write, as in the manifest. Requests for replays
+    come through the folder `requests_dir`; `coverage` is recorded from the start. Calls of anything `forbidden` are
+    noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may show.
+    """
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
     root: str
@@ -204,7 +211,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A recipe to start from: its text, how many cases in it run, the parts that they are about, and why others have
+    """A recipe to start from: its text, how many of its cases run, the parts that they cover, and why others have
     none."""
 
     source: str = ""
@@ -214,7 +221,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 class TrialFailure(msgspec.Struct, frozen=True):
-    """A trial that one case did not survive, and why."""
+    """A trial in which one case failed, and why."""
 
     case: str
     trial: str
@@ -222,17 +229,19 @@ class TrialFailure(msgspec.Struct, frozen=True):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A model out of its constructor: its weights' shapes by name, and the classes of its modules
-    by path where they are the course's own, that of the model itself under `""`."""
+    """A model as constructed: shapes of its weights by name, and classes of its modules by path, where they are the
+    course's own; that of the model itself is under `""`."""
 
     shapes: dict[str, tuple[int, ...]]
     classes: dict[str, str]
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child has to say when it comes to its end; no result means that it did not. `peak` is the most address
-    space it had, where that can be known; `packages` are those that its code has imported; `forbidden` is what it was
-    seen to call, with the places."""
+    """A child's report when it finishes; without one, it did not.
+
+    `peak` is the most address space it had, where that can be known; `packages` are those that its code has imported;
+    `forbidden` lists the forbidden calls that were seen, with their places.
+    """
 
     mode: Literal["cases", "script", "proposal"] = "cases"
     process: int = 0
@@ -251,15 +260,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """A case has begun, or a trial of all cases; without a name, all is done that this child was asked for, `number`
-    times."""
+    """The start of a case, or of a trial of all cases; without a name, the end of request `number`."""
 
     case: str
     number: int
     of: int
 
 
-# --- replaying somebody else's implementation -----------------------------------------------------------------------
+# --- replaying another implementation -----------------------------------------------------------------------------
 
 
 Place = tuple[int, int]
@@ -267,13 +275,13 @@ Place = tuple[int, int]
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one run of one case. Arrays lie beside it, `complex` ones as pairs; `plain` has the rest, by path;
-    `paths` is the order in which it all was recorded.
+    """The outcome of one run of one case. Arrays are next to it, `complex` ones as pairs; `plain` has the rest, by
+    path; `paths` is the order in which it all was recorded.
 
     `made` are tensors that the recipe itself made of single numbers; `placed` pairs gold's weights with theirs, by
     model; `modules` are the names of their modules, `extra` of the weights that gold does not have, `used` of those
     that its results were seen to depend on, by model; `places` are those that ran and those that did not, by file,
-    where that was asked for and could be seen; `applied` says whether the condition it ran under has changed anything;
+    where that was requested and could be seen; `applied` says whether the condition it ran under has changed anything;
     `rounded_to` are the floating dtypes that results were rounded to, where they were noted.
     """
 
@@ -295,7 +303,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        """Bytes come back from JSON, which has none, as `attempt_as_json` wrote them."""
+        """Decode bytes, which JSON lacks, from the form that `attempt_as_json` wrote."""
         coded = {path: item for path, item in self.plain.items() if isinstance(item, dict)}
         if coded:
             found = {path: base64.b64decode(item[_BYTES], validate=True) for path, item in coded.items()}
@@ -306,7 +314,7 @@ _BYTES = "bytes"
 
 
 def attempt_as_json(attempt: Attempt) -> bytes:
-    """An attempt as text. A plain value is never a dict, so that one can stand for bytes."""
+    """Return an attempt as JSON. A plain value is never a dict, so a dict can represent bytes."""
     content = msgspec.to_builtins(attempt, builtin_types=(bytes,))
     for path, item in attempt.plain.items():
         if isinstance(item, bytes):

@@ -11,7 +11,7 @@ from goldsmith.process.messages import Result
 @dataclass(frozen=True)
 class ProcessExit:
     """How one child ended. `overrun` says how long it had, and by which clock, if it was stopped for that;
-    `kill_reason` what it used too much of, if it was killed for that."""
+    `kill_reason` names what it used too much of, if it was killed for that."""
 
     pid: int
     code: int | None
@@ -24,7 +24,7 @@ class ProcessExit:
 
     @property
     def signal(self) -> str | None:
-        """The name of the signal that killed it; None if it ended by itself."""
+        """Return the name of the signal that killed it; None if it ended by itself."""
         return signal_name(-self.code) if self.code is not None and self.code < 0 else None
 
 

@@ -55,7 +55,7 @@ class Leader:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Look whether it has ended, without reaping it: its process id stays its own."""
+        """Check whether it has ended, without reaping it: its process id stays its own."""
         if self.returncode is None:
             if hasattr(os, "waitid"):
                 status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -55,8 +55,11 @@ class UnlinkedFiles:
 
     @classmethod
     def of(cls, pids: Collection[int], folder: Path, max_size: int | None) -> UnlinkedFiles:
-        """Find those of processes that can write in `folder`. One that is mapped and no longer open counts with
-        `max_size`, the most bytes that they can write into a file: the mapping does not tell its size."""
+        """Find unlinked files of processes that can write in `folder`.
+
+        One that is mapped and no longer open counts as `max_size`, the most that they can write into a file: the
+        mapping does not tell its size.
+        """
         found = cls()
         for pid in pids:
             for state in _open_files(pid):
@@ -77,8 +80,8 @@ def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> flo
     """Return the bytes of memory that processes have together, including swapped ones; with shared memory, unless the
     `files` that it belongs to have been counted already.
 
-    What several of them share counts for each, which is quick to read. Only if that exceeds `limit`, shared pages are
-    counted once: for that the kernel walks through all pages.
+    Shared pages count once for each process, which is quick to read. Only if that exceeds `limit` are they counted once
+    in all, for which the kernel walks through every page.
     """
     total = sum(_sum(f"/proc/{pid}/status", _RESIDENT[not files :]) for pid in pids)
     if total <= limit:

@@ -1,6 +1,6 @@
-"""What runs of cases have come to, written down one after the other in one file, where another process reads it.
+"""A log of attempts in one file, which the child appends to and another process reads.
 
-Each entry begins with its sizes, so that one that was never finished is seen to be none.
+Each entry begins with its sizes, so that an unfinished one is recognised.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST = 2**16
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """Of which run of which case, and how many bytes of what follow: JSON, arrays and a trace as safetensors."""
+    """The head of an entry: run, case, and the bytes of each part: JSON, arrays and a trace as safetensors."""
 
     case: str
     run: str
@@ -32,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 def write_attempt(
     file: Path, case: str, run: str, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b""
 ) -> None:
-    """Add an entry, whole or not at all."""
+    """Append an entry in one write."""
     parts = [attempt_as_json(attempt), _as_bytes(arrays) if arrays else b"", trace]
     sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
     head = _padded(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
@@ -41,7 +41,7 @@ def write_attempt(
 
 
 def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], int]]:
-    """Every finished entry with its three parts, and where the next one begins; ValueError for what is none."""
+    """Yield every finished entry, its three parts and where the next begins; raise ValueError for other content."""
     place = 0
     while place < len(content):
         head = bytes(content[place : place + _LONGEST]).partition(b"\n")
@@ -61,7 +61,7 @@ def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], i
 
 
 def _padded(content: bytes) -> bytes:
-    """Numbers that lie where a processor expects them are read faster."""
+    """Pad to a multiple of `_ALIGNED`: aligned numbers are read faster."""
     return content + b" " * (_next(len(content)) - len(content))
 
 
@@ -82,7 +82,7 @@ def _as_bytes(arrays: Mapping[str, Any]) -> bytes:
 
 
 def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The arrays among them, and which of those are complex, which no file of theirs can hold but as pairs."""
+    """Return the arrays among them, complex ones as pairs, which safetensors needs, and the paths of those."""
     arrays = {path: leaf for path, leaf in leaves.items() if is_array(leaf)}
     pairs = []
     for path, leaf in arrays.items():

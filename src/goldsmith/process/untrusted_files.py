@@ -1,4 +1,4 @@
-"""Read what a child leaves behind with suspicion: code that nobody trusts may have put anything in its place."""
+"""Read files that a child wrote without trusting them: submitted code may have replaced any of them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MOST = 16 * 2**20
 
 
 def exit_status_file(scratch: Path) -> Path:
-    """Where it is written how a child ended: beside its folder, where what is locked in cannot put a link, or a lie."""
+    """Return the file for a child's exit status: next to its folder, where a sandboxed child cannot write."""
     return scratch.with_name(f"{scratch.name}.{ENDED}")
 
 
 class UntrustedFolder:
-    """A folder that a child can write into. Make one before the child begins: it stays that folder, whatever is put in
-    its place. Closed as soon as nobody holds it any more.
+    """A folder that a child can write into. Make one before the child begins: it stays open as that folder, even if
+    another takes its path. It is closed when it is garbage-collected.
 
-    A result could be a link to the gold that it is compared with, or to another submission's: in no part of a name is
-    any followed, and a file that has a second name somewhere is refused.
+    A result could be a link to the gold that it is compared with, or to another submission's: no links are followed in
+    any part of a name, and a file with a second name is refused.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,8 +34,10 @@ class UntrustedFolder:
         weakref.finalize(self, os.close, self._descriptor)
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a plain file for reading; refuse a link, a pipe, a device or somebody else's file with `OSError`, and
-        wait for none."""
+        """Open a plain file for reading, without ever blocking.
+
+        Refuse a link, a pipe, a device or a file of another owner with `OSError`.
+        """
         number = open_beneath(self._descriptor, name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         status = os.fstat(number)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != self._owner:
@@ -44,7 +46,7 @@ class UntrustedFolder:
         return os.fdopen(number, "rb")
 
     def read(self, name: str, most: int = MOST) -> bytes:
-        """Return the content of a plain file; `OSError` if there is more than `most` bytes of it."""
+        """Return the content of a plain file; raise `OSError` if it has more than `most` bytes."""
         with self.open(name) as file:
             content = file.read(most + 1)
         if len(content) > most:

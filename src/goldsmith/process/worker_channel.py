@@ -1,7 +1,7 @@
-"""A child that is asked for one thing after another: what it takes to start one is paid once.
+"""Send one request after another to the same child, so that it is started only once.
 
-Requests are files in a folder that the child can read and cannot write to, a pipe in it rings for each. What the child
-leaves behind for a request lies in a folder with that request's number.
+Requests are files in a folder that the child can read but not write; a byte in a named pipe announces each. Results of
+a request are in a file named by the request's number.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from goldsmith.process.untrusted_files import UntrustedFolder
 
 _log = logging.getLogger(__name__)
 _SHUTDOWN_TIMEOUT_S = 5.0
-"""Seconds a child has to say its last words when nothing more is asked of it."""
+"""How long a child may take to finish by itself once there are no more requests."""
 
 
 def incoming_requests(folder: Path) -> Iterator[tuple[RunRequest, ...]]:
-    """In the child: what is asked of it, until nobody is there to ask any more."""
+    """Yield requests, in the child, until the parent closes the pipe."""
     number = 0
     while _wait_for_request(folder / ASKED):
         number += 1
@@ -38,7 +38,10 @@ def incoming_requests(folder: Path) -> Iterator[tuple[RunRequest, ...]]:
 
 
 def _wait_for_request(bell: Path) -> bool:
-    """Whether it rings before nobody is there any more. Between, no descriptor of it is left to whoever runs here."""
+    """Wait for a byte in the pipe; return False if the parent has closed it.
+
+    The pipe is closed between requests, so that submitted code finds no descriptor of it.
+    """
     number = os.open(bell, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return bool(os.read(number, 1))
@@ -50,7 +53,7 @@ def _wait_for_request(bell: Path) -> bool:
 
 
 class WorkerChannel:
-    """The other end. Whoever begins one must `end` it. What lies in its `folder` the child can read."""
+    """The parent's end of the channel, which must be closed with `end`. The child can read what is in its `folder`."""
 
     def __init__(self, job: Job, warm: ForkServer | None = None) -> None:
         self.folder = Path(job.requests_dir)
@@ -67,7 +70,7 @@ class WorkerChannel:
 
     @property
     def left(self) -> UntrustedFolder:
-        """The folder that the child can write into."""
+        """Return the folder that the child can write into."""
         return self._child.left
 
     @property
@@ -76,7 +79,7 @@ class WorkerChannel:
 
     @property
     def next_output(self) -> str:
-        """Where in that folder will lie what the next request comes to."""
+        """Return where in that folder the results of the next request will be."""
         return str(self._output / str(self.next_number))
 
     def submit(
@@ -88,7 +91,8 @@ class WorkerChannel:
         watcher: Watcher,
         allowance: Allowance | None = None,
     ) -> ProcessExit | None:
-        """None once all of it is done; how the child ended, if it did so before, or was out of time."""
+        """Send a request and wait; return None once all of it is done, or how the child ended if it died or timed
+        out."""
         with uninterrupted():
             try:
                 self._send(asks)
@@ -101,7 +105,7 @@ class WorkerChannel:
             return self.end(at_once=True)
 
     def end(self, *, at_once: bool = False) -> ProcessExit:
-        """Nothing more is asked: how the child ends, by itself if it is given the time."""
+        """End the child and return how it ended; unless `at_once`, give it time to finish by itself."""
         with uninterrupted():
             if self._bell is None:
                 return self._child.exit()
