@@ -1,1 +1,1 @@
-"""What a recipe's author calls: `@case`, `Case`, seeding; and how a recipe imports the assignment's code."""
+"""The API of recipes: `@case`, `Case`, seeding; and how a recipe imports the assignment's code."""

@@ -1,4 +1,4 @@
-"""`Case`: what a recipe's function gets in its hand, in recording mode."""
+"""`Case`: the object that a recipe's function is called with, which records inputs, models and outputs."""
 
 from __future__ import annotations
 
@@ -67,10 +67,12 @@ class Case:
         self._accesses: dict[int, WeightAccess] = {}
 
     def weights(self, get: Callable[[Any], Mapping[str, Any]], set: Callable[[Any, Any], Any]) -> None:
-        """Say how weights are kept that cannot be found by looking: for the models that this case builds from here on.
+        """Say how to read and set weights that cannot be found by inspection, for models that this case builds from
+        here on.
 
-        `get(model)` returns the weights as arrays by name; `set(model, weights)` puts such arrays into a model, whoever
-        wrote it. Torch modules need none of this, nor do objects that hold arrays in attributes, lists and dicts.
+        `get(model)` returns the weights as arrays by name; `set(model, weights)` puts such arrays into any
+        implementation's model. Torch modules need none of this, nor do objects that hold arrays in attributes, lists
+        and dicts.
         """
         if not callable(get) or not callable(set):
             raise RecipeMisuse("case.weights takes two functions: get(model) and set(model, weights)")
@@ -140,7 +142,7 @@ class Case:
     def _initial_statistics(
         self, name: str, build: Callable[[], Any], seeds: int = SEEDS
     ) -> dict[str, dict[str, Statistic]]:
-        """Statistics of the weights that `build` draws for the model `name`, under gold's names."""
+        """Return statistics of the weights that `build` draws for the model `name`, under gold's names."""
         settled, computed, access = self._settled.get(name), self._buffers_of(name), self._access
         if settled is not None and settled.unplaced is not None:
             raise settled.unplaced
@@ -156,12 +158,12 @@ class Case:
         return {path: item for path, item in statistics_of(draws).items() if item}
 
     def _buffers_of(self, name: str) -> set[str]:
-        """Weights that a model computes for itself, under gold's names."""
+        """Return the names, as gold has them, of weights that a model computes for itself."""
         facts = self.weight_facts.get(name) if self._given is None else self._given.facts.get(name)
         return set(facts.buffers) if facts else set()
 
     def watched(self) -> contextlib.AbstractContextManager[None]:
-        """As long as this lasts, calls of what students write are noted, where this case is traced."""
+        """Return a context in which calls of the students' code are noted, where this case is traced."""
         return self._tracer.watched() if self._tracing else contextlib.nullcontext()
 
     def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
@@ -179,7 +181,7 @@ class Case:
             self.weight_facts[name] = WeightFacts(unstored=refused)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
-        """Keep an input and return it: `make` is called when it can be, else taken as the value itself."""
+        """Keep an input and return it: `make` is called if it is callable, else it is the value itself."""
         self._claim(self._inputs, name, "input")
         value: Any = make() if callable(make) and not is_array(make) else make
         if self._given is not None:
@@ -228,7 +230,7 @@ class Case:
         self.record(name, snapshot(settled.gradients(), label) if settled else gradients, **options)
 
     def record_weights(self, model: Any, name: str = "weights", **options: Any) -> None:
-        """Keep the weights of `model` as they are now, after however many steps of training."""
+        """Keep the weights of `model` as they are now, for instance after training."""
         self.record(name, self._weights_of(model, f"output {name!r}"), **options)
 
     def first(self, value: Any) -> Any:
@@ -261,16 +263,16 @@ class Case:
             **{key: snapshot(value, key) for key, value in extra.items()},
         }
 
-    # --- what the session takes from it once the function has returned ---------------------------------
+    # --- for the session, once the function has returned -----------------------------------------------
 
     def keep_gradients(self) -> None:
-        """Note in the trace what its calls pass back, where it is torch that ran."""
+        """Note in the trace the gradients that calls pass back, where torch ran."""
         if self._tracing and "torch" in sys.modules:
             modules = {name: model for name, model in self._built.items() if models.is_module(model)}
             self._tracer.keep_gradients(modules, self._weights)
 
     def finish(self) -> tuple[dict[str, Any], Tracer]:
-        """The payload to be written, once it is certain that there is one."""
+        """Return the payload to write and the tracer; refuse a case that recorded nothing."""
         self._tracer.detach()
         if self._definition.kind == CHECKPOINT and self._checkpoint is None:
             raise RecipeMisuse("records no checkpoint; call case.checkpoint(model, epoch=…, loss=…, …)")
@@ -285,7 +287,8 @@ class Case:
         return {sys.intern(key): value for key, value in payload.items()}, self._tracer
 
     def names(self) -> dict[str, tuple[str, ...]]:
-        """What a lone, bare-stored item was called is known only here."""
+        """Return the names of inputs, outputs and models: a single one is stored bare, so its name is known only
+        here."""
         return {
             "inputs": tuple(self._inputs),
             "outputs": tuple(self._outputs),
@@ -296,7 +299,7 @@ class Case:
         }
 
     def _notes(self) -> Iterator[str]:
-        """What is no fault but will trouble whoever wants to retrace this case."""
+        """Yield what is allowed but makes it hard to retrace this case."""
         torch = sys.modules.get("torch")
         if not self._inputs and not self._settings:
             yield "keeps neither inputs nor weights, so nobody can retrace it; use case.input and case.model"
@@ -308,7 +311,7 @@ class Case:
             yield f"it set a seed of its own, {torch.initial_seed()}; the one recorded is {self.seed}"
 
     def allowed(self) -> dict[str, dict[str, str]]:
-        """What was accepted by name, by path in the payload; `*` stands for the whole case."""
+        """Return what was accepted by name, by path in the payload; `*` stands for the whole case."""
         found = {"*": dict(self._definition.allow)}
         groups = {"input": self._inputs, "output": self._outputs, "state_dict": self._settings}
         for (section, name), allow in self._allow.items():
@@ -317,7 +320,7 @@ class Case:
         return {path: allow for path, allow in found.items() if allow}
 
     def pinned(self) -> dict[str, Pinned]:
-        """Tolerances set by the recipe, by path in the payload: of a lone output without its name."""
+        """Return the tolerances that the recipe sets, by path in the payload: a single output's has no name in it."""
         lone = len(self._outputs) == 1
         paths = {key: (key[0], *key[1].split(".")[1 if lone else 0 :]) for key in self._pinned}
         return {".".join(filter(None, paths[key])): pin for key, pin in self._pinned.items()}
@@ -331,7 +334,7 @@ class Case:
         return next((item for item in self._settled.values() if item.model is model), None)
 
     def _weights_of(self, model: Any, label: str) -> dict[str, Any]:
-        """Under gold's names where gold's weights were put into this model."""
+        """Return a model's weights, under gold's names where gold's weights were put into it."""
         settled = self._settled_as(model)
         if settled is None and id(model) in self._accesses:
             found = snapshot(self._accesses[id(model)].get(model), label)
@@ -364,7 +367,7 @@ class Case:
 
 
 def _lone(group: dict[str, Any]) -> Any:
-    """A lone item is stored bare, several as a dict by name."""
+    """Return a single item bare, several as a dict by name."""
     if len(group) == 1:
         return next(iter(group.values()))
     return group

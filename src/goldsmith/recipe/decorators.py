@@ -1,4 +1,4 @@
-"""The cases of the recipe in this process: `@case` and `@checkpoint` put them here in the order written."""
+"""`@case` and `@checkpoint`, which register a recipe's cases in this process in the order written."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class CaseDefinition:
 
     @property
     def title(self) -> str:
-        """The docstring's first paragraph on one line: what people see beside the case's name."""
+        """Return the docstring's first paragraph on one line, which is shown next to the case's name."""
         itself = [] if isinstance(self.function, functools.partial) else [self.function]
         text = next(filter(None, map(inspect.getdoc, [*itself, *written_as(self.function)])), "")
         return " ".join(text.split("\n\n")[0].split())
 
 
 def written_as(case: Any) -> Iterator[FunctionType]:
-    """The functions that somebody wrote for a case, outermost first: of a partial what it calls, of a wrapper what it
-    wraps, of an object what it does when it is called."""
+    """Yield the functions written for a case, outermost first: what a partial calls, what a wrapper wraps, an object's
+    `__call__`."""
     while case is not None:
         if isinstance(case, functools.partial):
             case = case.func
@@ -76,7 +76,7 @@ def case(
 
     `allow={"constant": "why"}` accepts, by name and with a reason, what verification would refuse.
     `accepts=["decay-after"]` names variants of the solution whose answers are right, too.
-    `points=2` is what the case is worth where submissions are graded; written as a number, it makes no gold stale.
+    `points=2` is what the case is worth where submissions are graded; changing the number does not make gold stale.
     """
     return _register(OUTPUT, function, name, allow, accepts, points)
 
@@ -147,7 +147,7 @@ def _takes_one_argument(function: Callable[..., Any]) -> bool:
 
 
 def check_allow(allow: Mapping[str, str] | None, known: Sequence[str] = ALLOWABLE) -> dict[str, str]:
-    """`allow` as given, once each entry names a real check and gives a reason."""
+    """Return `allow` as a dict; refuse an entry that names no check or gives no reason."""
     for check, reason in (allow or {}).items():
         if check not in known:
             raise RecipeMisuse(f"allow={{{check!r}: …}} names no check; here there are {', '.join(known)}")

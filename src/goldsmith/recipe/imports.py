@@ -1,8 +1,8 @@
-"""How a recipe imports the assignment's code, whatever the folder is called.
+"""Imports of the assignment's code from a recipe, whatever the folder is called.
 
 `from backbone import X` and `from src.assignments.scratch_1 import backbone` name the same module object,
 although no folder is called `scratch_1`: the dotted name is the real one (so that relative imports inside
-an assignment work too) and the short name leads to it.
+an assignment work too) and the short name is an alias.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from goldsmith.recipe.seeding import when_imported
 def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
     """Make the assignment in `folder`, part of the course at `root`, importable by both of its names.
 
-    What the `tolerant` recipe asks for and cannot have is `MissingPart` there; everywhere else imports fail as they do.
+    Names that the `tolerant` recipe imports and that are missing become `MissingPart` there; other imports fail as
+    usual.
     """
     for path in (str(root), str(folder)):
         while path in sys.path:
@@ -40,11 +41,13 @@ def install(root: Path, folder: Path, *, tolerant: Path | None = None) -> None:
 
 
 def _find_by_plain_path(entry: str) -> importlib.machinery.FileFinder:
-    """Find modules in an entry of `sys.path` that is written as `./python` or `..` by the folder's own full path: what
-    is the assignment's own code is known by where its files lie."""
+    """Find modules in an entry of `sys.path` that is written as `./python` or `..` by the folder's full path.
+
+    The assignment's own code is recognised by the paths of its files.
+    """
     plain = os.path.abspath(entry)
     if plain == entry or not os.path.isdir(plain):
-        raise ImportError(entry)  # as those say that leave it to the next
+        raise ImportError(entry)  # tells the import system to try the next hook
     machinery = importlib.machinery
     return machinery.FileFinder(
         plain,
@@ -55,7 +58,7 @@ def _find_by_plain_path(entry: str) -> importlib.machinery.FileFinder:
 
 
 def announce_distribution(folder: Path, scratch: Path) -> None:
-    """A whole repository may ask for its own metadata, which only an installed one has."""
+    """Write metadata for a repository that asks for its own, as only an installed one has."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         name, version = str(project["name"]), str(project.get("version", "0"))
@@ -89,7 +92,8 @@ def _send_with_preparation(spawn: Any, installation: _Installation) -> None:
 
 
 class _Installation:
-    """Calls `install` in the process that unpickles it; entries that `multiprocessing` does not know are ignored."""
+    """An object that calls `install` in the process that unpickles it; `multiprocessing` ignores entries it does not
+    know."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._arguments = (root, folder)
@@ -99,7 +103,7 @@ class _Installation:
 
 
 def module_name(text: str) -> str:
-    """`scratch-1` as Python must spell it."""
+    """Return a name such as `scratch-1` as a Python identifier."""
     return re.sub(r"\W", "_", text)
 
 
@@ -130,7 +134,7 @@ class _AssignmentFinder(importlib.abc.MetaPathFinder):
         return None
 
     def _is_inside(self, origin: str | None) -> bool:
-        """Whether a module is the assignment's, by whichever entry of `sys.path` it was found."""
+        """Say whether a module is the assignment's, by whichever entry of `sys.path` it was found."""
         return origin is not None and origin.startswith(f"{self._folder}{os.sep}")
 
     def _is_module(self, name: str) -> bool:
@@ -148,7 +152,7 @@ def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | N
 
 
 class _Alias(importlib.abc.Loader):
-    """Loads a module by its real name and hands that very object out under the short one."""
+    """A loader that imports a module by its real name and returns the same object under the short one."""
 
     def __init__(self, name: str, short: str) -> None:
         self._name, self._short = name, short
@@ -169,7 +173,8 @@ class _Alias(importlib.abc.Loader):
 
 
 class _Forgiving(importlib.abc.Loader):
-    """A module that the recipe imports although it fails, or lacks a name, is there with that much `MissingPart`."""
+    """A loader for modules that the recipe imports although they fail or lack a name: missing names become
+    `MissingPart`."""
 
     def __init__(self, loader: importlib.abc.Loader, recipe: str) -> None:
         self._loader, self._recipe = loader, recipe
@@ -193,8 +198,8 @@ class _Forgiving(importlib.abc.Loader):
 
     def _answer(self, module: str, cause: BaseException | None) -> Callable[[str], Any]:
         def answer(name: str) -> Any:
-            # `from package import module` asks twice: the import system first, which imports the module once it is told
-            # that there is no such attribute, and then the recipe itself
+            # `from package import module` asks twice: first the import system, which imports the submodule only after
+            # an AttributeError, then the recipe itself
             if name.startswith("__") or sys._getframe(1).f_code.co_filename != self._recipe:
                 raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
             return MissingPart(f"{module.rpartition('.')[2]}.{name}", cause)
@@ -215,6 +220,6 @@ def prepare_recipe(recipe: Path) -> None:
         return
     folder = next((item.starter for item in course.assignments() if item.recipe == recipe), folder)
     if folder != recipe.parent:
-        sys.path.insert(0, str(recipe.parent))  # a private recipe may have helpers of its own
+        sys.path.insert(0, str(recipe.parent))  # a private recipe may have its own helpers
     install(course.root, folder)
     prepare_spawned_processes(course.root, folder)

@@ -1,7 +1,7 @@
 """Statistics of initial weights over many seeds, with limits that follow from how much they vary from seed to seed.
 
-Where weights are carried over, nobody's initialisation shows: a missing Kaiming factor would pass. Two right ones draw
-other numbers, so numbers cannot be compared; their mean and their spread can.
+Where gold's weights are loaded, a submission's own initialisation never shows: a missing Kaiming factor would pass. Two
+correct ones draw different numbers, so the numbers cannot be compared; their mean and their spread can.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from goldsmith.recipe.seeding import seed_everything
 SEEDS = 48
 """How many models are built. A weight of 500 elements then has its spread known to half a percent."""
 DEVIATIONS = 6.0
-"""How many standard errors two right ones may be apart: once in 10^8 by chance."""
+"""How many standard errors two correct ones may be apart: once in 10^8 by chance."""
 ROUNDING = 1e-6
-"""The least limit, over the size of the weight: constants come out the same but for their last bits."""
+"""The smallest limit, relative to the size of the weight: constants are equal except for their last bits."""
 
 
 class Statistic(NamedTuple):
-    """A number that describes a weight, and how far another right implementation may be from it."""
+    """A number that describes a weight, and how far another correct implementation may be from it."""
 
     value: float
     limit: float
 
 
 def draw_weights(build: Callable[[], Any], read: Callable[[Any], Mapping[str, Any]], seeds: Sequence[int]) -> list[Any]:
-    """Build a model from each seed and read its weights; random numbers go on afterwards as if nothing had happened."""
+    """Build a model from each seed and read its weights; restore the random state afterwards."""
     with _preserved_random_state():
         found = []
         for seed in seeds:
@@ -58,7 +58,7 @@ def _describe(draws: Sequence[Any]) -> dict[str, Statistic]:
     least = ROUNDING * max(abs(mean), spread)
 
     def limit(samples: Any) -> float:
-        # Theirs varies as much as ours does, hence the root of two.
+        # The root of two, because the other implementation's varies as much.
         return max(DEVIATIONS * math.sqrt(2 / len(samples)) * float(np.std(samples, ddof=1)), least)
 
     return {"mean": Statistic(mean, limit(means)), "spread": Statistic(spread, limit(spreads))}

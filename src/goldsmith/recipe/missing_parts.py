@@ -1,6 +1,6 @@
-"""What stands in the recipe for a part that a submission does not have, or that could not be imported.
+"""Placeholders for parts that a submission lacks, or that could not be imported.
 
-One missing part must fail the cases that use it, and no other.
+One missing part must fail the cases that use it, and no others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BETWEEN = (str(Path(__file__).with_name("imports.py")), importlib.__file__)
 
 
 class MissingPartUsed(Exception):
-    """A case used a part that is not there. `part` is its name, the cause what kept it from being imported."""
+    """A case used a missing part. `part` is its name; `cause` is the error that kept it from being imported, if any."""
 
     def __init__(self, part: str, cause: BaseException | None) -> None:
         self.part, self.cause = part, cause
@@ -22,7 +22,7 @@ class MissingPartUsed(Exception):
 
 
 class MissingPart:
-    """Does nothing but say so when it is used."""
+    """A placeholder that raises `MissingPartUsed` when it is used."""
 
     def __init__(self, part: str, cause: BaseException | None = None) -> None:
         self.__dict__["_why"] = (part, cause)
@@ -39,7 +39,10 @@ class MissingPart:
 
 
 def imported_from(file: str, *, depth: int = 1) -> bool:
-    """Whether the code that asks for a module or a name of it, behind the import system and us, is in `file`."""
+    """Say whether the code that imports a module or a name of it is in `file`.
+
+    Frames of the import system and of `imports.py` in between are skipped.
+    """
     frame = sys._getframe(depth + 1)
     while frame is not None:
         name = frame.f_code.co_filename

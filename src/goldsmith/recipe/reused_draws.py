@@ -1,8 +1,8 @@
-"""Inputs and initial weights that gold keeps, used again where a recipe is recorded once more.
+"""Reuse of gold's inputs and initial weights where a recipe is recorded again.
 
-Numbers drawn from one seed differ between instruction sets and versions, so on another machine every case would move.
-What the recipe draws here is still drawn, for its form and to see whether the code that draws it has changed; then the
-recorded numbers take its place, unless they no longer fit.
+Numbers drawn from one seed differ between instruction sets and versions, so on another machine every case would change.
+The recipe still draws its own, for their form and to see whether the code that draws them has changed; then the
+recorded numbers replace them, unless they no longer fit.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from goldsmith.weights.transplant import CannotPlace
 from goldsmith.weights.values import snapshot
 
 CLOSE = 1e-5
-"""The same draw on another machine is off by rounding: 2e-6 of the root mean square was the most that was seen."""
+"""Relative rounding error of the same draw on another machine: 2e-6 of the root mean square was the most that was
+seen."""
 DEVIATIONS = 6.0
 """How many standard deviations the mean and the spread of two draws from one distribution may be apart."""
 SEPARATION = 2.5
-"""Kolmogorov and Smirnov's distance of two such draws, over the root of two by their number, is beyond this once in
-130,000 times."""
+"""The Kolmogorov-Smirnov distance of two such draws, divided by sqrt(2 / n), exceeds this once in 130,000 times."""
 
 
 class RecordedDraws:
-    """The recorded inputs and weights of one case, and what became of each."""
+    """The recorded inputs and weights of one case, and which of them could not be reused."""
 
     def __init__(self, draws: Draws, environment: Environment) -> None:
         kept = draws.kept
@@ -46,7 +46,7 @@ class RecordedDraws:
         """What was not taken from the gold, and why."""
 
     def input(self, name: str, made: Any) -> Any:
-        """The recorded input in the form of `made`, or `made` itself."""
+        """Return the recorded input in the form of `made`, or `made` itself."""
         fresh = snapshot(made, f"input {name!r}")
         self._note(name, fresh)
         if not self._uses(f"input {name}", fresh, self._given.inputs.get(name), frozenset()):
@@ -71,7 +71,7 @@ class RecordedDraws:
                 self._redraw(f"weights of {name}", str(problem))
 
     def drawn(self) -> str:
-        """The hash of all that was drawn here, used or not: two runs must draw the same."""
+        """Return the hash of all that was drawn here, used or not: two runs must draw the same."""
         return self._digest.hexdigest()
 
     def _note(self, name: str, fresh: Any) -> None:
@@ -79,7 +79,7 @@ class RecordedDraws:
             self._digest.update(f"{path}={array_hash(leaf) if is_array(leaf) else repr(leaf)};".encode())
 
     def _uses(self, what: str, fresh: Any, kept: Any, computed: frozenset[str]) -> bool:
-        """Whether recorded numbers take the place of `fresh` ones. What is `computed`, not drawn, has no say."""
+        """Say whether recorded numbers replace `fresh` ones. Values that are `computed`, not drawn, are ignored."""
         mine, theirs = dict(walk(fresh)), dict(walk(kept))
         problem = "the gold keeps none" if kept is None and fresh is not None else _misfit(mine, theirs)
         if problem:
@@ -104,7 +104,7 @@ class RecordedDraws:
 
 
 def _misfit(fresh: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
-    """Why recorded values cannot stand in for those made here; empty where they can."""
+    """Return why recorded values cannot replace those made here; "" where they can."""
     if fresh.keys() != kept.keys():
         odd = sorted(fresh.keys() ^ kept.keys())[0]
         return f"the gold has other ones ({odd or 'their form'} differs)"
@@ -132,7 +132,7 @@ def _are_equal(mine: Any, theirs: Any) -> bool:
 
 
 def _is_close(mine: Any, theirs: Any) -> bool:
-    """The same numbers but for rounding."""
+    """Say whether two arrays are the same numbers except for rounding."""
     import numpy as np
 
     if not _are_numbers(mine):
@@ -145,7 +145,7 @@ def _is_close(mine: Any, theirs: Any) -> bool:
 
 
 def _is_alike(mine: Any, theirs: Any) -> bool:
-    """Numbers that could come from the same distribution, by their mean, their spread, and how they are distributed."""
+    """Say whether numbers could come from the same distribution, by mean, spread and Kolmogorov-Smirnov distance."""
     import numpy as np
 
     if not _are_numbers(mine):

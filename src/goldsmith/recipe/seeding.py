@@ -1,7 +1,7 @@
-"""Every random source fixed, every deterministic switch on.
+"""Seed every random source and switch on every deterministic setting.
 
-What must be set before the interpreter starts is set by `launch`; what can be set inside it, here. Torch
-is never imported for this: when a recipe imports it later, it is fixed at that moment.
+What must be set before the interpreter starts is in `process/launcher.py`; what can be set inside it is here. Torch is
+never imported for this: when a recipe imports it later, it is seeded at that moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_SEED = 42
 def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> None:
     """Seed `random`, NumPy and torch (all devices) and switch torch to deterministic algorithms.
 
-    Call it at the top of a script: modules that are imported later are seeded when they arrive.
+    Call it at the top of a script: modules that are imported later are seeded on import.
     """
     random.seed(seed)
     when_imported("numpy", lambda numpy: numpy.random.seed(seed))
@@ -31,7 +31,7 @@ def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> 
 def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is not None and not accelerator.is_available():
-        torch.default_generator.manual_seed(seed)  # all there is; `manual_seed` would note who asked, for each device
+        torch.default_generator.manual_seed(seed)  # the only one; `manual_seed` would store a traceback for each device
     else:
         torch.manual_seed(seed)
     if torch.cuda.is_available():
@@ -43,13 +43,13 @@ def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
-    torch.backends.mha.set_fastpath_enabled(False)  # tracing would switch it off anyway, and so change bits
+    torch.backends.mha.set_fastpath_enabled(False)  # hooks for tracing switch it off, which would change bits
     if threads is not None:
         torch.set_num_threads(threads)
 
 
 def when_imported(name: str, action: Callable[[Any], object]) -> None:
-    """Call `action` with a module: now or, if it has not been imported yet, once it is; the last action counts."""
+    """Call `action` with a module: now or, if it has not been imported yet, on import; a later action replaces it."""
     _PENDING.pop(name, None)
     if name in sys.modules:
         action(sys.modules[name])
@@ -63,7 +63,7 @@ _PENDING: dict[str, Callable[[Any], object]] = {}
 
 
 class _Watcher(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: lets the others find an awaited module and acts once it has been loaded."""
+    """A finder that lets the others find an awaited module and runs its action once it is loaded."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
