@@ -1,1 +1,1 @@
-"""Weights of models: kept, carried into somebody else's model by name, by rule or by shape, and read back."""
+"""Model weights: storing them, placing them in another model by name, by rule or by shape, and reading them back."""

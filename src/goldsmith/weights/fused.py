@@ -1,4 +1,4 @@
-"""Rows of fused matrices: taken apart into parts, and parts put together, in any of the orders that `rows` knows."""
+"""Fused matrices: split into parts, and joined from parts, in any of the row orders that `rows` accepts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BY_HEAD = "head part row"
 
 @dataclass(frozen=True)
 class Held:
-    """What one matrix holds: so many parts, their rows in this order."""
+    """The contents of one matrix: how many parts it holds, and the order of their rows."""
 
     parts: int = 1
     order: str = BLOCKS
     heads: int = 1
 
     def allows(self, sizes: Sequence[int]) -> bool:
-        """Whether parts of these sizes can lie in that order."""
+        """Return whether parts of these sizes can be arranged in this order."""
         if self.parts == 1 or self.order == BLOCKS:
             return True
         even = all(size % self.heads == 0 for size in sizes)
@@ -31,14 +31,14 @@ Side = tuple[Held, ...]
 
 
 def sizes_of(side: Side, rows: Sequence[int]) -> list[int] | None:
-    """How many rows each part has, from the matrices of one side; None where they cannot be divided."""
+    """Return how many rows each part has, from the matrices of one side; None where they cannot be divided evenly."""
     if any(total % held.parts for held, total in zip(side, rows, strict=True)):
         return None
     return [total // held.parts for held, total in zip(side, rows, strict=True) for _ in range(held.parts)]
 
 
 def common_sizes(mine: Side, my_rows: Sequence[int], other: Side, other_rows: Sequence[int]) -> tuple[int, ...] | None:
-    """The sizes of the parts on which both sides agree: the side that has them more apart knows more."""
+    """Return the sizes of the parts if both sides agree on them; the side with more matrices determines them."""
     pairs = [(mine, my_rows), (other, other_rows)]
     sizes = sizes_of(*max(pairs, key=lambda pair: len(pair[0])))
     if sizes is None:
@@ -51,7 +51,7 @@ def common_sizes(mine: Side, my_rows: Sequence[int], other: Side, other_rows: Se
 
 
 def take_apart(whole: Sequence[Any], side: Side, sizes: Sequence[int]) -> list[Any]:
-    """The parts that the matrices of one side hold."""
+    """Split the matrices of one side into their parts."""
     return [
         part
         for matrix, held, own in zip(whole, side, _by_matrix(side, sizes), strict=True)
@@ -60,7 +60,7 @@ def take_apart(whole: Sequence[Any], side: Side, sizes: Sequence[int]) -> list[A
 
 
 def put_together(parts: Sequence[Any], side: Side) -> list[Any]:
-    """The matrices of one side, made of their parts."""
+    """Join parts into the matrices of one side."""
     return [_whole_of(own, held) for held, own in zip(side, _by_matrix(side, parts), strict=True)]
 
 

@@ -1,7 +1,7 @@
-"""What a replay is given in place of what it would draw: the inputs and weights that gold keeps.
+"""Gold's inputs and weights, given to a replay in place of values it would draw.
 
-The recipe's own `make` is still called, for the shape of what it returns (a named tuple, a tensor that requires its
-gradient) and so that later draws come out as they did; its numbers are then replaced by gold's.
+The recipe's own `make` is still called, for the type of its result (a named tuple, a tensor that requires gradients)
+and so that later draws stay the same; its numbers are then replaced by gold's.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from goldsmith.weights.models import WeightAccess, is_module
 from goldsmith.weights.rules import Adapter
 
 Change = Callable[[Any], Any]
-"""What is done to each floating array on its way in: another precision, another layout, the last bit disturbed."""
+"""A change applied to each floating array on loading: another precision, another layout, a disturbed last bit."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GoldInputs:
-    """Inputs and weights by the names the recipe gave them; each use gets copies of its own.
+    """Inputs and weights by the names that the recipe gave them; each use gets its own copies.
 
-    `facts` says what kind of weights they are, `adapter` and `layout` where they go in a model of another make.
+    `facts` describes the weights; `adapter` and `layout` say where they go in a model that is built differently.
     """
 
     inputs: Mapping[str, Any]
@@ -56,7 +56,7 @@ class GoldInputs:
         rebuild: Callable[[], Any],
         access: WeightAccess | None = None,
     ) -> LoadedModule | LoadedObject | SettledByRecipe:
-        """Put gold's weights into `model`; by the recipe's own `access`, where it has one."""
+        """Put gold's weights into `model`; by the recipe's own `access`, if it has one."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
         kept = self.weights[name]
@@ -80,7 +80,7 @@ class GoldInputs:
         return LoadedObject(model, stored, self.adapter, settings, self._fill_like)
 
     def _fill_like(self, made: Any, kept: Any) -> Any:
-        """`kept` in the form of `made`; what has no form that could be kept stays as it was made."""
+        """Return `kept` in the form of `made`; what cannot be stored in gold stays as it was made."""
         if is_tensor(made):
             return self._copy(kept).to(made.device).requires_grad_(made.requires_grad)
         if is_array(made):
@@ -109,14 +109,14 @@ class GoldInputs:
 
 
 def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """A lone item is stored bare."""
+    """Return stored values by name: a single item is stored without its name."""
     if len(names) == 1:
         return {names[0]: value}
     return value if isinstance(value, dict) else {}
 
 
 def _is_floating(array: Any) -> bool:
-    """Complex numbers are two floats."""
+    """Return whether an array holds floating or complex numbers."""
     if is_tensor(array):
         return bool(array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "fc"

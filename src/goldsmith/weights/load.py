@@ -1,7 +1,7 @@
-"""Gold's weights put into a torch model that somebody else wrote, and its weights and gradients under gold's names.
+"""Loading gold's weights into a submission's model, and reading its weights and gradients under gold's names.
 
 Parameters are placed by `transplant`. Buffers are computed, not learned: a model keeps its own, since its own code
-reads them, unless they are statistics that training moves, or come out different with every draw.
+reads them, unless they are statistics that training updates, or are drawn at random.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class LoadedModule:
-    """One model with gold's weights in it. `rebuild` makes another like it, from another seed."""
+    """One torch model with gold's weights in it. `rebuild` makes another one like it, from another seed."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LoadedModule:
             ]
 
     def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
-        """Parameters and persistent buffers under gold's names, in its order; or those of a `model` like it."""
+        """Return parameters and persistent buffers (of `model`, if given) under gold's names, in its order."""
         model = self.model if model is None else model
         theirs = model.state_dict() | _beside(model)
         found = self._transplant.to_gold(theirs)
@@ -71,19 +71,19 @@ class LoadedModule:
         return {name: found[name] for name in self._kept if name in found}
 
     def gradients(self) -> dict[str, Any]:
-        """Gradients of the parameters under gold's names; of those that are tied, the first stands for all."""
+        """Return gradients of the parameters under gold's names; for tied parameters, under the first name only."""
         named = dict(self.model.named_parameters(remove_duplicate=False)) | _beside(self.model)
         theirs = {name: value.grad for name, value in named.items()}
         found = self._transplant.to_gold(theirs)
         return {name: found[name] for name in self._kept if name in found and name not in self._facts.buffers}
 
     def frozen(self) -> set[str]:
-        """Gold's names of the parameters that require no gradients."""
+        """Return gold's names of the parameters that require no gradients."""
         theirs = {name for name, value in self.model.named_parameters() if not value.requires_grad}
         return {name for item in self._transplant.placed if theirs.issuperset(item.theirs) for name in item.gold}
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Put other values in, by gold's names; those that there is no place for are left out."""
+        """Replace values, by gold's names; those that have no place are skipped."""
         import torch
 
         parameters, buffers = self._parameters(), dict(self.model.named_buffers())
@@ -128,7 +128,7 @@ class LoadedModule:
             self._settle_buffers()
 
     def _parameters(self) -> dict[str, torch.Tensor]:
-        """Each parameter once, under gold's name for it where it goes by that too; moving statistics with them."""
+        """Return each parameter once, under gold's name where it has that among others, and the running statistics."""
         found: dict[int, str] = {}
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
         everything |= _beside(self.model)
@@ -166,12 +166,12 @@ class LoadedModule:
             return dict(self._rebuild().named_buffers())
 
     def _settle_late(self, module: Any, args: Any, kwargs: Any) -> None:
-        """A model that builds parts of itself in its first call gets that call, and then gold's weights."""
+        """Make the first call of a model that builds parts of itself in it, then place its weights."""
         import torch
 
         if self.unplaced is None:
             return
-        waiting, self.unplaced = self.unplaced, None  # calls inside this one are not the first
+        waiting, self.unplaced = self.unplaced, None  # nested calls are not the first
         with torch.no_grad(), contextlib.suppress(Exception):
             module.forward(*copy.deepcopy(args), **copy.deepcopy(kwargs))
         try:
@@ -189,8 +189,8 @@ class LoadedModule:
 class LoadedObject:
     """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
 
-    Arrays in attributes that are lists and dicts of arrays go by the attribute's name alone; those of objects inside
-    it, by the path that leads to them.
+    Attributes that are lists and dicts of arrays are replaced whole, by the attribute's name; arrays of nested objects
+    are replaced one by one, by their path.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class LoadedObject:
         places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
         self._names = {name: places[name] for name in kept if name in places}
         self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
-        same: dict[int, Any] = {}  # arrays that are one must stay one
+        same: dict[int, Any] = {}  # shared arrays must stay shared
         for name, other in self._names.items():
             value = kept[name].T if name in self._turned else kept[name]
             if name in nested:
@@ -236,7 +236,7 @@ class LoadedObject:
             raise CannotPlace({name: tuple(value.shape)}, {}, [str(problem)]) from None
 
     def weights(self, model: Any = None) -> dict[str, Any]:
-        """Their arrays under gold's names; or those of a `model` like it."""
+        """Return their arrays under gold's names; those of `model` if one is given."""
         model = self.model if model is None else model
         own = weights_of(model, "its weights")
         own |= {name: slot.read() for name, slot in find_slots(model).items() if name not in own}
@@ -248,7 +248,7 @@ class LoadedObject:
 
 
 class SettledByRecipe:
-    """A model whose weights its recipe reads and puts back itself, by `case.weights(get, set)`."""
+    """A model whose weights the recipe itself reads and replaces, by `case.weights(get, set)`."""
 
     placed: tuple[Placed, ...] = ()
     extra: tuple[str, ...] = ()
@@ -264,7 +264,7 @@ class SettledByRecipe:
             raise CannotPlace(names, {}, ["what case.weights puts in is not what it then reads"])
 
     def weights(self, model: Any = None) -> dict[str, Any]:
-        """What the recipe reads; or what it reads of a `model` like it."""
+        """Return what the recipe reads from the model, or from `model` if one is given."""
         found: dict[str, Any] = snapshot(self._get(self.model if model is None else model), "its weights")
         return found
 
@@ -273,7 +273,7 @@ class SettledByRecipe:
 
 
 def _are_same(one: Any, two: Any) -> bool:
-    """The same leaves, up to the rounding of another dtype."""
+    """Return whether the leaves are equal, up to the rounding of another dtype."""
     import numpy as np
 
     mine: dict[str, Any] = dict(walk(one))
@@ -286,7 +286,7 @@ def _are_same(one: Any, two: Any) -> bool:
 
 
 def weight_facts(model: torch.nn.Module) -> WeightFacts:
-    """Which of a model's weights are computed, and which are one."""
+    """Return which of a model's weights are buffers, and which are tied."""
     parameters = dict(model.named_parameters(remove_duplicate=False)) | _beside(model)
     groups: dict[int, list[str]] = {}
     for name, value in parameters.items():
@@ -296,7 +296,7 @@ def weight_facts(model: torch.nn.Module) -> WeightFacts:
 
 
 def _beside(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters that a model has not registered, such as those of layers in a list."""
+    """Return parameters that a model has not registered, such as those of layers in a list."""
     return {name: slot.value for name, slot in slots_beside(model).items()}
 
 

@@ -1,6 +1,6 @@
-"""Weights matched without a rule, by shapes, order, modules, and names that speak of q, k and v.
+"""Matching of weights without a rule: by shape, order, module, and names that contain q, k and v.
 
-Every step either has one answer or gives none; what was assumed is always reported.
+A step returns matches only where they are unambiguous. Everything that was assumed is reported.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from goldsmith.weights.rules import parts_named
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
 UNBUILT: Shape = (-1,)
-"""The shape of a weight that takes on whatever shape comes first."""
+"""Shape of a lazy weight, which takes the shape of the first value put into it."""
 _PARTS = "qkv"
 _LEAVES = ("weight", "bias")
 
 
 @dataclass(frozen=True)
 class Match:
-    """Weights that belong together. Several on a side hold the parts that `mine` and `other` say, of these `sizes`."""
+    """Weights that correspond. If a side has several, `mine` and `other` say which parts each holds, in `sizes`."""
 
     gold: tuple[str, ...]
     theirs: tuple[str, ...]
@@ -36,9 +36,10 @@ Step = Callable[[Shapes, Shapes, Sequence[Match]], Sequence[Match]]
 
 
 def next_matches(rest: Shapes, free: Shapes, known: Sequence[Match], *, plain: bool = False) -> Sequence[Match]:
-    """What the surest step that says anything at all says of gold's weights in `rest` and theirs in `free`.
+    """Return the matches of the most reliable step that finds any between gold's weights `rest` and theirs in `free`.
 
-    `plain` matches are of the same shape."""
+    With `plain`, only matches of the same shape count.
+    """
     for step in _STEPS:
         found = step(rest, free, known)
         if found and not (plain and any(one.sizes or rest[one.gold[0]] != free[one.theirs[0]] for one in found)):
@@ -47,7 +48,7 @@ def next_matches(rest: Shapes, free: Shapes, known: Sequence[Match], *, plain: b
 
 
 def can_reshape(one: Shape, two: Shape) -> bool:
-    """Whether the same numbers in the same order make both, by axes that are merged, split or of size one."""
+    """Return whether merging or splitting axes, or adding axes of size one, turns one shape into the other."""
     short, long = sorted(([size for size in shape if size != 1] for shape in (one, two)), key=len)
     if UNBUILT in (one, two) or math.prod(short) != math.prod(long) or 0 in long:
         return False
@@ -62,8 +63,8 @@ def can_reshape(one: Shape, two: Shape) -> bool:
 
 
 def _in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """All of them, where both sides have the same shapes in the same order; q, k and v count as the one matrix that
-    they would make together."""
+    """Match all weights, if both sides have the same shapes in the same order. Separate q, k and v count as the one
+    matrix that they would form together."""
     mine, theirs = list(_collapsed(rest)), list(_collapsed(free))
     if [_joined(unit, rest) for unit in mine] != [_joined(unit, free) for unit in theirs]:
         return ()
@@ -77,7 +78,7 @@ def _collapsed(shapes: Shapes) -> Iterator[tuple[str, ...]]:
 
 
 def _by_part(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """Where both sides name q, k and v, or one side does and the other has one matrix for all three."""
+    """Match q, k and v by name, if both sides name them, or one side does and the other has one matrix for all."""
     mine, theirs = list(_units(rest)), list(_units(free))
     return (
         _pair_units(mine, rest, theirs, free)
@@ -87,7 +88,7 @@ def _by_part(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Mat
 
 
 def _units(shapes: Shapes) -> Iterator[tuple[str, ...]]:
-    """Siblings that hold q, k and v between them by their names, each once, in this order."""
+    """Yield groups of siblings whose names together cover q, k and v, each once, in this order."""
     groups: dict[str, list[str]] = {}
     for name in shapes:
         if parts_named(name):
@@ -107,7 +108,7 @@ def _without_parts(name: str) -> str:
 def _pair_units(
     mine: Sequence[tuple[str, ...]], rest: Shapes, theirs: Sequence[tuple[str, ...]], free: Shapes
 ) -> list[Match]:
-    """One after the other where there are as many of a size on both sides."""
+    """Pair units of the same joined shape in order, where both sides have equally many of it."""
     found: list[Match] = []
     sizes = {_joined(unit, rest) for unit in mine} - {None}
     for size in sorted(sizes, key=str):
@@ -122,7 +123,7 @@ def _pair_units(
 
 
 def _joined(unit: Sequence[str], shapes: Shapes) -> Shape | None:
-    """The shape of all of a unit's matrices one below the other."""
+    """Return the shape of a unit's matrices stacked along the first axis, None if they cannot be stacked."""
     if len(unit) == 1:
         return shapes[unit[0]]
     tails = {shapes[name][1:] for name in unit}
@@ -154,7 +155,7 @@ def _fused(
 
 
 def _of_same_module(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """A module whose one weight is placed takes the others along: by their names, or as the only one left."""
+    """Match the other weights of a matched module: those of the same name, or the only one left on both sides."""
     mine, theirs = _by_module(rest), _by_module(free)
     for match in known:
         leaves = mine.get(_module(match.gold[0]), [])
@@ -176,7 +177,7 @@ def _of_same_module(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Seque
 
 
 def _by_module(shapes: Shapes) -> dict[str, list[str]]:
-    """What is left of each module, by its own name; the model itself is none whose weights belong together."""
+    """Return the names of the unmatched weights of each submodule; those at the top level belong to none."""
     found: dict[str, list[str]] = {}
     for name in shapes:
         if "." in name:
@@ -185,12 +186,12 @@ def _by_module(shapes: Shapes) -> dict[str, list[str]]:
 
 
 def _of_same_name(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """Same name, same numbers, another shape."""
+    """Match weights of the same name whose shapes differ but hold the same numbers."""
     return [Match((name,), (name,)) for name, shape in rest.items() if name in free and can_reshape(shape, free[name])]
 
 
 def _one_of_a_kind(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """One weight of a shape that occurs once on both sides; matrices first, since they take their biases along."""
+    """Match one weight whose shape occurs once on both sides; matrices first, since their biases follow from them."""
     mine, theirs = Counter(rest.values()), Counter(free.values())
     for name, shape in sorted(rest.items(), key=lambda item: -len(item[1])):
         if mine[shape] == theirs[shape] == 1:
@@ -199,7 +200,7 @@ def _one_of_a_kind(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequen
 
 
 def _one_of_a_size(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """The same where only the shape is another one."""
+    """Match one weight that can be reshaped into exactly one weight of the other side, and the reverse."""
     for name, shape in rest.items():
         same = [other for other, its in free.items() if can_reshape(shape, its)]
         if len(same) == 1 and [item for item, its in rest.items() if can_reshape(its, free[same[0]])] == [name]:
@@ -208,7 +209,7 @@ def _one_of_a_size(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequen
 
 
 def _three_in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
-    """Three siblings of one shape for one matrix of three times as many rows, in the order of registration."""
+    """Match three siblings of one shape with one matrix of three times as many rows, in the order of registration."""
     thirds, whole = (Held(), Held(), Held()), (Held(3),)
     for one, two in _threes(rest, free):
         found = list(_fused((one,), two, whole, thirds, rest, free))

@@ -1,7 +1,7 @@
-"""Building the models of a case: settings kept, weights chosen and kept, gradients read.
+"""Models of a case: building them, recording their settings, choosing and storing weights, reading gradients.
 
-A torch module's weights are its state dict, and parameters that it keeps in lists. Of any other object they are the
-arrays that it holds, so that a class written in plain NumPy is as good a model as any.
+A torch module's weights are its state dict and the parameters that it keeps in lists. Any other object's weights are
+the arrays that it holds, so that a class written in plain NumPy can be a model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROFILES = ("init", "stress")
 
 @dataclass(frozen=True)
 class WeightAccess:
-    """How a recipe reads a model's weights, as arrays by name, and puts such arrays into a model."""
+    """A recipe's own functions that read a model's weights, as arrays by name, and put such arrays into a model."""
 
     get: Callable[[Any], Any]
     set: Callable[[Any, Any], Any]
@@ -40,7 +40,7 @@ def is_module(value: object) -> TypeGuard[torch.nn.Module]:
 
 
 def draws_while(make: Callable[[], T]) -> tuple[T, bool]:
-    """What is made, and whether that drew random numbers."""
+    """Call `make`; return its result and whether the call drew random numbers."""
     before = _random_state()
     made = make()
     return made, _random_state() != before
@@ -58,8 +58,8 @@ def _random_state() -> list[object]:
 
 
 def unstored(model: Any, drew: bool) -> tuple[str, ...]:
-    """Weights of an object that cannot be put back: those whose holders refuse it, by name; `*` where chance decided
-    about the object and nothing was found in it."""
+    """Return the names of an object's weights that cannot be replaced, or `*` if building the object drew random
+    numbers and no weights were found in it."""
     if is_module(model):
         return ()
     slots = find_slots(model)
@@ -89,7 +89,7 @@ def choose_weights(model: Any, profile: str, seed: int) -> None:
 
 
 def weights_of(model: Any, label: str) -> dict[str, Any]:
-    """Parameters and persistent buffers as independent copies, by name."""
+    """Return independent copies of parameters and persistent buffers, by name."""
     if is_module(model):
         state = {name: value for name, value in model.state_dict().items() if is_array(value)}
         _refuse_lazy(state, label)
@@ -103,7 +103,7 @@ def weights_of(model: Any, label: str) -> dict[str, Any]:
 
 
 def _only_arrays(value: Any) -> Any:
-    """The arrays in nested attributes, empty where there are none."""
+    """Return the arrays in nested attributes, empty where there are none."""
     if isinstance(value, dict):
         kept = {key: _only_arrays(item) for key, item in value.items()}
         return {key: item for key, item in kept.items() if is_array(item) or item}
@@ -123,7 +123,7 @@ def _refuse_lazy(state: Mapping[str, Any], label: str) -> None:
 
 
 def gradients_of(model: Any, label: str) -> dict[str, Any]:
-    """Each parameter's gradient by name, None where it has none."""
+    """Return each parameter's gradient by name, None where it has none."""
     if not is_module(model):
         raise RecipeMisuse(f"{label}: gradients can be read from a torch.nn.Module, not {type(model).__name__}")
     beside = {name: slot.value for name, slot in slots_beside(model).items()}
@@ -135,7 +135,7 @@ def gradients_of(model: Any, label: str) -> dict[str, Any]:
 
 
 def settings_of(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by name, so that `factory(**settings)` builds the same model."""
+    """Return the arguments by name, so that `factory(**settings)` builds the same model."""
     if not args:
         return dict(kwargs)
     try:

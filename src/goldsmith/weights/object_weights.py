@@ -1,7 +1,7 @@
-"""Weights that are no torch parameters of a torch module: found by walking through an object, read and put back.
+"""Weights outside torch modules and their registered parameters: found by walking through an object, read and replaced.
 
-A home-made `Parameter`, layers in a list, arrays in dicts: whatever holds numbers is a slot, under the path that leads
-to it (`layers.0.weight`), as a state dict would name it.
+A hand-written `Parameter`, layers in a list, arrays in dicts: everything that holds numbers is a slot, named by its
+path (`layers.0.weight`), as in a state dict.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from goldsmith.weights.values import array_like
 
 _DEEPEST, _MOST_ITEMS = 8, 10_000
 _NOT_WEIGHTS = frozenset(("grad", "history", "inputs", "op", "ctx", "creator", "parents", "prev", "children"))
-"""What a home-made tensor remembers of how it came about; underscores before it do not count."""
+"""Attributes in which hand-written tensor classes keep their history; leading underscores are ignored."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, range, set, frozenset, type)
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 
@@ -28,7 +28,7 @@ class CannotHold(Exception):
 
 @dataclass(frozen=True)
 class Slot:
-    """A place that holds an array. `put` replaces what stands there by something else."""
+    """A place that holds an array. `put` replaces the object in that place."""
 
     value: Any
     put: Callable[[Any], None]
@@ -37,15 +37,15 @@ class Slot:
         return array_like(self.value)
 
     def write(self, array: Any) -> None:
-        """Put other numbers there, and make sure that they are there."""
+        """Replace the numbers, and check that they are there."""
         if is_array(self.value):
             self.put(array)
         elif not any(_works(way, self.value, array) for way in _WAYS):
             self._replace(array)
 
     def is_writable(self) -> bool:
-        """Whether other numbers could be put there. It is tried, and what stood there put back, the very same array
-        where that can be: arrays that are one stay one."""
+        """Return whether the numbers can be replaced. This is tried and undone, with the same array object where
+        possible: arrays that are shared stay shared."""
         try:
             self.put(self.value)
             if is_array(self.value):
@@ -57,11 +57,11 @@ class Slot:
                 back = before if _are_close(before, saved) else saved
                 return any(_works(way, self.value, back) for way in _WAYS)
             return _holds(type(self.value)(other), other)
-        except Exception:  # whatever somebody's own class raises
+        except Exception:  # a hand-written class may raise anything
             return False
 
     def _replace(self, array: Any) -> None:
-        """Put another object of the same kind in its place."""
+        """Put a new object of the same class in its place."""
         try:
             made = type(self.value)(array)
             self.put(made)
@@ -72,14 +72,14 @@ class Slot:
 
 
 def find_slots(model: Any) -> dict[str, Slot]:
-    """Every array that `model` holds, by its path; of an object that is reached in several ways, the first."""
+    """Return every array that `model` holds, by path; an object with several paths appears under the first."""
     found: dict[str, Slot] = {}
     _visit(model, "", lambda value: None, found, set(), 0)
     return found
 
 
 def slots_beside(module: Any) -> dict[str, Slot]:
-    """Parameters of a torch module that it has not registered: in lists and dicts, in objects that are no modules, or
+    """Return parameters that a torch module has not registered: in lists and dicts, in objects that are not modules, or
     as plain tensors that require gradients."""
     known = {id(item) for item in (*module.parameters(), *module.buffers())}
     found: dict[str, Slot] = {}
@@ -97,7 +97,7 @@ def slots_beside(module: Any) -> dict[str, Slot]:
 
 
 def has_objects(value: Any) -> bool:
-    """Whether a container holds anything but arrays, plain values and containers of these."""
+    """Return whether a container holds anything but arrays, plain values and containers of these."""
     if isinstance(value, Mapping):
         return any(has_objects(item) for item in value.values())
     if isinstance(value, list | tuple):
@@ -129,7 +129,7 @@ def _is_holder(value: Any) -> bool:
 
 def _children(value: Any) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
     if isinstance(value, Mapping | list | tuple) and len(value) > _MOST_ITEMS:
-        return  # a vocabulary, a data set: no container of weights
+        return  # a vocabulary or a data set, not a container of weights
     if isinstance(value, Mapping):
         for key, item in list(value.items()):
             yield str(key), item, _item_setter(value, key)
@@ -181,13 +181,13 @@ def _is_module(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.nn.Module)
 
 
-# --- ways to give an object other numbers --------------------------------------------------------------------------
+# --- ways to replace an object's numbers ----------------------------------------------------------------------------
 
 
 def _works(way: Callable[[Any, Any], None], holder: Any, array: Any) -> bool:
     try:
         way(holder, array)
-    except Exception:  # whatever somebody's own class raises: it is not done in this way
+    except Exception:  # a hand-written class may raise anything: this way does not work
         return False
     return _holds(holder, array)
 
@@ -205,7 +205,7 @@ def _are_close(one: Any, two: Any) -> bool:
 
 
 def _by_attribute(holder: Any, array: Any) -> None:
-    """The attribute under which it keeps its array."""
+    """Assign to the attribute in which the holder keeps its array."""
     import numpy as np
 
     now = np.asarray(array_like(holder))
@@ -227,7 +227,7 @@ def _by_data(holder: Any, array: Any) -> None:
 
 
 def _by_own(holder: Any, array: Any) -> None:
-    """Where `data` takes an object of the same kind."""
+    """Assign an object of the holder's own class, or of the class that `data` has now, to `data`."""
     kinds = [type(getattr(holder, "data", None)), *type(holder).__mro__[:-1]]
     for kind in kinds:
         try:

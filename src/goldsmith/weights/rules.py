@@ -1,8 +1,8 @@
-"""What a course's adapter says about submissions that are built differently: where gold's weights belong in them, and
-how their parts are called.
+"""Rules of a course's adapter for submissions that are built differently: where gold's weights go, what their parts
+are called.
 
-Patterns name weights by their dotted path. `*` stands for one part of it, `**` for any number of parts, none included;
-what the stars of gold's pattern stood for is put in place of the stars of theirs.
+Patterns name weights by their dotted path. `*` matches one component, `**` any number of components, including none.
+What the stars of gold's pattern matched replaces the stars of theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ORDERS = (BLOCKS, "head part row", "head row part")
 ALTERNATING = "parts of a fused matrix alternate head by head"
 BY_PIXEL = "patches are read pixel by pixel"
 BUILT_IN = (ALTERNATING, BY_PIXEL)
-"""Layouts that are tried without an adapter: the other way round from what is taken for granted where nothing tells."""
+"""Layouts that are tried without an adapter: the opposite of what is assumed by default."""
 _LETTERS = re.compile(r"(?:w|b|to|proj|lin|linear|fc)?([qkv]{1,3})(?:proj|lin|linear|layer)?")
 _WORDS = {"query": "q", "queries": "q", "key": "k", "keys": "k", "value": "v", "values": "v"}
 
@@ -27,12 +27,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BadRule(ValueError):
-    """A rule that cannot mean anything, told in words."""
+    """A rule that makes no sense; the message says why."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Weights under `name` that hold `parts` one beside the other; `order` says how their rows lie, see `rows`."""
+    """Weights under `name` that hold `parts` next to each other; for `order`, the order of their rows, see `rows`."""
 
     name: str
     parts: int = 1
@@ -42,9 +42,9 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Rule:
-    """Gold's weights under `gold` are theirs under `theirs`; see `rows` and `rename` in `goldsmith.adapter`.
+    """Which weights of gold's are which of theirs; see `rows` and `rename` in `goldsmith.adapter`.
 
-    `counted` says that the recipe's staff gave the number of parts, so that parts may be of any size.
+    `counted` says that the adapter gives the number of parts, so that parts may be of any size.
     """
 
     gold: tuple[Matrix, ...]
@@ -74,11 +74,11 @@ class Adapter:
     calls: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def excuses(self, gold_name: str) -> bool:
-        """Whether the course says that this weight of gold's has no counterpart."""
+        """Return whether the adapter says that this weight of gold's has no counterpart."""
         return any(match(pattern, gold_name) is not None for pattern in self.without_gold)
 
     def layouts_of(self, gold_names: Collection[str]) -> list[str]:
-        """The alternatives that move any of these weights."""
+        """Return the alternative layouts that could move any of these weights."""
         return [
             layout
             for layout, rules in self.layouts.items()
@@ -88,7 +88,7 @@ class Adapter:
 
 
 def _may_be_about(layout: str, gold_name: str) -> bool:
-    """Whether a layout that no adapter declares could move a weight; trying one in vain costs time."""
+    """Return whether a built-in layout could move a weight; a layout that cannot match is not worth the time to try."""
     if layout == ALTERNATING:
         return bool(parts_named(gold_name)) or "att" in gold_name.lower()
     return layout == BY_PIXEL and bool(re.search("patch|pixel|conv|stem", gold_name.lower()))
@@ -99,22 +99,22 @@ _layout: str | None = None
 
 
 def read_adapter(source: bytes, file: str) -> Adapter:
-    """Run an adapter file, the course's own code, and take the rules it declared."""
+    """Run an adapter file (the course's own code) and return the rules it declares."""
     global _current, _layout
     _current, _layout = Adapter(), None
     exec(compile(source, file, "exec", dont_inherit=True), {"__name__": "goldsmith_adapter", "__file__": file})
     return _current
 
 
-# --- what an adapter file is written with: the public face is `goldsmith.adapter` ---------------------------------
+# --- functions for adapter files; they are public as `goldsmith.adapter` ------------------------------------------
 
 
 def rename(gold: str, theirs: str, *, transpose: bool = False, axes: Sequence[int] = ()) -> None:
-    """Gold's weights called `gold` are called `theirs` in a submission, `transpose`d if it keeps them that way.
+    """Declare that gold's weights `gold` are called `theirs` in a submission, `transpose`d if it stores them that way.
 
-    The same numbers may lie in another shape: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` is the
-    order in which the axes of the one with more of them are read: (0, 2, 3, 1) for a matrix whose columns go pixel by
-    pixel, all channels of each, instead of channel by channel.
+    The shape may differ: a convolution over patches (8×3×4×4) as a matrix (8×48). `axes` is the order in which the axes
+    of the shape with more axes are read: (0, 2, 3, 1) for a matrix whose columns go pixel by pixel, all channels of
+    each, instead of channel by channel.
     """
     if axes and (transpose or sorted(axes) != list(range(len(axes)))):
         raise BadRule(f"axes must be each of 0 to {len(axes) - 1} once, and not with transpose")
@@ -131,12 +131,12 @@ def rows(
     parts: int | None = None,
     transpose: bool = False,
 ) -> None:
-    """One matrix here, several there: rows are split, fused, or put in another order.
+    """Declare that matrices are split, fused, or have their rows in a different order.
 
-    An order says how the rows of a fused matrix lie: `part head row` has all rows of the first part, then all of the
-    second; `head part row` has, for each head, its rows of every part; `head row part` interleaves row by row. `heads`
-    is their number, or the name of the model's setting that has it. A matrix that holds some of the parts and stands
-    beside others is said with `fused`.
+    An order says how the rows of a fused matrix are arranged: `part head row` has all rows of the first part, then all
+    of the second; `head part row` has, for each head, its rows of every part; `head row part` interleaves row by row.
+    `heads` is their number, or the name of the model's setting that holds it. Use `fused` for a matrix that holds
+    several of the parts next to matrices that hold the others.
     """
     sides = [[item] if isinstance(item, str | Matrix) else list(item) for item in (gold, theirs)]
     count = parts or max(sum(1 if isinstance(item, str) else item.parts for item in side) for side in sides)
@@ -156,7 +156,7 @@ def rows(
 
 
 def fused(name: str, parts: int, order: str = BLOCKS, *, heads: int | str = 0) -> Matrix:
-    """A matrix among others in `rows` that holds several parts, such as k and v beside a q of its own."""
+    """Describe a matrix in `rows` that holds several parts next to others, such as k and v next to a separate q."""
     return Matrix(name, parts, order, heads)
 
 
@@ -178,7 +178,7 @@ def _how_to_say(name: str, parts: int) -> str:
 
 
 def unclear(rule: Rule, sizes: Mapping[str, int]) -> str:
-    """What a rule leaves open once the sizes are known: unequal matrices may be unequal parts, or hold several."""
+    """Say what a rule leaves open once sizes are known: unequal matrices may be unequal parts, or hold several."""
     for side in (rule.gold, rule.theirs):
         nameless = [item for item in side if item.parts == 1 and not parts_named(item.name)]
         if len(side) > 1 and nameless and not rule.counted and len({sizes[item.name] for item in side}) > 1:
@@ -193,7 +193,7 @@ def unclear(rule: Rule, sizes: Mapping[str, int]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def parts_named(name: str) -> str:
-    """Which of q, k and v a weight holds by its name: the last component that speaks of them decides."""
+    """Return which of q, k and v a weight holds by its name: the last component that names any of them decides."""
     for component in reversed(name.split(".")):
         words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", component).lower())
         found = "".join(letter for word in words for letter in _held_by(word))
@@ -208,7 +208,7 @@ def _held_by(word: str) -> str:
 
 
 def no_counterpart(*, gold: str = "", theirs: str = "", reason: str) -> None:
-    """Weights that only one side has, by right: they are neither placed nor compared."""
+    """Declare weights that rightly exist on one side only: they are neither placed nor compared."""
     if bool(gold) == bool(theirs) or not reason.strip():
         raise BadRule("no_counterpart takes gold= or theirs=, and a reason")
     (_current.without_gold if gold else _current.without_theirs)[gold or theirs] = reason
@@ -216,7 +216,7 @@ def no_counterpart(*, gold: str = "", theirs: str = "", reason: str) -> None:
 
 @contextlib.contextmanager
 def layout(name: str) -> Iterator[None]:
-    """Rules in this block are an alternative under a name: tried when a submission does not agree without them."""
+    """Declare the rules in this block as a named alternative, tried when a submission does not agree without them."""
     global _layout
     _layout, before = name, _layout
     _current.layouts.setdefault(name, [])
@@ -227,7 +227,7 @@ def layout(name: str) -> Iterator[None]:
 
 
 def part(name: str) -> Callable[[F], F]:
-    """Decorates what stands in for `module.name` in the recipe; it gets theirs first, then the recipe's arguments."""
+    """Decorate a replacement for `module.name` in the recipe; it gets theirs first, then the recipe's arguments."""
 
     def keep(function: F) -> F:
         if name.count(".") < 1:
@@ -239,7 +239,7 @@ def part(name: str) -> Callable[[F], F]:
 
 
 def call(class_name: str) -> Callable[[F], F]:
-    """Decorates how a model of class `class_name` is called; it is given theirs first, then the recipe's arguments."""
+    """Decorate how a model of class `class_name` is called; it gets theirs first, then the recipe's arguments."""
 
     def keep(function: F) -> F:
         _current.calls[class_name] = function
@@ -259,13 +259,13 @@ def _add(rule: Rule) -> None:
 
 
 def match(pattern: str, name: str) -> tuple[str, ...] | None:
-    """What the stars of `pattern` stand for in `name`, None where it does not fit."""
+    """Return what the stars of `pattern` match in `name`, None if it does not match."""
     found = re.fullmatch(_expression(pattern), name)
     return tuple(item or "" for item in found.groups()) if found else None
 
 
 def fill(pattern: str, stars: Sequence[str]) -> str:
-    """`pattern` with its stars filled in; a `**` that stands for nothing takes its dot along."""
+    """Return `pattern` with its stars filled in; a `**` that matched nothing is removed together with its dot."""
     rest = list(stars)
     text = re.sub(r"\*\*\.?|\*", lambda item: _filled(item[0], rest.pop(0)), pattern)
     return text.rstrip(".")

@@ -1,6 +1,6 @@
-"""The `stress` weight profile: every parameter off its identity, activations still of order one.
+"""The `stress` weight profile: no parameter at its identity value, activations still of order one.
 
-At init a norm's scale is 1 and a bias is 0, so a missing scale or bias is invisible. Here none is.
+At init a norm's scale is 1 and a bias is 0, so that a missing scale or bias does not show. Here it does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def apply_stress(model: torch.nn.Module, seed: int) -> None:
 
 
 def apply_stress_to_arrays(weights: Any, seed: int, name: str = "") -> int:
-    """Redraw arrays in place, wherever in nested dicts and lists they are, in the same way; say how many there were."""
+    """Redraw the arrays in nested dicts and lists in place, in the same way; return how many there were."""
     import numpy as np
 
     if isinstance(weights, dict):
@@ -51,7 +51,7 @@ def apply_stress_to_arrays(weights: Any, seed: int, name: str = "") -> int:
 
 
 def _drawn_array(name: str, weight: Any, seed: int) -> Any:
-    """Whether rows or columns are what comes in, nobody knows: the larger keeps what comes out of order one."""
+    """Draw an array's values. Its input axis is unknown, so scaling by the larger axis keeps outputs of order one."""
     import numpy as np
 
     digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()
@@ -86,7 +86,7 @@ def _signs(name: str, like: torch.Tensor, seed: int) -> torch.Tensor:
 
 
 def _generator(name: str, seed: int) -> torch.Generator:
-    """A source of its own for each weight, so that adding one does not move the others."""
+    """Make a separate generator for each weight, so that adding one does not change the others."""
     import torch
 
     digest = hashlib.sha256(f"{seed}|{name}".encode()).digest()

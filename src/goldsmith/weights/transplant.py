@@ -1,7 +1,7 @@
-"""Transplant: which of a submission's weights are which of gold's, and the numbers carried across, both ways.
+"""Transplant: which of a submission's weights correspond to which of gold's, and conversion of values both ways.
 
-Same names first; then the rules of the course's adapter; then an unambiguous match of shapes in order, which is always
-reported. Planning looks at names and shapes only.
+Equal names come first, then the rules of the course's adapter, then an unambiguous match of shapes in order, which is
+always reported. Planning uses names and shapes only.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
 
 
 class CannotPlace(Exception):
-    """Weights of gold's that have no place in a submission's model, by name on both sides; `reasons` tell of rules."""
+    """Gold's weights that have no place in a submission's model, by name on both sides; `reasons` come from rules."""
 
     def __init__(self, unplaced: Mapping[str, Shape], free: Mapping[str, Shape], reasons: Sequence[str] = ()) -> None:
         self.unplaced, self.free = dict(unplaced), dict(free)
         super().__init__(". ".join([self._sentence(), *reasons]))
 
     def _sentence(self) -> str:
-        """In the words of whoever wrote the model."""
+        """Describe the problem in terms of the submission's model."""
         listed = [f"{name} ({_size(shape)}){self._closest(name, shape)}" for name, shape in self.unplaced.items()]
         more = f" and {len(listed) - 6} more" if len(listed) > 6 else ""
         left = ", ".join(f"{name} ({_size(shape)})" for name, shape in list(self.free.items())[:8]) or "nothing"
@@ -48,7 +48,7 @@ class CannotPlace(Exception):
         return f"your model has {has} {'; '.join(listed[:6])}{more}. Left over in your model: {left}{rest}"
 
     def _closest(self, name: str, shape: Shape) -> str:
-        """Theirs that might be meant: of the same shape where there are any, the most similar names first."""
+        """Suggest weights of theirs that may be meant: those of the same shape if any, the most similar names first."""
         same = [other for other, its in self.free.items() if its == shape]
         near = difflib.get_close_matches(name, same or list(self.free), n=2, cutoff=0.0 if same else 0.5)
         return f", closest: {', '.join(near)}" if near else ""
@@ -56,15 +56,15 @@ class CannotPlace(Exception):
 
 @dataclass(frozen=True)
 class Placed(Match):
-    """Weights that belong together, and why: the same name, a rule, or shape and order. `shapes` are gold's and theirs
-    where the same numbers lie in another shape."""
+    """Weights that correspond, and why: the same name, a rule, or shape and order. `shapes` are gold's and theirs where
+    the same numbers have different shapes."""
 
     how: str = BY_NAME
     rule: Rule = field(default_factory=lambda: Rule((), ()))
     shapes: tuple[Shape, Shape] | None = None
 
     def carry(self, gold: Sequence[Any]) -> list[Any]:
-        """Gold's tensors as theirs."""
+        """Convert gold's tensors to theirs."""
         found = list(gold)
         if self.sizes:
             found = put_together(take_apart(gold, self.mine, self.sizes), self.other)
@@ -73,7 +73,7 @@ class Placed(Match):
         return [_transposed(item) if self.rule.transpose else item for item in found]
 
     def bring_back(self, theirs: Sequence[Any]) -> list[Any]:
-        """Theirs as gold's, for gradients and trained weights."""
+        """Convert their tensors to gold's, for gradients and trained weights."""
         flat = [_transposed(item) if self.rule.transpose else item for item in theirs]
         if self.sizes:
             return put_together(take_apart(flat, self.other, self.sizes), self.mine)
@@ -122,7 +122,7 @@ class Transplant:
         }
 
     def to_gold(self, theirs: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by their names as values by gold's: a gradient that is None stays None."""
+        """Convert values by their names to values by gold's names; a gradient that is None stays None."""
         found: dict[str, Any] = {}
         for item in self.placed:
             values = [theirs.get(name) for name in item.theirs]
@@ -146,9 +146,9 @@ def plan(
     *,
     plain: bool = False,
 ) -> Transplant:
-    """Where every weight in `gold` goes, without change of shape if it is to be `plain`.
+    """Decide where every weight in `gold` goes; with `plain`, without a change of shape.
 
-    Raises `CannotPlace` where one has no place.
+    Raises `CannotPlace` if a weight has no place.
     """
     rest, free = dict(gold), dict(theirs)
     placed: list[Placed] = []
@@ -192,7 +192,7 @@ def plan(
 def _guessed(
     found: Match, rest: Mapping[str, Shape], free: Mapping[str, Shape], layout: str, settings: Mapping[str, Any]
 ) -> Placed:
-    """A match with what it takes for granted, or the other way round where that is the layout to be tried."""
+    """Return the placement of a match under the default assumptions, or under the layout that is being tried."""
     gold, theirs = rest[found.gold[0]], free[found.theirs[0]]
     mine, other, rule = found.mine, found.other, Rule((), ())
     shapes = (gold, theirs) if gold != theirs and not found.sizes else None
@@ -215,7 +215,7 @@ def _rows(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
 
 
 def _is_otherwise(item: Placed) -> bool:
-    """Whether a guess took on what a layout to be tried says."""
+    """Return whether a guess uses the layout that is being tried instead of the default assumptions."""
     alternating = any(held.order != BLOCKS for held in (*item.mine, *item.other))
     return item.how == BY_SHAPE and (alternating or bool(item.rule.axes))
 
@@ -223,7 +223,7 @@ def _is_otherwise(item: Placed) -> bool:
 def _named(
     rule: Rule, rest: dict[str, Shape], free: dict[str, Shape]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Weights that go by the names of a rule and have no place yet."""
+    """Yield unplaced weights on both sides that match the names of a rule."""
     for name in list(rest):
         stars = match(rule.gold[0].name, name)
         if stars is None:
@@ -242,7 +242,7 @@ def _fitting(
     free: Mapping[str, Shape],
     settings: Mapping[str, Any],
 ) -> Placed | str:
-    """The rule applied to these names; why it is in doubt; or no word where the sizes do not allow it."""
+    """Return the rule applied to these names, or why it is ambiguous; an empty string if the sizes rule it out."""
     wanted = [rest[name] for name in mine]
     found = [_turned(free[name]) if rule.transpose else free[name] for name in other]
     if rule.parts == 1:
@@ -284,7 +284,7 @@ def _transposed(tensor: Any) -> Any:
 
 
 def _reshaped(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
-    """The same numbers in another shape; `axes` are those of the shape that has more of them."""
+    """Return the same numbers in another shape; `axes` refer to the shape that has more of them."""
     if not axes:
         return tensor.reshape(after)
     if len(before) == len(axes):

@@ -1,4 +1,4 @@
-"""Recorded values as plain, independent data: nested containers, arrays and simple values, nothing else."""
+"""Recorded values as plain, independent data: nested containers, arrays and simple values only."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from goldsmith.gold.arrays import is_array, is_tensor
 
 
 def snapshot(value: Any, path: str) -> Any:
-    """A copy of `value` that later changes cannot reach. `path` names it in messages.
+    """Return a copy of `value` that later changes cannot reach. `path` names it in messages.
 
-    Tensors are detached and brought to the CPU; named tuples and dataclasses become dicts, whatever
-    speaks DLPack or `__array__`, or holds an array otherwise, becomes an array. Anything else is refused by name.
+    Tensors are detached and moved to the CPU. Named tuples and dataclasses become dicts. Objects that support DLPack or
+    `__array__`, or hold an array in another way, become arrays. Anything else is refused by name.
     """
     if isinstance(value, enum.Enum):
         value = value.value
@@ -49,9 +49,9 @@ def snapshot(value: Any, path: str) -> Any:
 
 
 def array_like(value: Any) -> Any:
-    """The numbers of an object that holds an array, such as a home-made tensor; None where it holds none.
+    """Return the array of an object that holds one, such as a hand-written tensor class; None if it holds none.
 
-    It may speak `__array__` or DLPack, have `numpy()`, or keep an array or a number under `data`.
+    The object may support `__array__` or DLPack, have `numpy()`, or keep an array or a number under `data`.
     """
     import numpy as np
 
@@ -64,7 +64,7 @@ def array_like(value: Any) -> Any:
     for read in (_by_array, _by_numpy, _by_data):
         try:
             found = read(value)
-        except Exception:  # whatever somebody's own class raises: it cannot be read in this way
+        except Exception:  # a hand-written class may raise anything: it cannot be read this way
             continue
         if found is not None:
             array = found if is_array(found) else np.asarray(found)
@@ -88,7 +88,7 @@ def _by_numpy(value: Any) -> Any:
 
 
 def _by_data(value: Any) -> Any:
-    """A method of that name, or data that is no array and no number, says nothing."""
+    """Read the attribute `data`, ignoring methods of that name and anything but arrays and numbers."""
     found = getattr(value, "data", None)
     if is_array(found) or type(found) in (int, float, complex):
         return found
@@ -96,7 +96,7 @@ def _by_data(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Settings as JSON knows them; anything richer by name, never by an address that the next run has not."""
+    """Convert settings to JSON types; anything richer to its name, without memory addresses, which vary."""
     if isinstance(value, enum.Enum):
         value = value.value
     if value is None or type(value) in (bool, int, str):
@@ -113,7 +113,7 @@ def plain(value: Any) -> Any:
 
 
 def first_of(value: Any) -> Any:
-    """Take the main output of something that may return more: the first item, value or field."""
+    """Return the main output of something that may return more: the first item, value or field."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type | dict):
         value = [getattr(value, field.name) for field in dataclasses.fields(value)]
     if isinstance(value, list | tuple):
@@ -128,7 +128,7 @@ def first_of(value: Any) -> Any:
 
 
 def to_device(value: Any, device: str) -> Any:
-    """Tensors moved to `device`; everything else as it is."""
+    """Move tensors to `device`; return everything else unchanged."""
     if device == "cpu":
         return value
     if is_tensor(value):
@@ -142,7 +142,7 @@ def to_device(value: Any, device: str) -> Any:
 
 def _key(key: Any, path: str) -> str | int:
     if isinstance(key, str):
-        return sys.intern(key)  # equal keys must be one object, or the pickle inside a .pt differs
+        return sys.intern(key)  # equal keys must be the same object, or the pickle inside a .pt differs
     if type(key) is int:
         return key
     raise RecipeMisuse(f"{path} has the key {key!r}; only strings and integers can be keys in gold")
