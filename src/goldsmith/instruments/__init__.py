@@ -1,4 +1,4 @@
-"""What is measured while a case runs, in the process that runs it: traces, dtypes, coverage, rounding noise.
+"""Measurements inside the process that runs a case: traces, dtypes, coverage, rounding noise.
 
-Each instrument watches; none decides what follows.
+Instruments only observe; decisions are made elsewhere.
 """

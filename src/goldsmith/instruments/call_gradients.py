@@ -1,8 +1,8 @@
-"""What a call passes back: the gradients of its inputs and weights, for a fixed direction in what it returns.
+"""Gradients of a call's inputs and weights, for a fixed direction in its outputs.
 
-A `detach` too many leaves every output as it is. So after a case has run, each kind of call in its trace is made once
-more with gradients, on the solution when gold is made and on a submission alone when a case differs. Gold keeps a few
-projections of each gradient, which is enough to tell one from another.
+A superfluous `detach` changes no output. So after a case has run, each kind of call in its trace is repeated once with
+gradients: on the solution when gold is made, on a submission only when a case differs. Gold keeps a few projections of
+each gradient, which is enough to tell two apart.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ def passed_back(
     weights: Callable[[], Mapping[str, Any]],
     frozen: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
-    (`weight.scale`, or `thawed.scale` if that was `frozen`); nothing where it passes back none at all."""
+    """Return the gradients that `call` passes back to `tensors`, by number (`input.0`), and to its `weights`, by name
+    (`weight.scale`, or `thawed.scale` if that was `frozen`); empty if it passes back none."""
     import torch
 
     inputs = [item.detach().clone() for item in tensors]
     for item in inputs:
         item.requires_grad_(item.is_floating_point() or item.is_complex())
     with torch.enable_grad():
-        # copies, for a call may overwrite what it is given unless that is a leaf
+        # copies: a call may overwrite its inputs, which autograd refuses for leaves
         args, kwargs = rebuilt(form, {str(number): item.clone() for number, item in enumerate(inputs)})
         outputs = [item for item in tensors_in([call(*args, **kwargs)]) if item.requires_grad]
         total = sum((item * _direction(item, number)).sum() for number, item in enumerate(outputs))
@@ -41,7 +41,7 @@ def passed_back(
 
 
 def _as_numbers(gradient: Any) -> Any:
-    """In a dtype that NumPy has, complex ones as pairs."""
+    """Convert to float64, which NumPy has, with complex numbers as pairs."""
     import torch
 
     real = torch.view_as_real(gradient) if gradient.is_complex() else gradient

@@ -1,4 +1,4 @@
-"""Which places of an assignment's files run: not only which lines, for half a line may never be reached."""
+"""Coverage of an assignment's files, by instruction instead of line: half of a line may never be reached."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from goldsmith.process.messages import Place
 
 
 class Coverage:
-    """Watches from its start to the end of the process. What runs before the first case, at import, counts for all.
+    """A tracer that runs from `start()` to the end of the process. What runs at import, before the first case, counts
+    for every case.
 
-    `forked` says that some of the work may have been done where nobody watched.
+    `forked` says that some of the work may have been done in a process that was not traced.
     """
 
     def __init__(self, folder: str) -> None:
@@ -35,7 +36,7 @@ class Coverage:
         self._seen = {code: set(places) for code, places in self._before.items()}
 
     def by_file(self) -> dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]]:
-        """By file, where instructions begin that ran, and those of the same functions that did not."""
+        """Return, by file, the positions of instructions that ran, and of those in the same functions that did not."""
         ran: dict[str, set[Place]] = {}
         missed: dict[str, set[Place]] = {}
         for code, seen in self._seen.items():
@@ -57,8 +58,8 @@ class Coverage:
         return self._step
 
     def _file_of(self, code: CodeType) -> str:
-        """Its file in the folder, nothing where it is from elsewhere. A path that is no full one leads from where the
-        process is when it is first seen."""
+        """Return the code's file in the folder, empty if it is elsewhere. A relative path is resolved against the
+        working directory at the time it is first seen."""
         name = code.co_filename
         found = self._files.get(name)
         if found is None:

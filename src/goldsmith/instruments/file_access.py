@@ -1,4 +1,4 @@
-"""Which files of the course a recipe read: modules it imported and data it opened, as Python's audit events tell."""
+"""The course's files that a recipe read: modules it imported and data it opened, from Python's audit events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR
 
 
 class Reads:
-    """Listens from `listen()` on; what other processes read, or native code by itself, is not heard."""
+    """A recorder of files opened from `listen()` on. It misses reads by other processes and by native code."""
 
     def __init__(self, root: Path) -> None:
         self._root = f"{root}{os.sep}"
@@ -22,7 +22,7 @@ class Reads:
         sys.addaudithook(self._hear)
 
     def paths(self) -> tuple[str, ...]:
-        """Relative to the root, sorted; only what is there as a file."""
+        """Return the paths of existing files, relative to the root and sorted."""
         here = (path for path in self._found if os.path.isfile(path))
         return tuple(sorted(Path(path).relative_to(self._root).as_posix() for path in here))
 

@@ -1,8 +1,8 @@
-"""A run in float64, all the way through: what asks for float32 by name gets float64, too. And a run in its own dtype
-that notes which dtypes it rounds to.
+"""A mode that runs everything in float64, even what asks for float32 by name; and a mode that notes which dtypes a run
+rounds to.
 
-Many norms and rotary tables are written with `.float()`. Left alone they would round in the middle of a float64 run,
-and right and wrong would no longer be nine orders of magnitude apart.
+Many norms and rotary tables use `.float()`. Left alone, they would round in the middle of a float64 run, and right and
+wrong would no longer be nine orders of magnitude apart.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from goldsmith.instruments.rounding_noise import EXACT, is_compiling
 
 
 class Float64Watch:
-    """Whether everything that was computed stayed in float64; by name, the dtypes that results were seen rounded to."""
+    """Whether everything was computed in float64; by name, the dtypes that results were rounded to."""
 
     pure = True
     rounded_to: tuple[str, ...] = ()
 
 
 class RoundedInside(Exception):
-    """The run in float64 computed in a smaller dtype somewhere."""
+    """The float64 run computed in a smaller dtype somewhere."""
 
 
 @contextlib.contextmanager
 def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Float64Watch]:
-    """While this lasts, torch computes in float64 wherever it would in float32. To `watch` for rounding takes time.
-    Done `lightly` it takes less: only what usually is told a dtype is changed, and something may be rounded still."""
+    """Make torch compute in float64 instead of float32 within this context. To `watch` for rounding takes time.
+
+    `lightly` is faster: it patches only the functions that usually get a dtype, so something may still be rounded.
+    """
     purity = Float64Watch()
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -42,7 +44,7 @@ def in_float64(torch: Any, *, watch: bool, lightly: bool = False) -> Iterator[Fl
 
 
 def to_float64(value: Any, torch: Any) -> Any:
-    """A floating tensor in float64, a complex one in its counterpart; anything else as it is."""
+    """Convert a float32 tensor to float64, complex64 to complex128; return anything else unchanged."""
     if value.dtype == torch.float32:
         return value.double()
     return value.to(torch.complex128) if value.dtype == torch.complex64 else value
@@ -62,7 +64,7 @@ def _wide(torch: Any) -> dict[Any, Any]:
 
 @contextlib.contextmanager
 def _widening_the_usual(torch: Any) -> Iterator[None]:
-    """Functions and methods that may be told a dtype, exchanged for ones that hear another; no others."""
+    """Patch the usual functions and methods that take a dtype, so that they widen it; no others."""
     wide, narrow = _wide(torch), ("tensor", "as_tensor", "from_numpy")
 
     def changed(function: Any, name: str) -> Any:
@@ -111,7 +113,7 @@ def _widening(torch: Any) -> Any:
                 if type(value) in names:
                     args = tuple(map(change, args))
                     break
-            if func not in kinds:  # as nearly every call is
+            if func not in kinds:  # nearly every call
                 return func(*args, **kwargs) if kwargs else func(*args)
             found = methods.get(func, func)(*args, **(kwargs or {}))
             return to_float64(found, torch) if func in narrow and isinstance(found, torch.Tensor) else found
@@ -135,10 +137,10 @@ def _watching(torch: Any, purity: Float64Watch) -> Any:
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             found = func(*args, **kwargs) if kwargs else func(*args)
-            if type(found) is tensor and found.dtype not in narrow:  # as nearly every result is
+            if type(found) is tensor and found.dtype not in narrow:  # nearly every result
                 return found
             if has(found if isinstance(found, tuple | list) else (found,), narrow):
-                rounds = func.overloadpacket.__name__ not in EXACT  # what only moves numbers rounds when it narrows
+                rounds = func.overloadpacket.__name__ not in EXACT  # moving numbers rounds if it narrows
                 purity.pure = purity.pure and not (rounds or has(args, wide))
             return found
 
@@ -147,8 +149,8 @@ def _watching(torch: Any, purity: Float64Watch) -> Any:
 
 @contextlib.contextmanager
 def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
-    """While this lasts, every floating dtype is noted that a result is rounded to: by autocast, by `.half()`, or
-    because it is computed so."""
+    """Note, within this context, every floating dtype that a result is rounded to: by autocast, by `.half()`, or
+    because it is computed in it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     purity = Float64Watch()
@@ -171,7 +173,7 @@ def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
             for item in inexact(found if isinstance(found, tuple | list) else (found,)):
                 if item.dtype in seen:
                     continue
-                moves = func.overloadpacket.__name__ in EXACT  # what only moves numbers rounds when it narrows
+                moves = func.overloadpacket.__name__ in EXACT  # moving numbers rounds if it narrows
                 if not moves or any(eps(other) < eps(item) for other in inexact(args)):
                     seen.add(item.dtype)
             return found
@@ -185,9 +187,9 @@ def noting_dtypes(torch: Any) -> Iterator[Float64Watch]:
 
 
 def _in_products(torch: Any) -> set[str]:
-    """What matrix products of float32 are rounded to, if somebody has allowed that since torch was seeded."""
+    """Return what float32 matrix products are rounded to, if the code has allowed that since torch was seeded."""
     try:
         allowed = torch.get_float32_matmul_precision()
-    except RuntimeError:  # two ways of saying so were mixed
+    except RuntimeError:  # torch refuses if its old and its new setting were mixed
         allowed = "medium"
     return {"highest": set(), "high": {"tf32"}}.get(allowed, {"bfloat16"})

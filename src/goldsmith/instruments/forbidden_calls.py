@@ -1,4 +1,4 @@
-"""What an assignment forbids, seen as it is called in a replay. Evidence only: the code that runs here may hide it."""
+"""Calls of forbidden functions, noticed during a replay. This is evidence only: the code that runs can hide them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _MOST, _DEEPEST = 20, 200
 
 
 class Sightings:
-    """From `watch()` on, calls of forbidden functions and classes are noted with the submission's line they came
-    from. Only what has been imported by then is watched: nothing is imported for it."""
+    """A recorder of calls of forbidden functions and classes, with the submission's line they come from. Names whose
+    package is not imported by the time of `watch()` are not watched."""
 
     def __init__(self, names: Sequence[str], folder: str, recipe: str) -> None:
         self._names, self._folder, self._recipe = names, f"{Path(folder)}/", recipe
@@ -25,11 +25,11 @@ class Sightings:
     def watch(self) -> None:
         for name in self._names:
             if name.partition(".")[0] in sys.modules:
-                with contextlib.suppress(Exception):  # such as a class that cannot be changed
+                with contextlib.suppress(Exception):  # such as a class whose attributes are read-only
                     self._watch(name)
 
     def found(self) -> tuple[tuple[str, str], ...]:
-        """Names with the places they were called from, as `file:line`."""
+        """Return forbidden names with the places they were called from, as `file:line`."""
         return tuple(self._found)
 
     def _watch(self, name: str) -> None:

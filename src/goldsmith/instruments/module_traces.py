@@ -1,8 +1,8 @@
 """Traces: inputs and outputs of every named submodule, and of every function that students write, while a case runs.
 
-A *call* is one entry into a model from outside. Calls are kept whole, the first always, later ones while they fit the
-budget; how many of how many were kept is part of what is recorded. Of functions and methods the first few calls are
-kept. What one returns is often what the next is given: equal tensors are stored once.
+A *call* is one entry into a model from outside. Calls are kept whole: the first always, later ones while they fit the
+budget; how many of how many were kept is recorded, too. Of functions and methods the first few calls are kept. One
+call's output is often the next one's input: equal tensors are stored once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from goldsmith.instruments.own_calls import OwnCode
 
 MAX_CALLS = 3
 MAX_SAME = 6
-"""So many calls of one function are kept."""
+"""How many calls of one function are kept."""
 MAX_BYTES = 2 * 2**20
 LARGE = 64 * 2**10
-"""Functions that are given or return more than this are known by hashes: they are often given whole data sets."""
+"""Bytes; functions that take or return more are recorded by hashes only: they often take whole data sets."""
 Weights = Callable[[], Mapping[str, Any]]
 
 
 class Tracer:
-    """Listens to the models of one case through forward hooks, and to the functions that students write.
+    """A recorder for the models of one case, through forward hooks, and for the functions that students write.
 
-    `drew` says whether chance played in a model, `runs` which functions and methods ran, in the order of their first
-    call; `origins`, by record, which calls of the recipe's own it comes from.
+    `drew` says whether a model drew random numbers; `runs`, which functions and methods ran, in the order of their
+    first call; `origins`, by record, which calls made by the recipe it comes from.
     """
 
     def __init__(self, own_code: OwnCode | None = None) -> None:
@@ -61,7 +61,7 @@ class Tracer:
         self._roots: list[tuple[str, set[str]]] = []
 
     def attach(self, label: str, model: Any, weights: Weights) -> None:
-        """Listen to `model`; `weights` are its own by gold's names, whenever it is asked."""
+        """Trace `model`; `weights` returns its current weights by gold's names."""
         self._weights[label], self._initial[label] = weights, _hashes(weights)
         self._owners[id(model)] = label, ""
         if not hasattr(model, "named_modules"):
@@ -74,7 +74,7 @@ class Tracer:
             handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
 
     def watched(self) -> contextlib.AbstractContextManager[None]:
-        """As long as this lasts, functions that students write are listened to."""
+        """Trace functions that students write within this context."""
         return self._own_code.watched(self) if self._own_code else contextlib.nullcontext()
 
     def detach(self) -> None:
@@ -103,7 +103,7 @@ class Tracer:
             self.returned_none = f"{name or 'the model'} ({type(module).__name__})"
         self._end(module, output, raised=raised)
         if not any(item.is_module for item in self._stack) and not name and not self._has_room:
-            _remove(self._inner)  # the model is called as a whole: from here on its calls are only counted
+            _remove(self._inner)  # no room: the model's further calls are only counted
 
     # --- functions and methods --------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Tracer:
         self.runs[name] = None
         last = name.rpartition(".")[2]
         if last == "forward" and self._stack and self._stack[-1].owner is owner:
-            return  # its hook has told of it
+            return  # the module hook has reported it
         label, module = self._owners.get(id(owner), ("", ""))
         inside = any(item.is_module for item in self._stack)
         entry = None
@@ -129,7 +129,7 @@ class Tracer:
             elif entry["form"] is None:
                 entry["state"] = self._state_of_all()
             elif is_method:
-                entry["form"] = None  # an object that nobody could build again
+                entry["form"] = None  # the object cannot be rebuilt
         before = _hashes(self._weights[label]) if entry and label else {}
         self._push(frame, entry, name=name, before=before, values=[args, kwargs])
 
@@ -138,8 +138,8 @@ class Tracer:
             self._end(frame, value, raised=raised)
 
     def keep_gradients(self, models: Mapping[str, Any], built: Mapping[str, Mapping[str, Any]]) -> None:
-        """Once the case is over, note what each kind of call passes back, with its model's weights as they were then;
-        `built` are those that it had at first."""
+        """Record the gradients of each kind of call, once the case is over, with the model's weights as they were at
+        the call; `built` are the weights it had at first."""
         known: set[tuple[str, str]] = set()
         for number, entry in enumerate(self.index):
             kind, target = (entry["class"], entry["function"]), self._targets.get(number)
@@ -150,7 +150,7 @@ class Tracer:
                 passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
                 found = {name: projections(_copied(item)) for name, item in passed.items()}
             except Exception:
-                continue  # what cannot be differentiated is not
+                continue  # the call cannot be differentiated
             known.add(kind)
             if found:
                 entry["gradients"] = found
@@ -172,7 +172,7 @@ class Tracer:
         return passed_back(target, entry["form"], inputs, own, frozen)
 
     def origin(self, record: str, value: Any) -> None:
-        """Note which call a record comes from: one that returned it, else any that has been made."""
+        """Note which call a record comes from: those that returned it, else all that have been made."""
         content = _contents([value])
         made = dict.fromkeys(name for name, returned in self._roots if content & returned)
         self.origins[record] = tuple(made or dict.fromkeys(name for name, _ in self._roots))
@@ -245,11 +245,11 @@ class Tracer:
         return self.kept == 0 or (self.kept < MAX_CALLS and self._bytes < MAX_BYTES)
 
     def _state(self, label: str, module: str) -> dict[str, str] | None:
-        """What has changed in a model since it was built: a module's answer depends on it as on its inputs."""
+        """Return what has changed in a model since it was built: a module's output depends on it as on its inputs."""
         return self._changed(label, module, self._initial[label], f"{len(self.index):04d}.state")
 
     def _state_of_all(self) -> dict[str, str] | None:
-        """Of every model: a function that was given more than arrays may have been given any."""
+        """Return the changes of every model: a function that was given more than arrays may use any of them."""
         found: dict[str, str] = {}
         for label in self._weights:
             state = self._state(label, "")
@@ -268,7 +268,7 @@ class Tracer:
         return found
 
     def _keep(self, prefix: str, values: list[Any], *, whole: bool) -> list[str]:
-        """Store copies of all tensors in `values`, however nested; the names they were stored under."""
+        """Store copies of all tensors in `values`, however nested; return the names they are stored under."""
         names: list[str] = []
         found = tensors_in(values)
         whole = whole or sum(item.nbytes for item in found) <= LARGE
@@ -280,7 +280,7 @@ class Tracer:
         return names
 
     def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
-        """Under a name that it has already, where an equal one is there; unless it is wanted `whole`, by its hash."""
+        """Store a tensor and return its name, or the name of an equal one; unless `whole`, only return its hash."""
         copy = _copied(tensor)
         content = array_hash(copy)
         if not whole:
@@ -314,7 +314,7 @@ def _hashes(weights: Weights) -> dict[str, str]:
 
 
 def _weights_now(weights: Weights) -> dict[str, Any]:
-    """None where they cannot be told: a model may not be whole yet."""
+    """Return copies of the weights; empty if they cannot be read, as from a model that is not complete yet."""
     try:
         return {name: _copied(value) for name, value in weights().items() if is_array(value)}
     except Exception:
@@ -322,7 +322,7 @@ def _weights_now(weights: Weights) -> dict[str, Any]:
 
 
 def _contents(values: Any) -> set[str]:
-    """What values consist of, to be recognised."""
+    """Return hashes and plain values in `values`, by which they can be recognised."""
     found = {array_hash(item) for item in map(_copied, tensors_in(values))}
     return found | {repr(item) for item in _plain_in(values)}
 
@@ -344,7 +344,7 @@ def _remove(handles: list[Any]) -> None:
 
 
 class _Hook:
-    """One hook on one module. Copies and pickles of a module take along one that no longer listens."""
+    """One hook on one module. Copies and pickles of the module get a hook that does nothing."""
 
     def __init__(self, tracer: Tracer | None, label: str, name: str, *, entering: bool) -> None:
         self._tracer = tracer
@@ -369,7 +369,7 @@ def _deaf(entering: bool) -> _Hook:
 
 
 def _learning() -> bool:
-    """Whether gradients are recorded."""
+    """Return whether gradients are recorded."""
     torch = sys.modules.get("torch")
     return torch is None or bool(torch.is_grad_enabled())
 
@@ -384,7 +384,7 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def _copied(array: Any) -> Any:
-    """Its numbers as they are now."""
+    """Return a copy on the CPU of the current numbers."""
     if not is_tensor(array):
         return array.copy(order="C")
     import torch

@@ -1,4 +1,4 @@
-"""Every tensor that a run produces, operation by operation: evidence where modules cannot be told apart by name."""
+"""Every tensor that a run produces, operation by operation: evidence where modules do not match by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST, BYTES = 4000, 64 * 2**20
 
 @contextlib.contextmanager
 def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
-    """While this lasts, floating results are kept by number, as many as there is room for."""
+    """Store floating results by number within this context, up to `MOST` tensors and about `BYTES` bytes."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     found: dict[str, Any] = {}

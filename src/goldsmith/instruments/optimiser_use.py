@@ -1,4 +1,4 @@
-"""Which optimisers of the course's own took steps in a case, and on how much: what they were never tried on."""
+"""Which of the course's own optimisers took steps in a case, and on how much: shows what was never tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from goldsmith.gold.facts import OptimiserFacts
 
 @contextlib.contextmanager
 def watch_optimisers() -> Iterator[dict[str, OptimiserFacts]]:
-    """Filled, while this lasts, with each optimiser class that is not torch's own and the most it was given."""
+    """Collect, within this context, each optimiser class that is not torch's own and the most it was given."""
     found: dict[str, OptimiserFacts] = {}
     if "torch" not in sys.modules:
         yield found

@@ -1,7 +1,7 @@
-"""Calls of the functions and methods that students write, seen from outside while a case runs.
+"""Calls of the functions and methods that students write, observed while a case runs.
 
-Modules have hooks for their `forward`. Everything else (`ActionScaler.fit`, `next_token_loss`) is seen through
-`sys.setprofile`, which changes nothing about the code that is watched: no wrapper, no other signature.
+Modules have hooks for their `forward`. Everything else (`ActionScaler.fit`, `next_token_loss`) is observed through
+`sys.setprofile`, which leaves the code as it is: no wrapper, no changed signature.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ _MADE_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 
 
 class Listener(Protocol):
-    """What wants to know of such calls. `name` is `function` or `Class.method`."""
+    """A receiver of such calls. `name` is `function` or `Class.method`."""
 
     def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """One begins."""
+        """Handle the start of a call."""
 
     def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
-        """It has ended."""
+        """Handle the end of a call."""
 
 
 class OwnCode:
-    """The functions in `folder` that students write, by their names (`function`, `Class.method`), but for those in
-    the `recipe`."""
+    """Functions in `folder` that students write, by name (`function`, `Class.method`), except those in the `recipe`."""
 
     def __init__(self, folder: str, recipe: str, written: frozenset[str]) -> None:
         self._folder = folder.rstrip(os.sep) + os.sep
@@ -41,7 +40,7 @@ class OwnCode:
 
     @contextlib.contextmanager
     def watched(self, listener: Listener) -> Iterator[None]:
-        """As long as this lasts, `listener` hears of every call in this thread."""
+        """Report every call in this thread to `listener` within this context."""
         if not self._written:
             yield
             return
@@ -73,14 +72,14 @@ class OwnCode:
         return inside and code.co_name in self._last and not code.co_flags & _MADE_LATER
 
     def _name_of(self, code: CodeType, owner: Any) -> str:
-        """A method goes by the class of its object, for it may be inherited from a helper."""
+        """Return the name that students use; a method's comes from its object's class, as it may be inherited."""
         classes = () if owner is None else type(owner).__mro__
         names = [code.co_qualname, *(f"{kind.__name__}.{code.co_name}" for kind in classes)]
         return next((name for name in names if name in self._written), "")
 
 
 def _arguments(frame: FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
-    """The object that a method belongs to, what else was handed over by position, and what by name alone."""
+    """Return the object that a method belongs to, the positional arguments, and the keyword-only arguments."""
     code, values = frame.f_code, frame.f_locals
     names = code.co_varnames
     positional = list(names[: code.co_argcount])
@@ -98,6 +97,6 @@ def _arguments(frame: FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
 
 
 def _returns(frame: FrameType) -> bool:
-    """Whether a frame ends at a `return`: with an error, `return` is what a profiler is told, too."""
+    """Return whether a frame ends at a `return`: a profiler gets a `return` event for an exception, too."""
     code = frame.f_code.co_code
     return 0 <= frame.f_lasti < len(code) and opcode.opname[code[frame.f_lasti]].startswith("RETURN")

@@ -1,7 +1,5 @@
-"""Tensors that a recipe itself makes of single numbers, as in `torch.tensor(losses)`: their dtype is nobody's work.
-
-Of Python's floats torch makes float32, of NumPy's float64; NumPy makes float64 of Python's, and float32 of its own.
-"""
+"""Tensors that the recipe itself makes from single numbers, as in `torch.tensor(losses)`. Students do not choose their
+dtype: it depends on whether the numbers are Python's (float32 in torch, float64 in NumPy) or NumPy's (as they are)."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _DEEPEST = 4
 
 
 class _Library(ModuleType):
-    """A library as the recipe sees it: some functions are others. Nobody else's is touched."""
+    """A library as the recipe sees it, with some functions replaced. Other code still sees the original."""
 
     def __init__(self, own: ModuleType, makers: Mapping[str, Any]) -> None:
         super().__init__(own.__name__)
@@ -30,8 +28,7 @@ class _Library(ModuleType):
 
 @contextlib.contextmanager
 def noting_made(namespace: dict[str, Any]) -> Iterator[list[Any]]:
-    """While this lasts, the list grows by every tensor that code in a recipe's `namespace` makes of numbers, without a
-    word on its dtype."""
+    """Collect every tensor that code in a recipe's `namespace` makes from numbers without a dtype in this context."""
     made: list[Any] = []
     instead: dict[int, Any] = {}
     for library, names in _MAKERS.items():

@@ -1,8 +1,8 @@
-"""Rounding noise: what another order of the same additions would do to the last bit, done at random.
+"""Rounding noise: random changes of the last bit, as another order of the same additions would cause.
 
-Every operation that rounds has its result disturbed by at most one unit in the last place, backward and optimiser
-included (Monte Carlo arithmetic at operator level). Torch is reached through its dispatcher. NumPy has no such door:
-there it is the arrays that go in which are disturbed.
+The result of every operation that rounds is disturbed by at most one unit in the last place, including backward passes
+and optimisers (Monte Carlo arithmetic at operator level). Torch operations are intercepted by a dispatch mode. NumPy
+has no such hook; there only the inputs are disturbed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ _WHOLE = frozenset({"sum", "cumsum", "add", "sub", "rsub", "mul"})
 
 @contextlib.contextmanager
 def rounding_noise(torch_module: Any, seed: int, *, narrowed: bool = False) -> Iterator[Counter]:
-    """While this lasts, torch's operations are disturbed; the counter says how many there were. What is computed in
-    float64 is then disturbed as if it were float32, if that is to be `narrowed`."""
+    """Disturb torch's operations within this context; the counter says how many there were.
+
+    With `narrowed`, float64 results are disturbed as if they were float32.
+    """
     counter = Counter()
     with _mode(torch_module, _pool(seed, narrowed), counter):
         yield counter
@@ -50,9 +52,9 @@ class Counter:
 
 
 def is_compiling() -> bool:
-    """Whether anything has been compiled, so that torch's compiler must be told to leave a dispatch mode alone.
+    """Return whether anything has been compiled, so that torch's compiler must be told to skip a dispatch mode.
 
-    Elsewhere that would be for nothing: it imports the compiler, for 1.3 s, and takes 1 us at every operation.
+    Telling it always would import the compiler, for 1.3 s, and take 1 us at every operation.
     """
     frames = sys.modules.get("torch._dynamo.eval_frame")
     backends = getattr(frames, "cached_backends", {"unknown": frames})
@@ -60,7 +62,7 @@ def is_compiling() -> bool:
 
 
 def disturb(array: Any, generator: Any) -> Any:
-    """A floating array or tensor, each element moved by at most one unit in the last place; whole numbers stay."""
+    """Move each element of a floating array or tensor by at most one unit in the last place; whole numbers stay."""
     import numpy as np
 
     drawn = generator.uniform(-1, 1, tuple(array.shape))
@@ -69,7 +71,7 @@ def disturb(array: Any, generator: Any) -> Any:
         return np.where(array == np.round(array), array, moved)
     torch = sys.modules["torch"]
     wide = torch.complex128 if array.is_complex() else torch.float64
-    values = array.detach().to("cpu", wide).numpy()  # by NumPy: no operation of torch's that would be disturbed in turn
+    values = array.detach().to("cpu", wide).numpy()  # in NumPy: torch operations would be disturbed, too
     moved = values * (1 + drawn * torch.finfo(array.dtype).eps)
     if not array.is_complex():
         moved = np.where(values == np.round(values), values, moved)
@@ -78,13 +80,13 @@ def disturb(array: Any, generator: Any) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _pool(seed: int, narrowed: bool) -> _Pool:
-    """Drawn once for all cases of a trial: that takes 20 ms, longer than most cases do."""
+    """Draw the noise once for all cases of a trial: that takes 20 ms, longer than most cases do."""
     return _Pool(seed, narrowed)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Stretch:
-    """What results are multiplied by, at random within one unit in the last place of 1, and how far that is from 1."""
+    """Random factors within one unit in the last place of 1, and their offsets from 1."""
 
     wide: torch.dtype
     factors: torch.Tensor
@@ -93,7 +95,7 @@ class _Stretch:
 
 
 class _Pool(dict[Any, _Stretch]):
-    """Noise by dtype and device of what it is put on, all from the same numbers."""
+    """Noise by dtype and device, all from the same random numbers."""
 
     def __init__(self, seed: int, narrowed: bool) -> None:
         import torch
@@ -113,7 +115,7 @@ class _Pool(dict[Any, _Stretch]):
 
 
 def _strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Of a contiguous tensor."""
+    """Return the strides of a contiguous tensor."""
     found = [1]
     for size in reversed(shape[1:]):
         found.append(found[-1] * size)
@@ -161,7 +163,7 @@ def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
                     self._disturb(item, False)
 
         def _factor(self, value: torch.Tensor, whole: bool) -> torch.Tensor:
-            """The next stretch of noise in the value's shape; a larger one than the buffer meets it several times."""
+            """Return the next stretch of noise in the value's shape; a value larger than the buffer repeats it."""
             stretch, shape = stretches[value.dtype, value.device], value.shape
             known = self._layouts.get(shape)
             if known is None:
@@ -174,7 +176,7 @@ def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
                 self._position = (self._position * 7 + count) % 1021 % (_BUFFER - count + 1)
             start = self._position
             self._position += count
-            # A slice and a view of it take three times as long as this.
+            # Slicing and viewing would take three times as long.
             if not whole:
                 return stretch.factors.as_strided(shape, strides, start)
             # 1 where the value is whole. A mask for some thousand elements takes 28 to 84 us, these steps take 6. They
@@ -187,8 +189,8 @@ def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Targets:
-    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere. `whole` numbers
-    come out of some operations exactly, and often become an index next."""
+    """Where an operation's rounding ends up: in arguments it writes to, in fresh results, or nowhere. With `whole`,
+    whole numbers in the result are exact and stay: they often become an index next."""
 
     written: tuple[tuple[int, str], ...] = ()
     fresh: bool = False

@@ -1,4 +1,4 @@
-"""Memory that nobody has written to, marked: what is read from it is then seen in what comes out."""
+"""Uninitialised arrays filled with NaN, so that code that reads them shows it in its results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def poison_empty_arrays() -> Iterator[None]:
-    """While this lasts, `np.empty` and `np.empty_like` give NaN, or the extreme of an integer dtype."""
+    """Make `np.empty` and `np.empty_like` return NaN, or the maximum of an integer dtype, within this context."""
     import numpy as np
 
     space = vars(np)

@@ -1,5 +1,5 @@
-"""Which weights of a model its results depend on, whoever reads them: a layer that is never called may still serve,
-where `F.linear` is given its weight."""
+"""Which weights a model's results depend on. Calls of layers do not tell: a layer that is never called is still used
+if its weight is passed to `F.linear`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_NODES = 100_000
 
 
 class WeightUse:
-    """Watches one model's outputs. Only what autograd has recorded can be seen: under `no_grad` nothing is."""
+    """An observer of one model's outputs. It needs autograd's graph: under `no_grad` it sees nothing."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -20,11 +20,11 @@ class WeightUse:
         model.register_forward_hook(self._called)
 
     def _called(self, module: Any, args: Any, output: Any) -> None:
-        with contextlib.suppress(Exception):  # evidence that cannot be had is none; it is no reason to fail
+        with contextlib.suppress(Exception):  # missing evidence is not a reason to fail
             self._used |= _leaves(tensors_in([output]))
 
     def names(self) -> tuple[str, ...]:
-        """Parameters that an output was computed from, or that have a gradient."""
+        """Return the parameters that an output was computed from, or that have a gradient."""
         return tuple(
             name
             for name, item in self._model.named_parameters()
@@ -36,7 +36,7 @@ class WeightUse:
 
 
 def _leaves(outputs: list[Any]) -> set[int]:
-    """The ids of all leaf tensors below `outputs` in autograd's graph."""
+    """Return the ids of all leaf tensors below `outputs` in autograd's graph."""
     found: set[int] = set()
     seen: set[Any] = set()
     waiting = [item.grad_fn for item in outputs if getattr(item, "grad_fn", None) is not None]
