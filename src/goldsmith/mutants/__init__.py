@@ -1,4 +1,4 @@
-"""`goldsmith rigor`: the solution with one realistic mistake at a time, and which of them the gold catches.
+"""`goldsmith rigor`: put one realistic mistake at a time into the solution, and report which ones the gold catches.
 
-What a mutant's run is worth is decided by `check`, as for any submission.
+`check` judges a mutant's run, as it judges any submission.
 """

@@ -1,6 +1,6 @@
-"""The same mutants in other hands: the course's internal tests, and one output of one case at the customary tolerance.
+"""Two baselines run on the same mutants: the course's internal tests, and a plain comparison of one case's outputs.
 
-Neither decides anything. They are there to be compared with the gold.
+Neither decides anything; they are only compared with the gold.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ RTOL, ATOL = 1e-4, 1e-5
 
 
 def customary_case(cases: Collection[str]) -> str:
-    """The one that everybody has: outputs of the whole model."""
+    """Return `gold_output`, the outputs of the whole model, which nearly every course has; else the first case."""
     return CUSTOMARY if CUSTOMARY in cases else next(iter(cases))
 
 
 def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
-    """Whether a case's outputs, apart from weights and gradients, are off by more than everybody's tolerance."""
+    """Say whether a case fails, or its outputs, apart from weights, are off by more than `RTOL` and `ATOL`."""
     if replay.first.failure is not None:
         return True
     weights = {name for facts in _weights(gold) for name in facts}
@@ -64,7 +64,7 @@ def _weights(gold: GoldCase) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class InternalTests:
-    """The course's own tests, run in processes forked from a warm one."""
+    """The course's internal tests, run in processes of the fork server."""
 
     assignment: Assignment
     placed: Sequence[Placement]
@@ -77,7 +77,7 @@ class InternalTests:
         return bool(report.counts.passed) and not report.counts.failed and not report.problem
 
     def fail_with(self, placed: Sequence[Placement], watcher: Watcher, limits: Limits) -> bool:
-        """Whether any of them fails, or pytest cannot even come to its end, with these files in place."""
+        """Say whether any test fails, or pytest does not finish, with these files in place."""
         report = self._run(placed, watcher, limits)
         return bool(report.counts.failed or report.problem)
 
@@ -95,7 +95,7 @@ class InternalTests:
 def internal_tests(
     assignment: Assignment, placed: Sequence[Placement], options: Options, warm: ForkServer
 ) -> InternalTests | None:
-    """The tests that the course has for this assignment, if there are any and the solution passes them."""
+    """Return the assignment's internal tests; None where there are none or the solution does not pass them."""
     with contextlib.suppress(NoInternalTests):
         found = InternalTests(assignment, placed, options, tests_of(assignment), warm)
         if found.pass_on_the_solution():

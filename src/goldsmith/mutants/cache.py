@@ -1,7 +1,7 @@
-"""Findings kept from one run to the next, by the content of everything they follow from.
+"""A cache of findings, keyed by the content of everything they depend on.
 
-A mutant that a case has killed stays killed as long as that case, its gold and the solution are what they were: a case
-that is added to the recipe costs nothing but a second run of the survivors.
+A mutant that a case has killed stays killed while that case, its gold and the solution are unchanged: a case that is
+added to the recipe costs only a second run of the survivors.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from goldsmith.mutants.results import COULD_NOT_RUN, Baselines, Finding
 from goldsmith.workspace.snapshot import file_hash
 
 METHOD = 3
-"""Counted up whenever a mutant may be judged differently than before."""
+"""Version of the method; increased whenever a mutant may be judged differently than before."""
 _MAX_AGE_S = 30 * 24 * 3600.0
 _FOLDER = "rigor"
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """`case` is the key of the case that caught it, `cases` that of all of them, `tests` of the internal tests."""
+    """A cached finding, with the keys of the `case` that caught it, of all `cases`, and of the internal `tests`."""
 
     finding: Finding
     case: str
@@ -42,7 +42,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 @dataclass
 class FindingCache:
-    """The findings about one assignment. `base` covers what every finding follows from, `cases` each case."""
+    """The cached findings of one assignment. `base` covers what every finding depends on, `cases` each case."""
 
     folder: Path
     base: str
@@ -58,7 +58,7 @@ class FindingCache:
         return content_key(sorted(self.cases.items()))
 
     def get(self, mutant: Mutant) -> Finding | None:
-        """Return what was found before, where it still holds; the internal tests' part only while they hold."""
+        """Return a finding that still holds; its internal tests' part only while those are unchanged."""
         kept = self._cache.get(self._key(mutant))
         if kept is None:
             return None
@@ -73,13 +73,13 @@ class FindingCache:
         return msgspec.structs.replace(found, beside=beside)
 
     def put(self, mutant: Mutant, found: Finding) -> None:
-        """Keep a finding, unless the mutant could not be run."""
+        """Cache a finding, unless the mutant could not be run."""
         if found.outcome != COULD_NOT_RUN:
             kept = _Kept(found, self.cases.get(found.case, ""), self._all, self.tests)
             self._cache.put(self._key(mutant), kept)
 
     def evict(self) -> None:
-        """Remove findings that no run has asked for in a month; whatever else lies there stays."""
+        """Remove findings that no run has asked for in a month; leave any other file there alone."""
         self._cache.evict(_MAX_AGE_S, _is_finding)
 
     def _key(self, mutant: Mutant) -> str:
@@ -87,14 +87,14 @@ class FindingCache:
 
 
 class _AnyFinding(msgspec.Struct):
-    """What a finding of any version has."""
+    """The fields that a cached finding of any version has."""
 
     finding: msgspec.Raw
     cases: str
 
 
 def _is_finding(content: bytes) -> bool:
-    """Say whether it is content that only `FindingCache.put` writes."""
+    """Say whether this content can only have come from `FindingCache.put`."""
     try:
         msgspec.json.decode(content, type=_AnyFinding)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -103,7 +103,7 @@ def _is_finding(content: bytes) -> bool:
 
 
 def finding_cache(assignment: Assignment, gold: Gold) -> FindingCache:
-    """With keys for everything that a finding follows from."""
+    """Make the cache of an assignment, with keys for everything that a finding depends on."""
     manifest = gold.manifest
     files = {item.name: item.sha256 for item in manifest.files}
     recipe = without_points(assignment.recipe.read_bytes())
@@ -121,7 +121,7 @@ def finding_cache(assignment: Assignment, gold: Gold) -> FindingCache:
 
 
 def _tests_key(assignment: Assignment) -> str:
-    """For the code of all internal tests, and of what pytest reads beside them."""
+    """Hash the code of all internal tests and of each conftest.py that pytest reads with them."""
     course = assignment.course
     folder = course.internal_tests_folder
     files = {*folder.rglob("*.py"), *(parent / "conftest.py" for parent in folder.relative_to(course.root).parents)}
@@ -135,7 +135,7 @@ def _entries(gold: Gold, name: str) -> list[CaseEntry]:
 
 
 def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
-    """A recipe without the functions of its other cases: what one case follows from."""
+    """Return a recipe without the functions of its other cases: the part that one case depends on."""
     lines = source.decode("utf-8", "replace").splitlines()
     try:
         tree = syntax_tree(source)

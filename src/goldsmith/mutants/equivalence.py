@@ -1,7 +1,7 @@
-"""How far a mutant is from the solution, and what a case would need to have to show it.
+"""How far a mutant is from the solution, and what a case would need in order to show it.
 
-What no case saw is run under conditions that the recipe does not have. The one that shows most is the advice; where
-none shows anything, the mutant was not told apart from the solution, which is no proof that it is right.
+A mutant that no case saw is run under conditions that the recipe does not have. The condition that shows most becomes
+the advice; where none shows anything, the mutant was not told apart from the solution, which does not prove it right.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from goldsmith.gold.arrays import numbers_of
 from goldsmith.process.messages import NATURAL, Perturbation
 
 SAME = 1e-9
-"""In float64, over the size of what is compared: a mutant that stays below was not told apart. The weakest real mistake
-that was ever measured is three thousand times as large."""
+"""Largest relative deviation in float64 at which a mutant counts as not told apart.
+
+The weakest real mistake ever measured is three thousand times as large.
+"""
 PLAIN = 1e-3
-"""What is off by so much, any tolerance sees. Of several conditions that show it, the first is the easiest to add."""
+"""Relative deviation that any tolerance sees. Of several conditions that show one, the first is the easiest to add."""
 
 _COARSE: tuple[Perturbation, ...] = (*NATURAL, "huge")
-"""Where rounding itself is larger than what float64 usually shows."""
+"""Conditions under which rounding itself is larger than what float64 usually shows."""
 
 ADVICE: dict[Perturbation, str] = {
     "stress": 'use weights="stress"',
@@ -65,15 +67,17 @@ WHY: dict[Perturbation, str] = {
 
 
 def deviation(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
-    """The largest difference over the size of what it is in; infinite where it is not a matter of size."""
+    """Return the largest difference over the usual size of its leaf; infinity where it is not a matter of size."""
     if solution.keys() != mutant.keys():
         return math.inf
     return max((_distance(value, mutant[path]) for path, value in solution.items()), default=0.0)
 
 
 def deviation_under(condition: Perturbation, solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
-    """The same under one condition. Where rounding is large, what any tolerance sees counts; of statistics, what is
-    beyond chance."""
+    """Return the deviation under one condition.
+
+    Where rounding is large, count only what any tolerance sees; of initial weights, only what is beyond chance.
+    """
     if condition == "initial":
         return _initially_apart(_statistics(solution), _statistics(mutant))
     apart = deviation(solution, mutant)
@@ -85,7 +89,7 @@ def _statistics(leaves: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _initially_apart(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> float:
-    """How far statistics of initial weights are apart, over the spread of what they describe."""
+    """Return by how much, relative to the solution's, statistics of initial weights differ beyond chance."""
     if solution.keys() != mutant.keys():
         return math.inf
     apart = 0.0
@@ -98,7 +102,7 @@ def _initially_apart(solution: Mapping[str, Any], mutant: Mapping[str, Any]) -> 
 
 
 def only_wide(leaves: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are float64 by themselves: of others, two right programs differ in the last bits."""
+    """Keep the leaves that are float64 by themselves: in other dtypes, two right programs differ in the last bits."""
     return {path: leaf for path, leaf in leaves.items() if str(getattr(leaf, "dtype", "")).endswith("float64")}
 
 
@@ -123,7 +127,7 @@ def _distance(one: Any, two: Any) -> float:
 
 
 def _size(values: Any) -> float:
-    """What is usual among them: a few huge ones, as masks are filled with, must not make all else look small."""
+    """Return the usual magnitude: a few huge values, as masks are filled with, must not make all others look small."""
     import numpy as np
 
     sizes = np.abs(values)

@@ -1,4 +1,4 @@
-"""The operators that a course's mutants are made by: its own first, then those that everybody has."""
+"""The operators that make a course's mutants: its own first, then the built-in ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`measure`: every mutant tried, several at once, with what was found before taken over."""
+"""`measure`: run every mutant, several at once, and reuse cached findings."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ from goldsmith.process.launcher import Watcher, deterministic_environment
 
 @dataclass(frozen=True)
 class RigorOptions:
-    """What to measure. `names` are mutants, parts or operators, all where there are none; `most` is how many mutants at
-    most, spread evenly; `jobs` how many at once. Without `keep`, nothing that was found before is used."""
+    """The options of a measurement.
+
+    `names` are mutants, parts or operators, all where there are none; at most `most` mutants are run, spread evenly,
+    `jobs` at once. Without `keep`, no cached finding is used.
+    """
 
     options: Options
     each: float
@@ -52,7 +55,7 @@ class RigorOptions:
 
 
 def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutant]:
-    """The mutants of an assignment, or those of them that are asked for."""
+    """Return the mutants of an assignment, or those of them that `names` selects."""
     journal = read_journal(assignment.course, assignment.name)
     if journal is not None:
         raise IsInjected(assignment.name, journal.since)
@@ -63,7 +66,7 @@ def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutan
 
 
 def with_any_mutant(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
-    """Those of several assignments that have any of the mutants asked for; of a lone one, it says what it lacks."""
+    """Return the assignments that have any of these mutants; of a single one, let `measure` say what it lacks."""
     if not names or len(assignments) == 1:
         return assignments
     found = []
@@ -75,7 +78,7 @@ def with_any_mutant(assignments: Sequence[Assignment], names: Sequence[str]) -> 
 
 
 def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
-    """How sharp the gold of `assignment` is."""
+    """Measure how many mutants the gold of `assignment` catches."""
     started = time.monotonic()
     mutants = mutants_for(assignment)
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
@@ -119,14 +122,14 @@ def _without_tests(wanted: RigorOptions, findings: Sequence[Finding]) -> list[st
 
 
 def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
-    """The course's own word on a survivor, or on what was not told apart; never on anything else."""
+    """Add the course's explanation to a survivor or a mutant that was not told apart; never to any other."""
     if found.outcome not in (SURVIVED, NOT_TOLD_APART) or found.name not in survivors:
         return found
     return msgspec.structs.replace(found, explained=survivors[found.name])
 
 
 def _obsolete(assignment: Assignment, mutants: Sequence[Mutant], findings: Mapping[str, Finding]) -> Iterator[str]:
-    """Explanations that explain nothing any more."""
+    """Yield a note for each explanation that no longer explains anything."""
     made = {item.name for item in mutants}
     for name in assignment.config.survivors:
         found = findings.get(name)
@@ -161,7 +164,7 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
 def _tried(
     assignment: Assignment, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
 ) -> Generator[tuple[Mutant, Finding]]:
-    """Every mutant's finding, as they come, once the solution itself has shown that it agrees with its gold."""
+    """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
     placed = placements(assignment)
     with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as warm:
         warm.prestart(deterministic_environment(wanted.options.threads))
@@ -181,7 +184,7 @@ def _tried(
 def _side_by_side(
     runner: MutantRunner, mutants: Sequence[Mutant], known: Mapping[str, Finding], jobs: int
 ) -> Generator[tuple[Mutant, Finding]]:
-    """Retry alone what was cut off: on a busy machine, or next to another mutant, that need not mean a crash."""
+    """Run mutants in parallel and retry alone those that were cut off: on a busy machine that need not mean a crash."""
     alone: list[Mutant] = []
     stop = runner.stopped.set
     first = as_they_end(lambda item: _try(runner, item, known.get(item.name)), mutants, jobs, stop)
@@ -195,7 +198,7 @@ def _side_by_side(
 
 
 def _try(runner: MutantRunner, mutant: Mutant, known: Finding | None) -> Finding:
-    """Run one mutant; an error of ours is a finding without a verdict, and does not end the others."""
+    """Run one mutant; turn an error of ours into a finding without a verdict, so that the others go on."""
     try:
         if known is not None:
             return msgspec.structs.replace(known, beside=runner.baselines(mutant))

@@ -1,4 +1,4 @@
-"""One mutant tried: replayed case by case until one sees it, and asked what would have, where none does."""
+"""The run of one mutant: replay case by case until one sees it; where none does, find out which condition would."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OVERWRITING = 'set overwriting = "differs" for this assignment, where that coun
 
 
 class Stopped(Exception):
-    """The run was interrupted: nothing is to be found out any more."""
+    """The run was interrupted, so this mutant is not examined further."""
 
 
 @dataclass(frozen=True)
 class MutantRunner:
-    """Everything that the runs of all mutants share."""
+    """What the runs of all mutants share."""
 
     checking: CheckContext
     baseline: SolutionBaseline
@@ -73,12 +73,12 @@ class MutantRunner:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
                     found = self._probed(pooled.stage, mutant, cases, screened.replays)
-                pooled.dirty = found.outcome == CRASHED  # something of it may still be running
+                pooled.dirty = found.outcome == CRASHED  # a process of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.baselines(mutant), seconds=seconds)
 
     def baselines(self, mutant: Mutant) -> Baselines:
-        """Ask the internal tests and a plain comparison whether they catch a mutant."""
+        """Find out whether the internal tests and a plain comparison catch a mutant."""
         return Baselines(
             tests=self._tests_catch(mutant) if self.tests else None,
             plain=self._plainly_differs(mutant) if self.plain else None,
@@ -100,7 +100,7 @@ class MutantRunner:
 
     @contextlib.contextmanager
     def _borrow(self, mutant: Mutant) -> Iterator[PooledWorkspace]:
-        """Borrow a workspace with the mutant in it, limited in what it can do."""
+        """Borrow a workspace with the mutant in it, under its time limit and resource limits."""
         with self.pool.borrow(self.baseline.placed(mutant)) as pooled:
             pooled.stage.each = self.baseline.time_limit
             pooled.stage.limits = self.baseline.limits
@@ -121,7 +121,7 @@ class MutantRunner:
     # --- does any case see it? ----------------------------------------------------------------------------------------
 
     def _screened(self, stage: ReplayWorkspace, cases: Sequence[str]) -> _Screened:
-        """Quick cases come first, and those after the first that sees it are not run."""
+        """Replay cases, the quickest first, until one sees the mutant."""
         seen: dict[str, CaseVerdict] = {}
 
         def sees(name: str, replay: CaseRuns) -> bool:
@@ -145,7 +145,7 @@ class MutantRunner:
         return _Screened(verdict, replays)
 
     def _may_agree_in_another_layout(self, stage: ReplayWorkspace, case: str) -> bool:
-        """Whether a submission like this could be right, its weights lying as the adapter says they may."""
+        """Say whether the mutant might be right with its weights in a layout that the adapter allows."""
         for layout in self.checking.judge.layouts_of(case):
             replay = stage.replay([case], ("plain",), layout)[case]
             verdict = self.checking.judge.verdict(case, replay, guessing=False)
@@ -158,7 +158,7 @@ class MutantRunner:
     def _probed(
         self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, CaseRuns]
     ) -> Finding:
-        """No case sees it: it survived, unless no run tells it from the solution."""
+        """Decide on a mutant that no case sees: it survived, unless no run tells it from the solution."""
         careless = [
             name for name in cases if replays[name].first.overwrote != self.baseline.replays[name].first.overwrote
         ]
@@ -181,8 +181,10 @@ class MutantRunner:
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
     def _shown(self, stage: ReplayWorkspace, cases: Sequence[str]) -> tuple[dict[Perturbation, float], int, bool]:
-        """How far apart mutant and solution are under every condition that changes anything, in how many runs, and
-        whether any run was cut off, which has shown nothing: a neighbour may have ended it."""
+        """Return deviations by condition, in how many runs they were found, and whether any run was cut off.
+
+        A run that was cut off shows nothing: another mutant on the same machine may have caused it.
+        """
         found: dict[Perturbation, float] = {}
         tried, cut_off = 0, False
         stage.each *= len(PERTURBATIONS)
@@ -205,7 +207,7 @@ class MutantRunner:
         return found, tried, cut_off
 
     def _apart(self, case: str, replay: CaseRuns) -> float:
-        """In float64; in its own dtype where that is float64, or where the solution does not run in any other."""
+        """Return the deviation in float64; in the natural dtype where that is float64 or the solution needs it."""
         solution = self.baseline.replays[case]
         natural = solution.leaves("plain"), replay.leaves("plain")
         if solution.attempts["float64"].failure:
@@ -216,8 +218,7 @@ class MutantRunner:
 
 @dataclass(frozen=True)
 class _Screened:
-    """The verdict of the first case that sees a mutant, if one does; what was run; and why it is right all the same,
-    where the recipe or its adapter says so."""
+    """The verdict of the first case that sees a mutant, or None; the replays; why the recipe or adapter accepts it."""
 
     against: CaseVerdict | None
     replays: Mapping[str, CaseRuns]
@@ -225,7 +226,7 @@ class _Screened:
 
 
 def _is_exact(verdict: CaseVerdict) -> bool:
-    """Whether it is the variant's very answer, not only within its tolerance."""
+    """Say whether it is exactly the variant's answer, not only within its tolerance."""
     return verdict.judged_in in ("float64", "exact") and all(leaf.relative <= SAME for leaf in verdict.leaves)
 
 
@@ -239,7 +240,7 @@ def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:
 
 def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
     if verdict.outcome == ERROR:
-        raise RuntimeError(verdict.reason)  # ours, and no verdict on the mutant
+        raise RuntimeError(verdict.reason)  # our own error, not a verdict on the mutant
     if verdict.outcome == COULD_NOT_RUN:
         cut_off = verdict.kind in ("timeout", "killed")
         return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)

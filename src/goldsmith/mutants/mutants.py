@@ -21,7 +21,7 @@ from goldsmith.process.messages import Place
 
 @dataclass(frozen=True)
 class Mutant:
-    """`span` is where the place begins and ends that was changed, `lines` are those of the statement around it."""
+    """One mutant. `span` is where the changed node begins and ends, `lines` are those of the statement around it."""
 
     name: str
     file: Path
@@ -42,7 +42,7 @@ class Mutant:
 
 
 def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators: Sequence[Operator]) -> list[Mutant]:
-    """Every mutant of what students have to write, in the order of the files."""
+    """Return every mutant of the code that students have to write, file by file."""
     found = []
     for item in _code(assignment, placed):
         starter = assignment.starter / item.target
@@ -56,7 +56,7 @@ def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators:
 
 
 def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
-    """Files of the solution that cannot be read as Python in UTF-8, so that nothing in them is mutated."""
+    """Return the solution's files that are not Python in UTF-8, so that nothing in them is mutated."""
     found = []
     for item in _code(assignment, placed):
         try:
@@ -71,7 +71,7 @@ def _code(assignment: Assignment, placed: Sequence[Placement]) -> list[Placement
 
 
 def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Sequence[Operator]) -> list[Mutant]:
-    """Mutants of one file; of what its `starter` provides there are none."""
+    """Return the mutants of one file, except in functions that its `starter` provides."""
     try:
         source = Source(content)
     except (SyntaxError, ValueError):
@@ -113,7 +113,7 @@ def mutants_of(file: Path, content: bytes, starter: bytes | None, operators: Seq
 def _changes(
     source: Source, function: Function, operators: Sequence[Operator]
 ) -> Iterator[tuple[Operator, Site, bytes]]:
-    """Operators in their order, so that the one that says most about a mutant comes first."""
+    """Yield changes operator by operator, so that the one that says most about a mutant comes first."""
     places = list(sites(source, function))
     for operator in operators:
         for site in places:
@@ -126,7 +126,7 @@ def _changes(
 
 
 def _edits(operator: Operator, site: Site) -> list[Edit]:
-    """What an operator yields; one of a course's own may be as wrong as any code."""
+    """Return the edits that an operator yields; name a course's own operator where it raises."""
     try:
         return [edit for edit in operator.mutate(site) or () if isinstance(edit, Edit)]
     except Exception as error:
@@ -140,9 +140,9 @@ def _span(site: Site) -> tuple[Place, Place]:
 
 
 def _provided(starter: bytes | None) -> set[str]:
-    """What students are given as it is; a helper that only the solution has is as good as written by them."""
+    """Return the functions that students are given complete; a helper that only the solution has is not among them."""
     try:
         shown = Source(starter or b"")
     except (SyntaxError, ValueError):
-        return set()  # a starter with holes in it provides nothing whole
+        return set()  # a starter that does not parse provides nothing complete
     return {name for name, _ in shown.functions()} - written_by_students(starter or b"")

@@ -1,7 +1,7 @@
-"""Tell that two files are the same program, by rewriting both to one form: the only proof that a mutant is no mistake.
+"""A proof that two files are the same program: both are rewritten to one normal form and compiled.
 
-Every rewriting holds for whatever values may come: it never takes numbers to be finite, or `+` to be a sum of numbers.
-What is not shown here may be the same all the same.
+Every rewriting holds for any values: it never assumes that numbers are finite, or that `+` adds numbers. Two files that
+differ here may still be equivalent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast
 
 
 def are_same_program(one: bytes, two: bytes) -> bool:
-    """Whether two files compile to the same instructions once both are in normal form."""
+    """Say whether two files compile to the same instructions once both are in normal form."""
     try:
         return bool(_instructions(one) == _instructions(two))
     except (SyntaxError, ValueError, RecursionError):
@@ -30,18 +30,18 @@ def _instructions(content: bytes) -> Any:
 
 
 def _facts(value: Any) -> Any:
-    """What of compiled code decides what it does; not where it stands."""
+    """Return what decides the behaviour of compiled code, without line numbers and file names."""
     if isinstance(value, CodeType):
         names = (value.co_name, value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
         shape = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
         return names, shape, value.co_code, value.co_exceptiontable, tuple(map(_facts, value.co_consts))
     if isinstance(value, tuple):
         return tuple, tuple(map(_facts, value))
-    return type(value), repr(value)  # 0.0 and -0.0 are equal, and 1 and True
+    return type(value), repr(value)  # not the values: 0.0 == -0.0, and 1 == True
 
 
 class _Normal(ast.NodeTransformer):
-    """Comparisons point one way, a number stands behind what it is multiplied with, `not (a is b)` is `a is not b`."""
+    """The rewriting: `>` becomes `<`, a number goes behind its other factor, `not (a is b)` becomes `a is not b`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -68,7 +68,7 @@ class _Normal(ast.NodeTransformer):
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether it makes no difference when it is evaluated."""
+    """Say whether it makes no difference when the node is evaluated."""
     return isinstance(node, ast.Name | ast.Constant)
 
 

@@ -24,8 +24,7 @@ M = TypeVar("M", bound=Mutation)
 
 @dataclass(frozen=True)
 class Operator:
-    """`description` is shown to people: what is wrong with such a mutant, in one line. `looks_at` are the kinds of node
-    it wants to see."""
+    """An operator. `description` tells users what is wrong with its mutants; `looks_at` are the node types it gets."""
 
     name: str
     description: str
@@ -35,11 +34,11 @@ class Operator:
 
 
 REGISTERED: dict[str, Operator] = {}
-"""In order: of two operators that make the same mutant, the one registered first has made it."""
+"""Operators by name. Order is precedence: a mutant that two operators make is attributed to the first."""
 
 
 def operator(name: str, description: str, family: str, *looks_at: type[ast.AST]) -> Callable[[M], M]:
-    """Register an operator; a name can be taken once."""
+    """Register an operator under a name that is not taken yet."""
 
     def register(function: M) -> M:
         if name in REGISTERED:
@@ -52,13 +51,13 @@ def operator(name: str, description: str, family: str, *looks_at: type[ast.AST])
 
 @dataclass(frozen=True)
 class Site:
-    """A node that an operator may change. `function` is the function or method it stands in."""
+    """A node that an operator may change. `function` is the function or method it is in."""
 
     source: Source
     function: Function
     node: Any
 
-    # --- what stands there ------------------------------------------------------------------------------------------
+    # --- what is there ------------------------------------------------------------------------------------------
 
     @property
     def parent(self) -> Any:
@@ -66,7 +65,7 @@ class Site:
 
     @property
     def ancestors(self) -> Iterator[ast.AST]:
-        """From the parent outwards, up to the function."""
+        """Yield the nodes around this one, from the parent outwards up to the function."""
         node = self.node
         while node is not self.function:
             node = self.source.parents[node]
@@ -74,7 +73,7 @@ class Site:
 
     @property
     def statement(self) -> ast.stmt:
-        """The innermost statement around the node, or the node itself."""
+        """Return the innermost statement around the node, or the node itself."""
         return next(item for item in (self.node, *self.ancestors) if isinstance(item, ast.stmt))
 
     @property
@@ -83,23 +82,23 @@ class Site:
 
     @property
     def names(self) -> set[str]:
-        """Every name that the function reads, sets or takes as an argument."""
+        """Return every name that the function reads, sets or takes as an argument."""
         found = {node.id for node in ast.walk(self.function) if isinstance(node, ast.Name)}
         return found | {node.arg for node in ast.walk(self.function.args) if isinstance(node, ast.arg)}
 
     @property
     def imported(self) -> set[str]:
-        """Names that the file imports: `torch`, `F`, `np`."""
+        """Return the names that the file imports: `torch`, `F`, `np`."""
         return self.source.imported
 
     def text(self, node: ast.AST) -> str:
-        """A node as it is written in the file."""
+        """Return a node as it is written in the file."""
         return self.source.text(node)
 
     # --- what can be done to it -------------------------------------------------------------------------------------
 
     def replace(self, node: ast.expr, text: str) -> Edit:
-        """The expression `node` becomes `text`, in parentheses if it must; where `x = x` would be left, nothing is."""
+        """Replace the expression `node` by `text`, in parentheses if needed; where `x = x` would be left, drop it."""
         statement = self.source.parents[node]
         if (
             isinstance(statement, ast.Assign)
@@ -112,20 +111,20 @@ class Site:
         return Edit(*self._room(node), (text, f"({text})"))
 
     def _room(self, node: ast.expr) -> tuple[int, int]:
-        """Where the expression stands, with the parentheses right around it: they may not be needed any more."""
+        """Return where the expression is, including parentheses right around it: they may no longer be needed."""
         start, end = self.source.span(node)
         around = self.source.content[start - 1 : start] + self.source.content[end : end + 1]
         return (start - 1, end + 1) if around == b"()" else (start, end)
 
     def write(self, node: ast.expr, template: str, *parts: ast.expr | str) -> Edit:
-        """The expression `node` becomes `template` with `parts` in its braces, with as few parentheses as it needs."""
+        """Replace the expression `node` by `template` filled with `parts`, with as few parentheses as possible."""
         texts = [part if isinstance(part, str) else self.text(part) for part in parts]
         choices = product(*([text, f"({text})"] for text in texts))
         filled = [template.format(*choice) for choice in choices]
         return Edit(*self._room(node), (*filled, *(f"({text})" for text in filled)))
 
     def swap(self, one: ast.expr, two: ast.expr) -> Edit:
-        """Two expressions, `one` before `two`, change places."""
+        """Swap two expressions, of which `one` comes before `two`."""
         (start, end), (start_2, end_2) = self.source.span(one), self.source.span(two)
         between = self.source.content[end:start_2].decode("utf-8")
         first, second = self.text(two), self.text(one)
@@ -133,13 +132,13 @@ class Site:
         return Edit(start, end_2, tuple(texts))
 
     def rename(self, text: str) -> Edit:
-        """An attribute or a name becomes another one."""
+        """Give an attribute or a name another name."""
         end = self.source.span(self.node)[1]
         old = self.node.attr if isinstance(self.node, ast.Attribute) else self.node.id
         return Edit(end - len(old.encode("utf-8")), end, (text,))
 
     def between(self, one: ast.expr, two: ast.expr, old: str, new: str) -> Edit | None:
-        """The sign that stands between two expressions becomes another one."""
+        """Replace the operator sign between two expressions; None where `old` is not there exactly once."""
         start, end = self.source.span(one)[1], self.source.span(two)[0]
         text = self.source.content[start:end].decode("utf-8")
         if text.count(old) != 1:
@@ -148,14 +147,14 @@ class Site:
         return Edit(at, at + len(old.encode("utf-8")), (new,))
 
     def argument(self, call: ast.Call, text: str) -> Edit:
-        """One more argument at a call's end."""
+        """Add an argument at the end of a call."""
         end = self.source.span(call)[1] - 1
         inside = self.source.content[self.source.span(call.func)[1] : end].decode("utf-8").strip()
         comma = "" if inside == "(" or inside.endswith(",") else ", "
         return Edit(end, end, (f"{comma}{text}",))
 
     def without(self, call: ast.Call, argument: ast.expr | ast.keyword) -> Edit:
-        """An argument of a call is left out, and the comma next to it."""
+        """Remove an argument of a call, and the comma next to it."""
         start, end = self.source.span(argument)
         before = self.source.content[: self.source.span(call.func)[1]]
         inside = self.source.content[len(before) : start]
@@ -168,12 +167,12 @@ class Site:
         return Edit(start, end, ("",))
 
     def drop(self, statement: ast.stmt) -> Edit:
-        """A statement is left out."""
+        """Replace a statement by `pass`."""
         return Edit(*self.source.span(statement), ("pass",))
 
 
 def sites(source: Source, function: Function) -> Iterator[Site]:
-    """Every node of a function's body that may be changed: what only speaks to people, or guards, is left alone."""
+    """Yield every node of a function's body that may be changed; not assertions, errors, imports, prints or types."""
     pending: list[ast.AST] = list(reversed(function.body))
     while pending:
         node = pending.pop()
@@ -188,7 +187,7 @@ _TALK = ("print", "warn", "debug", "info", "warning", "log")
 
 
 def _is_talk(node: ast.AST) -> bool:
-    """A docstring, or a call of `print` and the like."""
+    """Say whether it is a docstring, or a call of `print` and the like."""
     if not isinstance(node, ast.Expr):
         return False
     call = node.value

@@ -1,4 +1,4 @@
-"""What became of mutants, and the score that follows. Plain data."""
+"""Findings about mutants, and the score that follows from them. Plain data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     `case` and `tensor` saw it first. `reason` is how, or why none did; `advice` is what to add to the recipe, found by
     trying it. `deviation` is how far off it was in float64, over the size of the solution's, where that was measured.
-    `explained` is the course's own word on why it is no mistake; `cut_off` says that it was ended from outside,
+    `explained` is the course's reason why it is not a mistake; `cut_off` says that it was ended from outside,
     by its time limit or a signal.
     """
 
@@ -78,7 +78,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it is part of the score."""
+        """Say whether it is part of the score."""
         return self.caught or (self.outcome == SURVIVED and not self.explained)
 
     @property
@@ -103,9 +103,11 @@ def finding(mutant: Mutant, outcome: Outcome, **facts: Any) -> Finding:
 
 
 class Rigor(msgspec.Struct, frozen=True, kw_only=True):
-    """How sharp the gold of one assignment is. `made` is how many mutants there are, of which some may have been asked
-    for; `kept` is how many findings come from an earlier run; `customary` is the case that the plain comparison looks
-    at."""
+    """The result for one assignment.
+
+    `made` is how many mutants it has, of which only some may have been selected; `kept` is how many findings come from
+    the cache; `customary` is the case that the plain comparison looks at.
+    """
 
     assignment: str
     findings: tuple[Finding, ...]
@@ -121,7 +123,7 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def score(self) -> float | None:
-        """Killed over killed and survived; a mutant that crashes is killed. None where there is neither."""
+        """Return killed over killed and survived, None where there are neither; a mutant that crashes is killed."""
         counted = [item.caught for item in self.findings if item.counts]
         return sum(counted) / len(counted) if counted else None
 
@@ -130,5 +132,5 @@ class Rigor(msgspec.Struct, frozen=True, kw_only=True):
         return [item for item in self.findings if item.explained]
 
     def of(self, outcome: Outcome) -> list[Finding]:
-        """Those that came to this; none that the course has explained."""
+        """Return the findings with this outcome, without those that the course has explained."""
         return [item for item in self.findings if item.outcome == outcome and not item.explained]

@@ -1,4 +1,4 @@
-"""The solution itself, run as its mutants will be: it must agree with its gold, or nothing could be said of them."""
+"""The solution, run as its mutants will be. It must agree with its gold, or mutants could not be judged."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ _ROOM = 2**30
 _LEAST_FILE = 2**28
 _QUICK = 1.0
 _LAUNCH = 0.1
-"""About what it takes to try a case once more, its weights in another layout."""
+"""Seconds, roughly, to try a case once more with its weights in another layout."""
 
 PlacesByFile = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
 
 
 @dataclass
 class SolutionBaseline:
-    """What is known about the solution's own runs. `seconds` is how long each case took, in all its runs; `places`
-    are those that each case runs and those that it does not, by file, None where that could not be watched; `layouts`
-    are those of weights that each case would have to be tried in as well."""
+    """What is known from the solution's own runs.
+
+    `places` are the places by file that each case runs and does not run, None where that could not be traced; `layouts`
+    are the other weight layouts that each case has to be tried in.
+    """
 
     stage: ReplayWorkspace
     replays: Mapping[str, CaseRuns]
@@ -48,24 +50,24 @@ class SolutionBaseline:
         return sum(item.seconds for item in self.replays[case].attempts.values())
 
     def cases_of(self, mutant: Mutant) -> list[str]:
-        """Cases that run the place in question, the quickest first."""
+        """Return the cases that run the mutated place, the quickest first."""
         file = mutant.file.as_posix()
         found = [name for name, places in self.places.items() if places is None or _runs(places.get(file), mutant)]
         return sorted(found, key=lambda name: self.seconds(name) + _LAUNCH * len(self.layouts.get(name, ())))
 
     def quick(self, cases: Sequence[str]) -> list[str]:
-        """Those of them that can be run many times over; at least one."""
+        """Return those cases that are quick enough to be run many times; at least one."""
         return [name for name in cases if self.seconds(name) < _QUICK] or list(cases[:1])
 
     @property
     def time_limit(self) -> float:
-        """For one case of a mutant: much longer than the solution takes, but no longer than any case may."""
+        """Return the seconds for one case of a mutant: ten times the solution's slowest, or what any case may take."""
         slowest = max(map(self.seconds, self.replays), default=0.0)
         return max(2 * slowest, min(self.stage.each, max(_LEAST_TIME, _PATIENCE * slowest)))
 
     @property
     def limits(self) -> Limits:
-        """What a mutant may use: much more than the solution does, much less than a machine has."""
+        """Return a mutant's limits: much more than the solution uses, much less than a machine has."""
         given = sum(file.stat().st_size for file in self.given.iterdir())
         memory = 2 * self.stage.peak + _ROOM if self.stage.peak and self.stage.options.device == "cpu" else None
         return Limits(memory=memory, file_size=max(_LEAST_FILE, 4 * given))
@@ -75,7 +77,7 @@ class SolutionBaseline:
         return self.stage.workspace.scratch / INPUTS_DIR
 
     def placed(self, mutant: Mutant) -> Placement:
-        """The mutant's file, where no solution is left lying about even after `kill -9`."""
+        """Write the mutant's file into scratch space, where nothing of the solution remains even after `kill -9`."""
         folder = self.stage.workspace.scratch / "mutants"
         folder.mkdir(exist_ok=True)
         file = folder / f"{mutant.digest}{mutant.file.suffix}"
@@ -83,7 +85,7 @@ class SolutionBaseline:
         return Placement(file, mutant.file)
 
     def under_conditions(self, cases: Sequence[str]) -> Mapping[str, CaseRuns]:
-        """The solution under every condition, in these cases."""
+        """Return the solution's runs of these cases under every condition, each case run only once."""
         with self._running:
             missing = [name for name in cases if name not in self._under]
             self._under |= self.stage.replay(missing, PERTURBATIONS)
@@ -91,7 +93,7 @@ class SolutionBaseline:
 
 
 def shown_under(replay: CaseRuns, condition: Perturbation) -> dict[str, Any] | None:
-    """What was recorded under a condition, None where it cannot run so or nothing came of it."""
+    """Return what was recorded under a condition, None where it does not apply or the run failed."""
     attempt = replay.attempts.get(condition)
     showed = attempt is not None and attempt.failure is None and attempt.applied
     return replay.leaves(condition) if showed else None
@@ -99,7 +101,7 @@ def shown_under(replay: CaseRuns, condition: Perturbation) -> dict[str, Any] | N
 
 @contextlib.contextmanager
 def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterator[SolutionBaseline]:
-    """The solution on every case, as long as this lasts."""
+    """Run the solution on every case, and keep its workspace until the context is left."""
     with checking.open_workspace(placed) as stage:
         cases = list(checking.golds)
         strategy = checking.strategy(stage)
@@ -107,7 +109,7 @@ def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterato
             if verdict.outcome != AGREES:
                 raise SolutionDisagrees(checking.assignment.name, name, verdict.reason)
         with ThreadPoolExecutor(processors()) as pool:
-            # Each case alone: one may leave something behind that spares the next its work.
+            # Each case alone: one may cache something, so that the next would not run the same lines.
             traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
         checking.warm.preload_modules(sorted(stage.packages))
         yield SolutionBaseline(
@@ -120,7 +122,7 @@ def _places(stage: ReplayWorkspace, case: str) -> PlacesByFile | None:
 
 
 def _runs(places: tuple[Sequence[Place], Sequence[Place]] | None, mutant: Mutant) -> bool:
-    """Whether an instruction runs that stands in the place; where none stands there, whether its statement does."""
+    """Say whether an instruction inside the mutated place runs; where there is none, whether its statement does."""
     if places is None:
         return False
     ran, missed = places

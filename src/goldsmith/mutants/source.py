@@ -1,4 +1,4 @@
-"""A Python file as mutation sees it: its bytes, its tree, what stands around a node, and the splice of a change."""
+"""A Python file as mutation needs it: its bytes, its syntax tree, the parents of nodes, and the splicing of edits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Edit:
-    """Bytes from `start` to `end` become the last of `texts`, or the first of them that means the same there: so a
-    change has parentheses only where it needs them."""
+    """A replacement of the bytes from `start` to `end` by the last of `texts`.
+
+    The first text that means the same there is taken, so that an edit has parentheses only where they are needed.
+    """
 
     start: int
     end: int
@@ -24,7 +26,7 @@ class Edit:
 
 @dataclass
 class Source:
-    """One file. `content` must be UTF-8, which is what the tree's offsets count in."""
+    """One Python file. `content` must be UTF-8, in whose bytes the tree's offsets count."""
 
     content: bytes
     tree: ast.Module = field(init=False)
@@ -46,12 +48,12 @@ class Source:
 
     @cached_property
     def imported(self) -> set[str]:
-        """Names that the file imports: `torch`, `F`, `np`."""
+        """Return the names that the file imports: `torch`, `F`, `np`."""
         found = [node for node in ast.walk(self.tree) if isinstance(node, ast.Import | ast.ImportFrom)]
         return {item.asname or item.name.partition(".")[0] for node in found for item in node.names}
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Where in the bytes a node stands."""
+        """Return where a node begins and ends in the bytes."""
         assert isinstance(node, ast.expr | ast.stmt | ast.keyword | ast.arg | ast.withitem)
         if isinstance(node, ast.withitem):
             return self.span(node.context_expr)
@@ -64,7 +66,7 @@ class Source:
         return self.content[start:end].decode("utf-8")
 
     def functions(self) -> Iterator[tuple[str, Function]]:
-        """Functions and methods by dotted name; what is nested in them belongs to them."""
+        """Yield functions and methods by dotted name; nested functions belong to the one around them."""
 
         def inside(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
             for node in body:
@@ -76,7 +78,7 @@ class Source:
         yield from inside(self.tree.body, "")
 
     def spliced(self, edit: Edit) -> bytes | None:
-        """The file after `edit`, None where that would be no Python, no change, or a change of more than one line."""
+        """Return the file after `edit`; None if that is not Python, changes nothing, or changes more than one line."""
         start, end, before = self._statement_around(edit)
         head, tail = self.content[start : edit.start], self.content[edit.end : end]
         versions = [head + text.encode("utf-8") + tail for text in edit.texts]
@@ -88,8 +90,7 @@ class Source:
         return whole if self.changed_line(whole) is not None else None
 
     def _statement_around(self, edit: Edit) -> tuple[int, int, str | None]:
-        """Where the lines of the outermost statement around an edit begin and end, and what they mean: quicker to parse
-        than the file."""
+        """Return start, end and meaning of the top-level statement around an edit: quicker to parse than the file."""
         return next(item for item in self._statements if item[0] <= edit.start and edit.end <= item[1])
 
     @cached_property
@@ -103,7 +104,7 @@ class Source:
         return found
 
     def changed_line(self, other: bytes) -> tuple[int, str, str] | None:
-        """Number and both texts of the one line in which `other` differs, None where it is not one."""
+        """Return number and both texts of the one line in which `other` differs; None where it is not exactly one."""
         mine, theirs = (item.decode("utf-8").split("\n") for item in (self.content, other))
         if len(mine) != len(theirs):
             return None

@@ -1,4 +1,4 @@
-"""Workspaces in which mutants take turns: to make one costs about as much as to try a mutant in it."""
+"""A pool of workspaces that mutants take turns in, because making one costs about as much as trying a mutant in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Looks = dict[str, tuple[int, int, int, str]]
 
 @dataclass
 class PooledWorkspace:
-    """A workspace with the solution in it. A borrower that marks it `dirty` is the last to get it."""
+    """A workspace with the solution in it. One that its borrower marks `dirty` is not lent again."""
 
     stage: ReplayWorkspace
     looks: _Looks = field(default_factory=dict)
@@ -31,8 +31,10 @@ class PooledWorkspace:
 
 @dataclass
 class WorkspacePool:
-    """Lend each workspace to one mutant at a time. One that comes back changed is not lent again; all of them are gone
-    when the context is left."""
+    """A pool that lends each workspace to one mutant at a time.
+
+    One that comes back changed is not lent again; all are removed when the context is left.
+    """
 
     checking: CheckContext
     placed: Sequence[Placement]
@@ -49,7 +51,7 @@ class WorkspacePool:
 
     @contextlib.contextmanager
     def borrow(self, mutant: Placement) -> Iterator[PooledWorkspace]:
-        """Lend a workspace with one file of the solution exchanged for the mutant's."""
+        """Lend a workspace in which the mutant's file replaces the solution's."""
         pooled = self._take()
         file = pooled.stage.workspace.folder / mutant.target
         solution = file.read_bytes()
@@ -71,7 +73,7 @@ class WorkspacePool:
 
 
 def _restore(pooled: PooledWorkspace, file: Path, solution: bytes) -> bool:
-    """Whether all is as it was, the solution in its place again and nothing of what the mutant did left behind."""
+    """Put the solution's file back and empty scratch; say whether the workspace is then exactly as it was."""
     with contextlib.suppress(OSError, KeyError):
         before = file.lstat()
         _overwrite(pooled, file, solution)
@@ -88,7 +90,7 @@ def _restore(pooled: PooledWorkspace, file: Path, solution: bytes) -> bool:
 
 
 def _overwrite(pooled: PooledWorkspace, file: Path, content: bytes) -> None:
-    """Write into a file of the workspace, and never, through a link that a mutant has left, anywhere else."""
+    """Overwrite a file of the workspace without following a link that a mutant may have left there."""
     root = pooled.stage.workspace.root
     folder = open_folder(root)
     try:
@@ -100,7 +102,7 @@ def _overwrite(pooled: PooledWorkspace, file: Path, content: bytes) -> None:
 
 
 def _looks_of(stage: ReplayWorkspace) -> _Looks:
-    """Every file: its mode, its size, and when it was last written; that folders are there; where links lead."""
+    """Return mode, size, modification time and link target of every file, and the mode of every folder."""
     found = {}
     for top in (stage.workspace.root, stage.workspace.scratch / INPUTS_DIR):
         for current, folders, files in os.walk(top):

@@ -1,4 +1,4 @@
-"""The mistakes that mutants imitate, a file for each kind of code. Order is precedence: specific ones come first."""
+"""The mistakes that mutants imitate, one file for each kind of code. Order is precedence: specific ones come first."""
 
 from importlib import import_module
 

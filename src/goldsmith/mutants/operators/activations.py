@@ -1,4 +1,4 @@
-"""Mistakes with activations: another one, none, or at another place."""
+"""Mistakes with activations: a different one, none, or one in the wrong place."""
 
 from __future__ import annotations
 

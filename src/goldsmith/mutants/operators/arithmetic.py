@@ -44,7 +44,7 @@ _COEFFICIENTS = (
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Strings and lists are added, too."""
+    """Say whether it is a string or a list, which can be added, too."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str | bytes)
     return isinstance(node, ast.List | ast.Tuple | ast.JoinedStr | ast.ListComp) or called(node) in (
@@ -74,18 +74,18 @@ def sign_flipped(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_left_to_others(node: ast.BinOp) -> bool:
-    """Differences are taken the wrong way round, ones and epsilons forgotten."""
+    """Say whether another operator mutates it: a difference, a step of one, a complement, an epsilon."""
     is_difference = isinstance(node.op, ast.Sub) and number(node.left) is None and number(node.right) is None
     return is_difference or _is_step_of_one(node) or is_complement(node) or is_eps(node.right)
 
 
 def _is_bound_of_slice(site: Site) -> bool:
-    """Off by one is the mistake that people make there."""
+    """Say whether it bounds a slice or range, where the usual mistake is to be off by one."""
     return isinstance(site.parent, ast.Slice) or called(site.parent) in ("slice", "range", "arange")
 
 
 def _piles_up(site: Site) -> bool:
-    """`total + loss` that becomes the new total."""
+    """Say whether it accumulates in a loop: `total + loss` that becomes the new total."""
     targets = getattr(site.statement, "targets", [])
     names = {item.id for part in targets for item in ast.walk(part) if isinstance(item, ast.Name)}
     in_loop = any(isinstance(item, ast.For | ast.While) for item in site.ancestors)
@@ -93,7 +93,7 @@ def _piles_up(site: Site) -> bool:
 
 
 def _is_step_of_one(node: ast.BinOp) -> bool:
-    """`n - 1`: forgetting the one is the mistake that people make."""
+    """Say whether it is like `n - 1`, where the usual mistake is to forget the one."""
     return isinstance(number(node.right), int) and abs(number(node.right) or 0) == 1
 
 
@@ -114,7 +114,7 @@ def times_for_over(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_combined(site: Site) -> bool:
-    """`a * b + c * d`: what is wrong with such a sum is a sign or a term."""
+    """Say whether it is a term of `a * b + c * d`, where the usual mistake is a sign or a term."""
     outer = site.parent
     if not isinstance(outer, ast.BinOp) or not isinstance(outer.op, ast.Add | ast.Sub):
         return False
@@ -122,7 +122,7 @@ def _is_combined(site: Site) -> bool:
 
 
 def _is_scale(node: ast.expr) -> bool:
-    """What people divide by as often as they multiply with it."""
+    """Say whether people may divide by it where they should multiply."""
     scales = (
         "std",
         "scale",
@@ -159,7 +159,7 @@ def operands_swapped(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_squared(site: Site) -> bool:
-    """The sign makes no difference."""
+    """Say whether it is squared or made positive, so that its sign makes no difference."""
     outer = site.parent
     if isinstance(outer, ast.BinOp):
         power = isinstance(outer.op, ast.Pow) and outer.left is site.node and number(outer.right) == 2
@@ -241,7 +241,7 @@ def constant_off(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_free(site: Site) -> bool:
-    """Not one that says where or which shape, nor one that other operators move."""
+    """Say whether a number may be changed: not an index, an axis or a shape, nor one that other operators change."""
     parent = site.parent
     if isinstance(parent, ast.UnaryOp):
         parent = site.source.parents[parent]

@@ -100,7 +100,7 @@ def extremes_exchanged(site: Site) -> Iterator[Edit | None]:
 
 
 def _steadies(site: Site) -> bool:
-    """`x - x.max()` before an exponential: what is subtracted there makes no difference."""
+    """Say whether it is `x - x.max()` before an exponential, where the subtracted value makes no difference."""
     outer = site.source.parents[site.parent]
     return is_difference(outer) and outer.right is site.parent and called(site.parent) in ("max", "amax")
 
@@ -193,7 +193,7 @@ def product_in_other_order(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_gram(node: ast.BinOp) -> bool:
-    """`X.T @ X`: fits the other way round, too."""
+    """Say whether it is `X.T @ X`, whose shapes fit the other way round, too."""
     return any(isinstance(one, ast.Attribute) and one.attr == "T" and same(one.value, two) for one, two in sides(node))
 
 

@@ -127,7 +127,7 @@ def scale_of_other_width(site: Site) -> Iterator[Edit | None]:
 
 
 def _scales_attention(site: Site) -> bool:
-    """The root stands as a factor or divisor in a function that attends, and is of a width."""
+    """Say whether the root is that of a width, in a function that computes attention."""
     inner = site.node.left if isinstance(site.node, ast.BinOp) else subject(site, site.node)
     width = inner is not None and not mentions(inner, "eps", "var", "mean", "epsilon", "sum")
     return width and around(site, *_ATTENDING)

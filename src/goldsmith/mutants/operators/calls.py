@@ -52,7 +52,7 @@ def table_kept(site: Site) -> Iterator[Edit | None]:
 
 
 def _store(site: Site) -> str:
-    """Where a method or a function can keep something: in its object, or in itself."""
+    """Return where a value can outlive the call: in the method's object, or in the function; "" where nowhere."""
     arguments = site.function.args.args
     if owner(site) is not None:
         return "self.__dict__" if arguments and arguments[0].arg == "self" else ""
@@ -71,14 +71,14 @@ def ones_squeezed(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_of_numbers(node: ast.AST | None) -> bool:
-    """`total / count`: names and no more, which are as likely numbers as arrays."""
+    """Say whether it is like `total / count`: only names, which may well be numbers instead of arrays."""
     if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.MatMult):
         return False
     return not any(isinstance(item, ast.Call | ast.Attribute) for item in ast.walk(node))
 
 
 def _last_value(site: Site, name: str) -> ast.expr | None:
-    """What a name was set to last, as the code is written."""
+    """Return what a name was set to last, in the order of the code."""
     found = [
         item.value
         for item in ast.walk(site.function)
@@ -100,7 +100,7 @@ def argument_overwritten(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_argument(site: Site, name: ast.Name) -> bool:
-    """Whether a name still stands for an array that the function was given, be it by another name."""
+    """Say whether a name still refers to an array that the function was given, possibly under another name."""
     given = {item.arg for item in site.function.args.args} - {"self"}
     earlier = [
         item

@@ -1,4 +1,4 @@
-"""General mistakes in conditions: comparisons, negations, and and or, true and false."""
+"""General mistakes in conditions: comparisons, negations, `and` and `or`, true and false."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def masks_joined_otherwise(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_kind(node: ast.expr) -> bool:
-    """`int | None`, `nn.Linear | nn.Embedding`."""
+    """Say whether it is a type, as in `int | None` or `nn.Linear | nn.Embedding`."""
     name = getattr(node, "attr", getattr(node, "id", ""))
     return isinstance(node, ast.Constant) or name[:1].isupper() or name in ("int", "str", "float", "list", "dict")
 

@@ -1,4 +1,4 @@
-"""Mistakes in losses: shifts, reductions, what is ignored, logarithms and softmaxes that are not where they belong."""
+"""Mistakes in losses: shifts, reductions, ignored targets, misplaced logarithms and softmaxes."""
 
 from __future__ import annotations
 

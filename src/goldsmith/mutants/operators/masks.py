@@ -1,4 +1,4 @@
-"""Mistakes in masks: missing, off by one, inverted, filled with something else."""
+"""Mistakes in masks: missing, off by one, inverted, filled with a wrong value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OPPOSITE: dict[type[ast.cmpop], str] = {
 
 
 def _is_minus_infinity(node: ast.AST | None) -> bool:
-    """Minus infinity, or a number that stands for it."""
+    """Say whether it is minus infinity, or a number used for it."""
     value = number(node)
     if value is not None:
         return value <= -1e4
@@ -46,7 +46,7 @@ def _is_minus_infinity(node: ast.AST | None) -> bool:
 
 
 def _filling(site: Site) -> tuple[ast.expr, ast.expr, ast.expr] | None:
-    """The scores, the mask and the filling, where a call fills what a mask hides."""
+    """Return the scores, the mask and the filling, where a call fills what a mask hides."""
     node = site.node
     if called(node) in ("masked_fill", "masked_fill_") and is_method(site, node) and len(node.args) == 2:
         return node.func.value, node.args[0], node.args[1]
@@ -58,7 +58,7 @@ def _filling(site: Site) -> tuple[ast.expr, ast.expr, ast.expr] | None:
 
 
 def _written(node: ast.AST) -> bool:
-    """`scores[mask] = float("-inf")`."""
+    """Say whether it is like `scores[mask] = float("-inf")`."""
     return (
         isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and _is_minus_infinity(node.value)
     )

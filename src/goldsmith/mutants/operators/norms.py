@@ -48,7 +48,7 @@ def norm_skipped(site: Site) -> Iterator[Edit | None]:
 
 
 def _brings_back(name: str) -> bool:
-    """A pair of scaling methods, `normalize` and `denormalize`, belongs to the policies."""
+    """Say whether it is one of a pair like `normalize` and `denormalize`, which policies.py mutates."""
     return "normali" in name
 
 
@@ -87,7 +87,7 @@ def _escaped(text: str) -> str:
 
 
 def _squared(node: ast.expr | None) -> ast.expr | None:
-    """`x` in `x ** 2`, `x * x`, `x.pow(2)` and `x.square()`."""
+    """Return `x` in `x ** 2`, `x * x`, `x.pow(2)` and `x.square()`."""
     if isinstance(node, ast.BinOp):
         power = isinstance(node.op, ast.Pow) and number(node.right) == 2
         twice = isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right)
@@ -164,7 +164,7 @@ def eps_wrong(site: Site) -> Iterator[Edit | None]:
 
 
 def _default_of_eps(site: Site) -> float | None:
-    """What the class, or the function itself, takes eps to be."""
+    """Return the default value of eps in the class, or in the function itself."""
     for item in ast.walk(owner(site) or site.function):
         if isinstance(item, ast.arguments):
             given = [*item.posonlyargs, *item.args]

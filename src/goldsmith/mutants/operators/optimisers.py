@@ -1,4 +1,4 @@
-"""Mistakes in optimisers written by hand: moments, bias correction, eps, weight decay, momentum, the step."""
+"""Mistakes in handwritten optimisers: moments, bias correction, eps, weight decay, momentum, the step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _decays(node: ast.AST) -> bool:
 
 
 def _only_decays(node: ast.expr) -> bool:
-    """Nothing but products, one factor of which is the rate of decay."""
+    """Say whether it consists of products only, one factor of which is the decay rate."""
     return _decays(node) and not any(isinstance(item, ast.Add | ast.Sub) for item in ast.walk(node))
 
 
@@ -51,7 +51,7 @@ def _is_beta(node: ast.AST) -> bool:
 
 
 def _is_correction(node: ast.AST) -> bool:
-    """`1 - beta ** t`, or what keeps it."""
+    """Say whether it is `1 - beta ** t`, or a name for it."""
     is_power = is_complement(node) and isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.Pow)
     return is_power or named(node, "correction", "bc1", "bc2", "corr")
 

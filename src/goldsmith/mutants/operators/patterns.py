@@ -1,4 +1,4 @@
-"""What operators look for in code: small questions about nodes, and about the function and class around them."""
+"""Patterns that operators look for: small questions about nodes, and about the function and class around them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIGNS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", a
 
 
 def identifier(node: ast.AST | None) -> str:
-    """`rope` for `rope`, `self.rope`, `rope[0]`, `state["rope"]`; nothing for what has no name."""
+    """Return `rope` for `rope`, `self.rope`, `rope[0]`, `state["rope"]`; "" for a node without a name."""
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Subscript):
@@ -38,21 +38,21 @@ def identifier(node: ast.AST | None) -> str:
 
 
 def called(node: ast.AST | None) -> str:
-    """What a call calls, without its module or object; nothing where it is no call."""
+    """Return the name that a call calls, without its module or object; "" for a node that is not a call."""
     if not isinstance(node, ast.Call) or isinstance(node.func, ast.Subscript):
         return ""
     return identifier(node.func)
 
 
 def split_words(name: str) -> list[str]:
-    """`beta1` is beta and 1, `headDim` is head and dim."""
+    """Split a name into words: `beta1` into beta and 1, `headDim` into head and dim."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return [word.lower() for word in re.findall(r"[^\W\d_]+|\d+", parted)]
 
 
 @lru_cache(maxsize=4096)
 def words(node: ast.AST) -> frozenset[str]:
-    """Every word in the names that a node holds, and in the keys it looks up."""
+    """Return every word in the names inside a node, and in the keys it looks up."""
     found: set[str] = set()
     for item in ast.walk(node):
         if isinstance(item, ast.Name):
@@ -73,7 +73,7 @@ def mentions(node: ast.AST, *any_of: str) -> bool:
 
 
 def named(node: ast.AST | None, *any_of: str) -> bool:
-    """Whether one of the words is in the node's own name."""
+    """Say whether one of the words is in the node's own name."""
     return not set(any_of).isdisjoint(split_words(identifier(node)))
 
 
@@ -81,19 +81,19 @@ def named(node: ast.AST | None, *any_of: str) -> bool:
 
 
 def owner(site: Site) -> ast.ClassDef | None:
-    """The class whose method the site stands in."""
+    """Return the class whose method the site is in."""
     parent = site.source.parents[site.function]
     return parent if isinstance(parent, ast.ClassDef) else None
 
 
 def around(site: Site, *any_of: str) -> bool:
-    """Whether the function, or the name of its class, says one of the words."""
+    """Say whether one of the words is in the function, or in the name of its class."""
     kind = owner(site)
     return mentions(site.function, *any_of) or (kind is not None and not set(any_of).isdisjoint(split_words(kind.name)))
 
 
 def bound(site: Site) -> set[str]:
-    """Names that the function takes or sets."""
+    """Return the names that the function takes or sets."""
     stored = {item.id for item in ast.walk(site.function) if isinstance(item, ast.Name) and _is_stored(item)}
     return stored | {item.arg for item in ast.walk(site.function.args) if isinstance(item, ast.arg)}
 
@@ -103,7 +103,7 @@ def _is_stored(name: ast.Name) -> bool:
 
 
 def constructors(site: Site) -> dict[str, ast.Call]:
-    """How the class makes what it keeps: `out_proj` is `nn.Linear(dim, dim)`."""
+    """Return the calls that make the class's attributes: `nn.Linear(dim, dim)` by `out_proj`."""
     kind = owner(site)
     found = {}
     for item in ast.walk(kind) if kind is not None else ():
@@ -115,12 +115,12 @@ def constructors(site: Site) -> dict[str, ast.Call]:
 
 
 def is_own(node: ast.AST | None) -> TypeGuard[ast.Attribute]:
-    """`self.something`."""
+    """Say whether it is like `self.something`."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def records_gradients(site: Site) -> bool:
-    """In torch, and not in a function that is decorated with `no_grad`."""
+    """Say whether it is in torch, in a function that is not decorated with `no_grad`."""
     return uses_torch(site) and not any(mentions(item, "no_grad", "grad", "inference") for item in _decorators(site))
 
 
@@ -129,7 +129,7 @@ def _decorators(site: Site) -> list[ast.expr]:
 
 
 def in_shape(site: Site) -> bool:
-    """Whether the node says what shape something shall have: a wrong one would only crash."""
+    """Say whether the node is part of a shape: a wrong one would only crash."""
     child = site.node
     for parent in site.ancestors:
         if called(parent) in _SHAPING and child is not parent.func:  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ def uses_torch(site: Site) -> bool:
 
 
 def in_norm(site: Site) -> bool:
-    """A layer that divides by a spread, such as LayerNorm, RMSNorm, or standardising by hand."""
+    """Say whether it is in a layer that divides by a spread: LayerNorm, RMSNorm, or handwritten standardising."""
     kind = owner(site)
     names = split_words(site.function.name) + (split_words(kind.name) if kind is not None else [])
     spread = mentions(site.function, "sqrt", "rsqrt", "std", "var", "variance", "rms", "sigma")
@@ -152,7 +152,7 @@ def in_norm(site: Site) -> bool:
 
 
 def in_optimiser(site: Site) -> bool:
-    """A step of an optimiser written by hand."""
+    """Say whether it is in a step of a handwritten optimiser."""
     kind = owner(site)
     names = split_words(site.function.name) + (split_words(kind.name) if kind is not None else [])
     telling = {"adam", "adamw", "sgd", "momentum", "rmsprop", "adagrad", "optimizer", "optimiser", "lion"}
@@ -163,7 +163,7 @@ def in_optimiser(site: Site) -> bool:
 
 
 def number(node: ast.AST | None) -> float | int | None:
-    """The value of a literal number, with its sign."""
+    """Return the value of a literal number, with its sign."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = number(node.operand)
         return None if value is None else -value
@@ -173,26 +173,26 @@ def number(node: ast.AST | None) -> float | int | None:
 
 
 def is_library(site: Site, node: ast.AST) -> bool:
-    """A module that the file imports, or something in it: `torch`, `np.linalg`."""
+    """Say whether it is a module that the file imports, or something in it: `torch`, `np.linalg`."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in site.imported
 
 
 def is_method(site: Site, call: ast.Call) -> bool:
-    """Called on a value, not found in a module."""
+    """Say whether it is called on a value, not found in a module."""
     return isinstance(call.func, ast.Attribute) and not is_library(site, call.func.value)
 
 
 def subject(site: Site, call: ast.Call) -> ast.expr | None:
-    """What a call works on: `x` in `x.mean()` and in `torch.mean(x)`."""
+    """Return what a call works on: `x` in `x.mean()` and in `torch.mean(x)`."""
     if isinstance(call.func, ast.Attribute) and is_method(site, call):
         return call.func.value
     return call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
 
 
 def settings(site: Site, call: ast.Call) -> list[ast.expr]:
-    """The positional arguments after the subject."""
+    """Return the positional arguments after the subject."""
     return call.args if is_method(site, call) else call.args[1:]
 
 
@@ -201,7 +201,7 @@ def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
 
 
 def axis_of(site: Site, call: ast.Call) -> ast.expr | None:
-    """The axis that a call works along, if it is written there."""
+    """Return the axis that a call works along, if it is written there."""
     given = keyword(call, "dim", "axis")
     if given is not None:
         return given.value
@@ -216,14 +216,14 @@ def is_matmul(node: ast.AST) -> bool:
 
 
 def is_root(node: ast.AST) -> bool:
-    """A square root, or one over it."""
+    """Say whether it is a square root, or one over it."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Pow) and number(node.right) in (0.5, -0.5)
     return called(node) in ("sqrt", "rsqrt", "sqrt_")
 
 
 def is_eps(node: ast.AST) -> bool:
-    """A small number that keeps a division or a logarithm alive."""
+    """Say whether it is a small number that keeps a division or a logarithm finite."""
     value = number(node)
     return named(node, "eps", "epsilon") or (isinstance(value, float) and 0 < value <= 1e-4)
 
@@ -245,19 +245,19 @@ def is_quotient(node: ast.AST | None) -> TypeGuard[ast.BinOp]:
 
 
 def is_plain(node: ast.AST) -> bool:
-    """A name, an attribute, or an element of one."""
+    """Say whether it is a name, an attribute, or an element of one."""
     if isinstance(node, ast.Attribute | ast.Subscript):
         return is_plain(node.value)
     return isinstance(node, ast.Name)
 
 
 def is_complement(node: ast.AST | None) -> TypeGuard[ast.BinOp]:
-    """`1 - t`."""
+    """Say whether it is like `1 - t`."""
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and number(node.left) == 1
 
 
 def sides(node: ast.BinOp) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Each operand with the other one, the right operand first."""
+    """Yield each operand with the other one, the right operand first."""
     yield node.right, node.left
     yield node.left, node.right
 
@@ -267,7 +267,7 @@ def same(one: ast.AST, two: ast.AST) -> bool:
 
 
 def holds(node: ast.AST, name: str) -> bool:
-    """Whether the name is read in a node."""
+    """Say whether the name occurs in a node."""
     return any(isinstance(item, ast.Name) and item.id == name for item in ast.walk(node))
 
 
@@ -275,18 +275,18 @@ def holds(node: ast.AST, name: str) -> bool:
 
 
 def resigned(site: Site, node: ast.BinOp, new: str) -> Edit | None:
-    """The sign of a sum, difference, product or quotient becomes another one."""
+    """Replace the sign of a sum, difference, product or quotient."""
     old = _SIGNS.get(type(node.op))
     return site.between(node.left, node.right, old, new) if old else None
 
 
 def keep(site: Site, node: ast.expr, part: ast.expr) -> Edit:
-    """An expression becomes a part of itself."""
+    """Replace an expression by a part of itself."""
     return site.replace(node, site.text(part))
 
 
 def shifted(site: Site, node: ast.expr, by: int) -> Edit | None:
-    """A whole number, or an expression for one, moves up or down."""
+    """Add `by`, 1 or -1, to a whole number or an expression for one."""
     value = number(node)
     if isinstance(value, int):
         return site.replace(node, str(value + by))
@@ -298,16 +298,16 @@ def shifted(site: Site, node: ast.expr, by: int) -> Edit | None:
 
 
 def from_one(site: Site, node: ast.expr) -> Edit:
-    """The number of places becomes a start at one and an end one later."""
+    """Replace a range's length `n` by `1, n + 1`: it starts at one and is as long."""
     text = site.text(node)
     return Edit(*site.source.span(node), (f"1, {text} + 1", f"1, ({text}) + 1"))
 
 
 def neighbour(axis: int) -> int:
-    """Another axis that is likely to be there: -1 is taken for -2, 0 for 1."""
+    """Return another axis that probably exists: -2 for -1, 1 for 0."""
     return {-1: -2, -2: -1, 0: 1, 1: 0}.get(axis, axis - 1)
 
 
 def is_question_of_none(node: ast.AST) -> bool:
-    """`x is None`: answered wrongly, it would only crash."""
+    """Say whether it is like `x is None`: a wrong answer would only crash."""
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)

@@ -41,7 +41,7 @@ def noise_sign(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_noise(node: ast.expr) -> bool:
-    """Noise, or noise times something."""
+    """Say whether it is noise, or noise times something."""
     parts = (node.left, node.right) if is_product(node) else (node,)
     return any(named(item, "noise") or called(item) in ("randn", "randn_like") for item in parts)
 
@@ -134,7 +134,7 @@ def time_backwards(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_time(site: Site) -> bool:
-    """`step / steps` or `i * dt` in a loop that counts steps."""
+    """Say whether it is like `step / steps` or `i * dt`, in a loop that counts steps."""
     node = site.node
     scaled = (is_quotient(node) and named(node.right, *_STEPS)) or (
         is_product(node) and identifier(node.right) in _STEP_SIZES

@@ -63,7 +63,7 @@ def positions_not_added(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_position(node: ast.expr) -> bool:
-    """An embedding of positions, kept in the model or computed by a layer; not a count such as `pos`."""
+    """Say whether it is a position embedding, an attribute or computed by a layer; not a count such as `pos`."""
     made = node.func if isinstance(node, ast.Call) else node
     kept = isinstance(made, ast.Attribute | ast.Subscript | ast.Call) or named(made, "emb", "embed", "embedding", "pe")
     return kept and named(made, *_POSITIONS)
@@ -111,14 +111,14 @@ def sine_cosine_exchanged(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_pair(node: ast.AST) -> bool:
-    """Two elements, one of them a sine, one a cosine."""
+    """Say whether it has two elements, a sine and a cosine."""
     parts = getattr(node, "elts", [])
     kinds = [{"sin", "cos"} & words(item) for item in parts]
     return len(parts) == 2 and {"sin"} in kinds and {"cos"} in kinds
 
 
 def _assigns_pair(site: Site) -> bool:
-    """`cos, sin = x.cos(), x.sin()`: exchanging the left side is enough."""
+    """Say whether it is the right side of `cos, sin = x.cos(), x.sin()`, where swapping the left side is enough."""
     return isinstance(site.parent, ast.Assign) and site.node is site.parent.value and _is_pair(site.parent.targets[0])
 
 
@@ -194,5 +194,5 @@ def positions_from_one(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_looked_up(site: Site) -> bool:
-    """Given to an embedding of positions."""
+    """Say whether it is passed to a position embedding."""
     return any(isinstance(item, ast.Call) and named(item.func, *_POSITIONS) for item in site.ancestors)

@@ -1,4 +1,4 @@
-"""Mistakes with residual connections and with which layer is applied to what."""
+"""Mistakes with residual connections, and with which layer is applied to what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from goldsmith.mutants.source import Edit
 
 
 def _residual(node: ast.AST) -> tuple[ast.Name, ast.expr] | None:
-    """`x` and what is added to it, where that is computed from `x` by a call."""
+    """Return `x` and the call that is added to it, where that is computed from `x`."""
     if isinstance(node, ast.BinOp) and is_sum(node):
         for branch, stream in sides(node):
             if isinstance(stream, ast.Name) and isinstance(branch, ast.Call) and _computed_from(branch, stream.id):
@@ -36,7 +36,7 @@ def _computed_from(node: ast.expr, name: str) -> bool:
 
 
 def _grows(node: ast.AST) -> bool:
-    """`x += self.attention(x)`."""
+    """Say whether it is like `x += self.attention(x)`."""
     return (
         isinstance(node, ast.AugAssign)
         and isinstance(node.op, ast.Add)

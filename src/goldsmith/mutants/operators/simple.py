@@ -1,4 +1,4 @@
-"""Operators that need no code of their own: a function is called by another name, or not called at all.
+"""Makers of simple operators, which rename a call or leave it out.
 
 Each registers itself where it is written, as `@operator` does, so that precedence follows the order in the file.
 """
@@ -20,7 +20,7 @@ def always(site: Site) -> bool:
 
 
 def both_ways(names: Mapping[str, str]) -> dict[str, str]:
-    """Exchange names: each becomes its partner."""
+    """Map each name to its partner, in both directions."""
     return {**names, **{new: old for old, new in names.items()}}
 
 
@@ -45,7 +45,7 @@ def drop_call(name: str, description: str, family: str, function: str, *, where:
 
 
 def unwrap_call(name: str, description: str, family: str, functions: Collection[str]) -> None:
-    """Register an operator that keeps what a function is called on: `x` for `softmax(x)`."""
+    """Register an operator that replaces a call by what it works on: `x` for `softmax(x)`."""
 
     @operator(name, description, family, ast.Call)
     def mutate(site: Site) -> Iterator[Edit | None]:

@@ -1,4 +1,4 @@
-"""Off by one: slices, indices and ranges that begin or end beside the right place."""
+"""Off by one: slices, indices and ranges that begin or end one place away from the right one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def slice_ends_beside(site: Site) -> Iterator[Edit | None]:
 
 
 def is_shift(site: Site) -> bool:
-    """All but the first, or all but the last, beside a loss: there the other side is the mistake."""
+    """Say whether it is all but the first or last, near a loss: there the mistake is the other side."""
     node = site.node
     beside = (number(node.lower), number(node.upper)) in ((1, None), (None, -1))
     return beside and around(site, "loss", "entropy", "nll", "targets", "target", "labels", "logits")
@@ -113,7 +113,7 @@ def range_starts_beside(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_counted(site: Site) -> bool:
-    """The loop's counter is looked at, so that its start matters, not only its end."""
+    """Say whether the loop's counter is read, so that its start matters, not only its end."""
     loop = site.parent
     if not isinstance(loop, ast.For | ast.comprehension) or not isinstance(loop.target, ast.Name):
         return False

@@ -1,4 +1,4 @@
-"""Formulas that are right on paper and not in floating point: exponentials of large numbers, logarithms of nothing."""
+"""Formulas that are right on paper but not in floating point: exponentials of large numbers, logarithms of zero."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def log_of_softmax(site: Site) -> Iterator[Edit | None]:
 
 
 def _is_cross_entropy(node: ast.Call) -> bool:
-    """With options that `nll_loss` has, too."""
+    """Say whether it is a `cross_entropy` whose options `nll_loss` has, too."""
     known = all(item.arg in ("reduction", "ignore_index", "weight") for item in node.keywords)
     return called(node) == "cross_entropy" and isinstance(node.func, ast.Attribute) and len(node.args) == 2 and known
 

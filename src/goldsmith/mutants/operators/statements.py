@@ -1,4 +1,4 @@
-"""General mistakes in what is done at all, and with what: statements, arguments, results."""
+"""General mistakes with statements, arguments and results: left out, swapped, or an older value used."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def arguments_swapped(site: Site) -> Iterator[Edit | None]:
 
 
 def _are_alike(site: Site, call: ast.Call) -> bool:
-    """Two arguments that share a word in their names, here or where the function is defined: neither would crash."""
+    """Say whether two arguments share a word in their names, here or in the definition: swapped, neither crashes."""
     if any(isinstance(item, ast.Starred | ast.Constant) for item in call.args[:2]):
         return False
     defined = [
@@ -121,7 +121,7 @@ def statement_dropped(site: Site) -> Iterator[Edit | None]:
 
 
 def _binds_again(site: Site) -> bool:
-    """Without it, the name still has a value: an older one."""
+    """Say whether the name would still have a value, an older one, without this statement."""
     target = site.node.targets[0]
     if isinstance(target, ast.Subscript):
         return not isinstance(target.slice, ast.Constant)

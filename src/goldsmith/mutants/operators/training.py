@@ -1,4 +1,4 @@
-"""Mistakes in training: a step that is missing, a wrong mode, losses added up wrongly, weights that should not be."""
+"""Mistakes in training: a missing step, the wrong mode, losses summed wrongly, weights that should not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes with images: the order of axes, of patches and of tokens, and what is frozen."""
+"""Mistakes with images: the order of axes, patches and tokens, and which weights are frozen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JOINS = ("cat", "concat", "concatenate", "hstack", "vstack", "stack", "column_s
 
 
 def _order(site: Site, call: ast.Call) -> list[ast.expr]:
-    """The axes that a call of `permute` or `transpose` lists, if these are four or more."""
+    """Return the axes that a call of `permute` or `transpose` lists, if there are four or more."""
     if called(call) not in ("permute", "transpose"):
         return []
     rest = call.args if is_method(site, call) else call.args[1:]
