@@ -1,4 +1,4 @@
-"""Checking: somebody else's implementation replayed against gold, and what is wrong with it.
+"""Check a submission: replay it against gold, and find out what is wrong with it.
 
-Its code only ever runs in children, which are given gold's inputs and weights and never gold's outputs.
+Its code only ever runs in child processes, which are given gold's inputs and weights and never gold's outputs.
 """

@@ -1,7 +1,7 @@
-"""Who is to blame for a case that is not right: a call by evidence, or a part because nothing else is left.
+"""Find what is to blame for a case that is not right: a call by evidence, or a part by elimination.
 
-Which functions and methods a case runs, and which of them a record comes from, is gold's record (`CaseEntry.runs`,
-`origins`), never what a submission's process says.
+Which functions and methods a case runs, and which of them a record comes from, is taken from gold's record
+(`CaseEntry.runs`, `origins`), never from a submission's process.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
-"""Of a module that has no partner, inside one that has: where in that one it goes wrong."""
+"""The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
 ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
-"""Why a case could not run that says nothing about the code of any one part."""
+"""Kinds of failure that say nothing about the code of any one part."""
 
 
 def attribute(
@@ -55,14 +55,14 @@ def attribute(
     replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
 ) -> dict[str, CaseVerdict]:
-    """The same verdicts; those against have what is known about calls, and the first that goes wrong. Should that fail,
-    the cases stand as they are, and nothing in those against has been seen to be right."""
+    """Add to failing verdicts what is known about their calls, and which goes wrong first. If that fails, the verdicts
+    stay as they are, and nothing in the failing cases counts as seen to be right."""
     shown = Shown.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
     try:
         return _attributed(workspace, folder, shown, verdicts, replays, layouts)
     except (GoldsmithError, OSError):
         raise
-    except Exception as error:  # ours, perhaps over what a child has left; its text may be the child's choice
+    except Exception as error:  # a bug of ours, perhaps provoked by a child's files, which may choose its text
         note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
         return {
             name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))
@@ -87,7 +87,7 @@ def _attributed(
             if pair is not None:
                 pairs[name] = pair
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
-    # in a worker of its own, which has been given nothing of gold's but what all are given
+    # in a fresh worker, which has not seen any of gold's intermediate values
     tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)
     with workspace.one_worker():
         alone = run_alone(workspace, pairs, layouts)
@@ -113,9 +113,9 @@ def _attributed(
 
 
 def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
-    """What gold runs in a case and was not seen to be right in it, by what it returned there or alone: that its value
-    was computed somewhere is not enough, for it may have been spoilt. Whoever holds what is to blame cannot be. Where
-    the case came out differently while it was traced, a trace clears nobody."""
+    """List what gold runs in a case and was not seen to be right in it, by what it returned there or alone. That its
+    value was computed somewhere is not enough, for it may have been changed afterwards. Callers of what is to blame are
+    not listed. If the case came out differently while it was traced, the trace clears nothing."""
     blamed = list(sources(verdict.modules))
     names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
     if _changes(verdict) and all(item.inferred for item in blamed):
@@ -129,7 +129,7 @@ def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
 
 
 def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
-    """What weights that are wrong are called in the submission, where that is one weight of another name."""
+    """Map gold's names of wrong weights to the submission's, where that is one weight of another name."""
     wrong = [leaf.path for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees]
     single = {
         gold[0]: theirs[0]
@@ -141,9 +141,9 @@ def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
 
 
 def _can_be_seen(verdict: CaseVerdict, others_right: bool) -> bool:
-    """Whether to look at the calls of a case. Not where it differs by less than a trace, in the case's own dtype, could
-    show; nor where its weights found no place. One that did not come to its end, or says that something is not
-    installed, may hide what is wrong with a part that other cases show to be right."""
+    """Return whether to look at the calls of a case: not if it differs by less than a trace in the case's own dtype
+    could show, nor if its weights could not be loaded. A case that died, or that says something is not installed, may
+    hide what is wrong with a part that other cases show to be right."""
     if verdict.outcome == DIFFERS:
         return not (verdict.judged_in == "float64" and all(leaf.agrees for leaf in verdict.natural))
     if verdict.outcome != COULD_NOT_RUN or verdict.kind == "weights":
@@ -152,7 +152,7 @@ def _can_be_seen(verdict: CaseVerdict, others_right: bool) -> bool:
 
 
 def _changes(verdict: CaseVerdict) -> bool:
-    """Whether a case did not come out the same when it was run again, which is when it is traced."""
+    """Return whether a case came out differently in its second run, which is the one that is traced."""
     return verdict.kind in ("second-run", "uninitialised")
 
 
@@ -161,7 +161,7 @@ def _is_against(verdict: CaseVerdict) -> bool:
 
 
 def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -> list[ModuleVerdict]:
-    """Where names pair too little, the first of gold's modules whose output is nowhere to be found."""
+    """Add the first of gold's modules whose output is nowhere to be found, where too few names pair."""
     source = next(sources(modules), None)
     unpaired = pair.unpaired_in(source)
     if not unpaired:
@@ -188,7 +188,7 @@ class Shown:
         return len(self.runs.get(case, ()))
 
     def showing(self, callable_name: str) -> list[str]:
-        """The cases that run it, those that run the least first."""
+        """List the cases that run it, those that run the fewest functions first."""
         return sorted((case for case, runs in self.runs.items() if callable_name in runs), key=self.width)
 
     def narrowest(self, callable_name: str) -> list[str]:
@@ -196,28 +196,28 @@ class Shown:
         return [case for case in showing if self.width(case) == self.width(showing[0])]
 
     def roots(self, case: str) -> tuple[str, ...]:
-        """What the recipe itself calls in a case, as far as anything that is recorded comes from it."""
+        """Return what the recipe itself calls in a case, as far as any record comes from it."""
         return tuple(dict.fromkeys(name for made_by in self.origins.get(case, {}).values() for name in made_by))
 
     def parts(self, case: str) -> tuple[str, ...]:
-        """Classes and functions that run in a case."""
+        """Return the classes and functions that run in a case."""
         return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
 
 
 def part_of(callable_name: str) -> str:
-    """The class of a method, or the function itself."""
+    """Return the class of a method, or the function itself."""
     return callable_name.partition(".")[0]
 
 
 def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
-    """What an older gold says by its trace alone."""
+    """Read from the trace what a case runs, for older gold that does not record it."""
     calls = calls_in(open_mapped(folder / entry.trace)) if entry.trace else []
     return tuple(dict.fromkeys(call.name for call in calls if call.own))
 
 
 @dataclass
 class Blame:
-    """All verdicts of one submission, of which each case against gets the first that goes wrong in it."""
+    """All verdicts of one submission; finds for each failing case what goes wrong first."""
 
     verdicts: Mapping[str, CaseVerdict]
     shown: Shown
@@ -226,8 +226,8 @@ class Blame:
 
     @functools.cached_property
     def seen(self) -> dict[str, list[ModuleVerdict]]:
-        """By case, who was seen to go wrong by itself. One that holds a call of which nothing is known here, and which
-        was seen to go wrong in another case, may be its victim."""
+        """Return, by case, what was seen to go wrong by itself. A call that contains one of which nothing is known
+        here, and which goes wrong in another case, is left out: that one may be the cause."""
         found = {name: [it for it in sources(case.modules) if not it.inferred] for name, case in self.verdicts.items()}
         caught = {item.callable for items in found.values() for item in items if item.outcome == DIFFERS}
         return {
@@ -235,14 +235,14 @@ class Blame:
         }
 
     def _held_by(self, source: ModuleVerdict, case: str) -> set[str]:
-        """What a source calls and is not seen to be right."""
+        """Return what a source calls and is not seen to be right."""
         pair = self.pairs.get(case)
         outer = [call for call in _calls(pair) if call.name == source.callable]
         right = {item.callable for item in self.verdicts[case].modules if item.outcome == AGREES}
         return {call.name for call in _calls(pair) if any(item.holds(call) for item in outer)} - right
 
     def attributed(self, verdict: CaseVerdict) -> CaseVerdict:
-        """By evidence; else one that was caught elsewhere and is part of the case; else by inference."""
+        """Blame by evidence; else what goes wrong in another case and runs in this one; else by inference."""
         if not _is_against(verdict):
             return verdict
         seen = self.seen.get(verdict.name, [])
@@ -272,12 +272,13 @@ class Blame:
         return self._inferred(verdict, name) if name else None
 
     def _alone_in_a_case(self, but: str) -> set[str]:
-        """What is all that another case runs, and that case differs: nobody else can be to blame for it."""
+        """Return functions that are all that another failing case runs: nothing else can be to blame there."""
         wrong = [name for name, case in self.verdicts.items() if case.outcome == DIFFERS and name != but]
         return {self.shown.runs[name][0] for name in wrong if len(self.shown.runs.get(name, ())) == 1}
 
     def _caller_of_shared(self, verdict: CaseVerdict) -> ModuleVerdict | None:
-        """Whoever calls, with other arguments than gold's, what its own case shows to be right."""
+        """Return the caller that passes different arguments than gold's to a function which its own case shows to be
+        right."""
         calls = list(_calls(self.pairs.get(verdict.name)))
         wrong = {_place(item): item for item in verdict.modules if item.outcome != AGREES and not item.alone}
         for item in sources(verdict.modules):
@@ -292,7 +293,8 @@ class Blame:
         return None
 
     def _clue(self, verdict: CaseVerdict) -> ModuleVerdict | None:
-        """What is there and does no harm by itself: an input overwritten, weights that gold does not have."""
+        """Return a call with a flaw that is harmless by itself: an input overwritten, weights that gold does not
+        have."""
         pair = self.pairs.get(verdict.name)
         if pair is None or verdict.outcome != DIFFERS:
             return None
@@ -304,8 +306,8 @@ class Blame:
         return bool(judged) and all(outcome == AGREES for outcome in judged)
 
     def _by_elimination(self, verdict: CaseVerdict) -> ModuleVerdict | None:
-        """No call was caught in this case: then it is what the recipe called to make the first wrong record, unless
-        something in it is less well known."""
+        """Blame what the recipe called to make the first wrong record, unless something in it is less well tested. Used
+        where no call was caught in this case."""
         if verdict.outcome == COULD_NOT_RUN:
             called = self.shown.roots(verdict.name)
             if verdict.kind not in CUT_OFF:
@@ -325,8 +327,8 @@ class Blame:
         return self._inferred(verdict, candidates[0]) if candidates else None
 
     def _raising(self, verdict: CaseVerdict) -> str:
-        """The function of the students' that stands last in the traceback of a case that could not run, or the
-        constructor of one of their classes."""
+        """Return the last function of the students' in the traceback of a case that could not run, or the constructor
+        of one of their classes."""
         names = {
             *self.shown.runs.get(verdict.name, ()),
             *(f"{part}.__init__" for part in self.shown.parts(verdict.name)),
@@ -335,7 +337,7 @@ class Blame:
         return next((frame.function for frame in reversed(frames) if frame.function in names), "")
 
     def _roots(self, verdict: CaseVerdict) -> Sequence[str]:
-        """What the recipe called to make the first wrong record."""
+        """Return what the recipe called to make the first wrong record."""
         origins = self.shown.origins.get(verdict.name, {})
         wrong = {_record(leaf.path, origins) for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees}
         for record, made_by in origins.items():
@@ -344,7 +346,7 @@ class Blame:
         return self.shown.runs.get(verdict.name, ())[:1]
 
     def _inside(self, case: str, roots: Sequence[str]) -> list[str]:
-        """What runs inside these, as far as gold's trace tells; else all that runs in the case."""
+        """List what runs inside `roots`, as far as gold's trace shows; else all that runs in the case."""
         pair = self.pairs.get(case)
         runs = self.shown.runs.get(case, ())
         if pair is None or not roots:
@@ -355,7 +357,7 @@ class Blame:
         return [name for name in runs if name in inner or name in roots or name not in traced]
 
     def _inferred(self, verdict: CaseVerdict, callable_name: str) -> ModuleVerdict:
-        """The part itself, at its first call in gold's trace where there is one."""
+        """Blame a part, at its first call in gold's trace where there is one."""
         pair = self.pairs.get(verdict.name)
         call = next((call for call in _calls(pair) if call.name == callable_name), None)
         part, _, function = callable_name.partition(".")
@@ -381,7 +383,7 @@ def _calls(pair: TracePair | None) -> Iterator[Call]:
 
 
 def _record(path: str, records: Mapping[str, object]) -> str:
-    """Which record a leaf belongs to: a lone one is stored bare."""
+    """Return the record that a leaf belongs to: a lone record is stored without its name."""
     section, _, rest = path.partition(".")
     if section != "output":
         return ""

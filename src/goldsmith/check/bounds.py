@@ -1,7 +1,7 @@
-"""How much of a submission the parent takes in and does something with: every bound, its unit and its reason.
+"""Bounds on how much of a submission the parent process handles: each with its unit and its reason.
 
-What runs in a sandbox is bounded by that. What comes back from it, and what is handed in, is bounded here, before
-anything is done with it that takes more than reading it once. Whoever passes a bound is told so: it is their fault.
+What runs in the sandbox is limited by the sandbox. What comes back from it, and what is submitted, is limited here,
+before anything is done with it that costs more than reading it once. A submission that exceeds a bound is told so.
 """
 
 from __future__ import annotations
@@ -11,80 +11,80 @@ import contextvars
 import time
 from collections.abc import Iterator
 
-# --- what is handed in, as a folder, an archive or a git revision ----------------------------------------------------
+# --- what is submitted, as a folder, an archive or a git revision ----------------------------------------------------
 
 MOST_BYTES = 256 * 2**20
-"""Bytes of all files: code, and a trained model of a course's size."""
+"""Bytes of all files: enough for code and a trained model of a course's size."""
 MOST_FILES = 5000
-"""Files, and as many folders: far more than anybody writes, and few enough to be copied in a moment."""
+"""Files, and as many folders: far more than anybody writes, and few enough to copy at once."""
 MOST_LEVELS = 32
-"""Folders inside each other."""
+"""Levels of nested folders."""
 LONGEST_PATH, LONGEST_PART = 1000, 255
-"""Bytes of a file's place in what was handed in, and of each name in it: file systems refuse longer names, and longer
-paths once they lie in a workspace."""
+"""Bytes of a file's path in the submission, and of each name in it: file systems refuse longer names, and longer paths
+once they lie in a workspace."""
 MOST_LISTED = 200_000
-"""Files of a whole git revision whose names are looked through for the assignment's."""
+"""Files of a whole git revision whose names are searched for the assignment's."""
 MOST_CODE = 2 * 2**20
-"""Bytes of Python source that are parsed of one submission: a course's assignment has a hundredth of that, and a parser
-takes a hundred times as much memory as the text."""
+"""Bytes of Python source that are parsed of one submission: an assignment has a hundredth of that, and parsing takes a
+hundred times as much memory as the text."""
 
 # --- running it ------------------------------------------------------------------------------------------------------
 
 RUNS_OF_A_CASE = 8
-"""So many times its limit a case may take in all its runs: plain, repeat, float64, float64_strict, traced,
+"""How many times its timeout a case may take in all its runs: plain, repeat, float64, float64_strict, traced,
 op_outputs, dtypes, and plain in another layout."""
 
 # --- what comes back -------------------------------------------------------------------------------------------------
 
 LONGEST_JSON = 8 * 2**20
-"""Bytes of JSON about one run of a case: names of values and modules. Decoded it takes twenty times as much memory."""
+"""Bytes of JSON about one run of a case: names of values and modules. Decoding it takes twenty times as much memory."""
 LARGEST_HEADER = 4 * 2**20
-"""Bytes of a safetensors header, some hundred for each array; of a trace, unless gold's own is a quarter of it."""
+"""Bytes of a safetensors header, about a hundred for each array. A trace's may be four times as large as gold's own."""
 MOST_VALUES, MOST_ENTRIES = 20_000, 10_000
-"""Values, weights and modules that one run names; runs that one file tells of."""
+"""Values, weights and modules that one run names; runs that one file reports."""
 LONGEST_NAME, DEEPEST_NAME = 1000, 200
 """Characters and levels of a name such as `blocks.0.attention.weight`."""
 LONGEST_TEXT, LONGEST_LINE = 10_000, 500
-"""Characters of an error's message; of a note, a line of a traceback and the like."""
+"""Characters of an error message; of a note, a line of a traceback and the like."""
 MOST_NOTES, MOST_FRAMES = 50, 50
 """Notes about a run, lines of a traceback."""
 MOST_NAME_LETTERS = 20_000_000
-"""Characters of all names of modules that follow from pairs of weights, every one with every other of its group."""
+"""Characters of all module names that follow from pairs of weights, each paired with every other of its group."""
 MOST_TEXT_TAKEN, MOST_MEMORY_TAKEN = 128 * 2**20, 256 * 2**20
-"""Bytes of JSON, and of arrays in memory, that all runs of one submission leave behind. More arrays lie on disk."""
+"""Bytes of JSON, and of arrays in memory, from all runs of one submission. Further arrays are kept on disk."""
 
 # --- traces ----------------------------------------------------------------------------------------------------------
 
 MOST_CALLS, MOST_TENSORS, MOST_DEPTH = 10_000, 256, 1000
-"""Calls in a trace, tensors of a call, calls inside each other. A trace with more is no evidence."""
+"""Calls in a trace, tensors of a call, nesting of calls. A trace with more is ignored."""
 MOST_IN_A_FORM = 4096
-"""Values of all kinds that one call is made with: as many as the letters that are recorded of it."""
+"""Values of all kinds in one call's arguments: as many as the characters that are recorded of it."""
 MOST_STATES, MOST_STATES_SEEN = 10**6, 2 * 10**7
-"""Weights that had changed before each call of a trace, all together; those that are looked through to find them."""
+"""Weights that had changed before each call of a trace, all together; those that are searched to find them."""
 LARGEST_TRACE = 64 * 2**20
-"""Bytes of a trace, unless gold's own is a quarter of it."""
+"""Bytes of a trace; it may be four times as large as gold's own, if that is more."""
 MOST_CANDIDATES = 256
-"""Calls that are compared with one of gold's to find the one that was given the same."""
+"""Calls that are compared with one of gold's to find the one with the same inputs."""
 MOST_COMPARED, COMPARED_FOR_EACH = 2 * 10**8, 50
-"""Numbers that are compared in one case's traces: so many, or so many for each number in gold's."""
+"""Numbers that are compared in one case's traces: the larger of the first, and the second for each number in gold's."""
 A_COMPARISON = 1000
-"""What comparing two tensors counts as, beside their numbers."""
+"""What comparing two tensors costs in steps, in addition to their numbers."""
 MOST_TAPPED = 128 * 2**20
-"""Bytes of tensors, among those that a run produced, that gold's are looked for in: twice what is recorded."""
+"""Bytes of tensors from a run in which gold's are searched for: twice what is recorded."""
 
 # --- judging as a whole, as a last resort -----------------------------------------------------------------------------
 
 LONGEST_JUDGED, LONGEST_FOR_EACH = 120.0, 0.5
-"""Seconds of this process's own processor time that judging one submission may take: so many, and so many more for each
-MiB of gold. Judging the bundled example's takes less than one."""
+"""Seconds of this process's own CPU time that judging one submission may take: the first, plus the second for each MiB
+of gold. Judging a submission to the bundled example takes less than one."""
 
 
 class TooMuchToJudge(Exception):
-    """What a submission left behind takes more work than any honest one's."""
+    """Judging a submission takes more work than any honest submission's would."""
 
 
 class Work:
-    """Work that is counted as it is done, with an end: in steps, which do not depend on the machine, or in seconds."""
+    """A budget of work: in steps, which do not depend on the machine, or in seconds."""
 
     def __init__(self, steps: float = float("inf"), seconds: float = float("inf")) -> None:
         self.done = 0
@@ -103,7 +103,7 @@ _current: contextvars.ContextVar[tuple[Work, ...]] = contextvars.ContextVar("wor
 
 @contextlib.contextmanager
 def bounded_by(work: Work) -> Iterator[Work]:
-    """While this lasts, `spend` counts in this thread against `work`, and against what it counted against before."""
+    """Count every `spend` in this thread against `work` while the context lasts, and against the enclosing budgets."""
     token = _current.set((*_current.get(), work))
     try:
         yield work
@@ -112,6 +112,6 @@ def bounded_by(work: Work) -> Iterator[Work]:
 
 
 def spend(steps: int = 0) -> None:
-    """Say that so much work is about to be done; raises `TooMuchToJudge` where that is too much."""
+    """Count work that is about to be done; raise `TooMuchToJudge` where a budget is exceeded."""
     for work in _current.get():
         work.do(steps)

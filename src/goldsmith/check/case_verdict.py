@@ -1,4 +1,4 @@
-"""One case judged: what a submission recorded beside gold, in float64 where it ran so, and in its own dtype."""
+"""Judge one case: compare what a submission recorded with gold, in float64 where it ran so, and in its own dtype."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.messages import Failure, RunName
 
 SHARPER, FINEST = 0.1, 1e-6
-"""In float64 a tolerance is so much sharper, but no sharper than this: rounding is gone there, while details on which
-right answers differ (an epsilon in clipping) stay. The weakest bug that was ever measured is three times as large."""
+"""In float64 a tolerance is multiplied by the first, but never below the second: there is no rounding there, while
+details on which right answers differ (an epsilon in clipping) remain. The weakest bug ever measured is three times as
+large."""
 ROUNDING = 30.0
-"""How often work that is right in float64 may fill its tolerance in float32: another order of operations, no bug. That
-excuses nothing that computes in float16 there, of which float64 knows nothing."""
+"""How many times its tolerance a result in float32 may be off if it is right in float64: that is a different order of
+operations, not a bug. It does not excuse code that computes in float16, which a run in float64 does not show."""
 
 
 _SECOND_RUNS = ("traced", "repeat")
 _RAISED = ("raised", "none", "call", "stub")
-"""How a case could not run where a trace shows what was called with what before it did."""
+"""Kinds of failure where a trace shows which calls were made, with what inputs, before the case failed."""
 
 
 def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True) -> CaseVerdict:
-    """Judge one case, before anything is known about its modules; with guesses at what went wrong, or not."""
+    """Judge one case, before anything is known about its modules; with `guessing`, also guess at what went wrong."""
     gold = criteria.gold
     verdict = CaseVerdict(name=gold.name, title=gold.entry.title, outcome=AGREES)
     failed = next((item.failure for run, item in replayed.attempts.items() if item.failure and run != "dtypes"), None)
@@ -52,8 +53,8 @@ def judge_case(criteria: Criteria, replayed: CaseRuns, *, guessing: bool = True)
 
 
 def is_settled(verdict: CaseVerdict) -> bool:
-    """Whether a run in float64 could change nothing any more: it could not run, gave gold's very bits, or is off by
-    more than rounding ever is."""
+    """Return whether a run in float64 could no longer change the verdict: the case could not run, is identical to gold,
+    or is off by more than rounding ever is."""
     if verdict.outcome in (COULD_NOT_RUN, ERROR) or verdict.kind in ("second-run", "uninitialised", "overwrites"):
         return True
     if verdict.outcome == AGREES:
@@ -62,16 +63,16 @@ def is_settled(verdict: CaseVerdict) -> bool:
 
 
 def is_close(verdict: CaseVerdict) -> bool:
-    """Whether it is right, or off by no more than rounding may account for."""
+    """Return whether a case is right, or off by no more than rounding can explain."""
     return verdict.outcome == AGREES or (verdict.outcome == DIFFERS and not is_settled(verdict))
 
 
 def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...]:
-    """After a case has run once: what will make sure of its verdict, or show where it goes wrong.
+    """List the further runs that a case needs after its first, to confirm its verdict or show where it goes wrong.
 
-    What gave gold's very bits must give them again. What did not is run in float64: whoever is right there, too, does
-    not live by chance; where something was recorded that float64 says nothing about, both. What is wrong in any case is
-    traced, and that is its second run.
+    A result identical to gold must be so again. Any other close result is run in float64: code that is right there too
+    is not right by chance. If something was recorded that float64 says nothing about, both are run. A wrong result is
+    traced, which is its second run.
     """
     if verdict.outcome == ERROR:
         return ()
@@ -86,15 +87,15 @@ def still_to_run(verdict: CaseVerdict, criteria: Criteria) -> tuple[RunName, ...
 
 
 def is_shown_twice(replayed: CaseRuns) -> bool:
-    """Whether a second run, in the process of the first, has said anything."""
+    """Return whether a second run in the process of the first has given a result."""
     wide = replayed.attempts.get("float64")
     says = wide is not None and wide.failure is None and wide.pure and "float64_strict" not in replayed.attempts
     return says or any(run in replayed.attempts for run in _SECOND_RUNS)
 
 
 def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
-    """Whether a run in float64 alone speaks against a case, or says nothing, in a process that had done other things
-    before: something kept from those may be why."""
+    """Return whether only a run in float64 fails or differs, in a process that had done other things before: state kept
+    from those may be the reason."""
     if "float64" not in replayed.attempts or "float64_strict" in replayed.attempts:
         return False
     against = verdict.outcome == DIFFERS and verdict.kind == "values" and _is_rounding(verdict.natural)
@@ -102,7 +103,7 @@ def is_doubtful(verdict: CaseVerdict, replayed: CaseRuns) -> bool:
 
 
 def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
-    """Whether a case's first run came nearer to gold than it did in another layout."""
+    """Return whether a case's first run came closer to gold than it did in another layout."""
 
     def far(item: CaseVerdict) -> tuple[int, float]:
         off = max((leaf.excess for leaf in item.natural), default=0.0)
@@ -112,8 +113,8 @@ def is_nearer(verdict: CaseVerdict, other: CaseVerdict) -> bool:
 
 
 def _only_raised_in_float64(replayed: CaseRuns) -> bool:
-    """Much is written for one dtype: then that is what it is judged in, and the verdict says so. A process that ends
-    there is no such thing."""
+    """Return whether only the run in float64 raised: much code is written for one dtype, and is then judged in that
+    dtype, with a note. A process that died does not count."""
     fine = all(item.failure is None for run, item in replayed.attempts.items() if run not in ("float64", "dtypes"))
     failure = replayed.attempts["float64"].failure if "float64" in replayed.attempts else None
     return fine and failure is not None and failure.kind not in CUT_OFF
@@ -169,7 +170,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
 
 
 def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
-    """`inside` is the dtype, coarser than the case's own, that was computed in."""
+    """Fill in the outcome and reason. `inside` is the dtype, coarser than the case's own, that was computed in."""
     if agrees:
         note = f"computed in {inside} inside, and within its tolerance all the same"
         return msgspec.structs.replace(verdict, notes=(*verdict.notes, note)) if inside else verdict
@@ -183,7 +184,7 @@ def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside:
 
 
 def shown_path(path: str) -> str:
-    """`output.logits` as its author knows it; of several values without a name, `output.1`."""
+    """Return a path as the author knows it, without `output.`; of several values without a name, `output.1`."""
     section, _, rest = path.partition(".")
     if rest.partition(".")[0].isdecimal():
         return path
@@ -229,7 +230,8 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _sharper(tolerance: Tolerance) -> Tolerance:
-    """What a pin allows was decided by a person; what was measured is measured in float32."""
+    """Tighten a tolerance for float64. Pinned ones stay: a person decided them, while the others were measured in
+    float32."""
     if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:
         return tolerance
 
@@ -249,7 +251,7 @@ def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
 
 
 def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """`actual` with the first of several items where gold has a lone one: extra return values are no fault."""
+    """Take the first of several items where gold has only one: extra return values are not a mistake."""
     found, notes = dict(actual), []
     inside: dict[str, list[str]] = {}
     for other in actual:
@@ -269,7 +271,8 @@ def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[d
 
 
 def _weight_names(path: str) -> tuple[str, str]:
-    """What a weight at `output.weights.lm_head.weight` may be called: a lone output has no name in its path."""
+    """Return the possible names of a weight at `output.weights.lm_head.weight`: a lone output has no name in its
+    path."""
     rest = path.partition(".")[2]
     return rest, rest.partition(".")[2]
 
@@ -279,13 +282,13 @@ _BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "comp
 
 
 def _dtype(comparison: Comparison) -> str:
-    """The smallest floating dtype among the leaves: the one whose rounding decides."""
+    """Return the smallest floating dtype among the leaves: the one whose rounding decides."""
     kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
     return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")
 
 
 def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) -> CaseVerdict:
-    """What else was seen: another answer the second time, memory that nobody wrote to, inputs overwritten."""
+    """Add what else was seen: a different answer the second time, uninitialised memory, inputs overwritten."""
     plain = replayed.first
     notes = list(dict.fromkeys([*verdict.notes, *plain.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
@@ -313,7 +316,7 @@ def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) 
 
 
 def _are_the_same(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """To the last bit, for sure."""
+    """Return whether two sets of leaves are certainly identical to the last bit."""
     return one.keys() == two.keys() and all(_is_the_same(item, two[path]) for path, item in one.items())
 
 

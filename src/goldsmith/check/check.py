@@ -1,4 +1,4 @@
-"""`check`: one implementation replayed against gold, judged case by case, module by module, part by part."""
+"""`check`: replay one implementation against gold, and judge it by case, by module and by part."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from goldsmith.process.fork_client import fork_server
 from goldsmith.workspace.temporary import private_folder
 
 CLEAR = 1e-3
-"""A case whose first wrong record is this far off, over the size of gold's, shows clearly that something is wrong."""
+"""Relative error of a case's first wrong record from which the case shows clearly that something is wrong."""
 
 
 def check(assignment: Assignment, submission: Submission, request: Request) -> Verdict:
-    """The verdict on `submission`. One that takes too much work to be judged could not run."""
+    """Return the verdict on `submission`. A submission that takes too much work to judge "could not run"."""
     opened = request.opened or Opened.of(assignment, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
     try:
@@ -85,7 +85,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
                 verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
             stubs_used, sightings = tuple(sorted(workspace.stubs_used)), tuple(workspace.sightings)
             # last, because a module that runs alone is given what others should have returned: what a worker reports
-            # from here on goes to staff alone
+            # from here on may hold gold's values, and goes to staff alone
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts)
             confined = request.confined is not None
             unseen = not_given(assignment, workspace.workspace, verdicts.values(), confined=confined)
@@ -120,9 +120,9 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
 
 
 def first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None:
-    """Choose the case that shows best what is wrong: the one that runs the least. Of several that run as little and
-    show the same part, the first that shows it clearly: an eps in the wrong place is far off where numbers are small,
-    and a hair beyond the tolerance elsewhere."""
+    """Choose the case that shows best what is wrong: the one that runs the fewest functions. Of several that run as few
+    and blame the same part, take the first whose error is clear: an eps in the wrong place is far off where numbers are
+    small, and barely out of tolerance elsewhere."""
     wrong = [
         item for item in found if item.outcome == gravest(case.outcome for case in found) and item.first_divergence
     ]
@@ -138,7 +138,7 @@ def first_case(found: Sequence[CaseVerdict], shown: Shown) -> CaseVerdict | None
 
 
 def _how_far(case: CaseVerdict) -> float:
-    """How far off its first wrong record is, over the size of gold's; what is no matter of size is infinitely far."""
+    """Return the relative error of the first wrong record; infinity where what is wrong is not a matter of size."""
     leaf = case.first_wrong
     if leaf is None or leaf.problem != "values" or not math.isfinite(leaf.relative):
         return math.inf
@@ -151,7 +151,7 @@ def _place(source: ModuleVerdict, provided: Provided) -> str:
 
 
 def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:
-    """Classes and functions that students write, in the order of their files, that no verdict speaks of."""
+    """List classes and functions that students write, in the order of their files, that have no verdict."""
     known = {part.name for part in parts}
     written = dict.fromkeys(name.split(".")[1] for name in manifest.provenance.written if "." in name)
     return [name for name in written if name not in known]
@@ -160,8 +160,8 @@ def _unjudged(manifest: Manifest, parts: Sequence[PartVerdict]) -> list[str]:
 def _excuse_provided(
     context: CheckContext, submission: Submission, verdicts: dict[str, CaseVerdict], provided: Provided
 ) -> tuple[dict[str, CaseVerdict], tuple[str, ...]]:
-    """Excuse cases that agree once the starter's own provided parts are back: all that was written there is right.
-    Return the verdicts, and the fewest parts that must be restored, found by trying."""
+    """Excuse cases that agree once the starter's provided parts are restored: what students wrote there is right.
+    Return the verdicts and the fewest parts that must be restored, found by trying."""
     bad = [name for name, verdict in verdicts.items() if verdict.outcome not in (AGREES, ERROR)]
     fixed = _fixed_by_restoring(context, submission, provided, provided.parts, bad)
     needed = provided.parts
@@ -185,7 +185,7 @@ def _excuse_provided(
 def _fixed_by_restoring(
     context: CheckContext, submission: Submission, provided: Provided, parts: Sequence[str], cases: Sequence[str]
 ) -> dict[str, CaseVerdict]:
-    """The verdicts on those of `cases` that agree with these parts put back."""
+    """Return the verdicts on those of `cases` that agree once these parts are restored."""
     with contextlib.ExitStack() as stack:
         restored = provided.restored(submission, stack.enter_context(private_folder()) / "restored", parts)
         strategy = context.strategy(stack.enter_context(context.open_workspace(restored, submission.beside)))

@@ -1,4 +1,4 @@
-"""What all workspaces of one check share: the assignment, its gold, and how submissions are run."""
+"""The context that all workspaces of one check share: the assignment, its gold, and how submissions are run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from goldsmith.workspace.copies import make_workspaces
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Opens workspaces with submissions to one assignment. An `allowance` is the time that all their runs share."""
+    """Opens workspaces with submissions to one assignment. `allowance` is the time that all their runs share."""
 
     assignment: Assignment
     opened: Opened
@@ -64,5 +64,5 @@ class CheckContext:
             )
 
     def strategy(self, workspace: ReplayWorkspace) -> ReplayStrategy:
-        """For the cases of the submission in a workspace."""
+        """Make the strategy that runs the cases of the submission in a workspace."""
         return ReplayStrategy(self.judge, workspace)

@@ -1,4 +1,4 @@
-"""In which floating dtypes a submission computed, and what follows where one is coarser than all that gold has."""
+"""Find out in which floating dtypes a submission computed, and whether one is coarser than all of gold's."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from goldsmith.gold.load import GoldCase
 _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _FINEST = 2.0**-52
 _COARSEST = 0.25
-"""Of an 8-bit float."""
+"""The eps of an 8-bit float."""
 _NEAR = 0.5
-"""Work that uses up more of a tolerance than this is looked at closely: rounding to float32 uses up 0.3."""
+"""A result that uses more of its tolerance than this is examined closely: rounding to float32 uses 0.3."""
 _ROUNDED, _AMPLIFIED = 0.02, 1000
-"""What is off by more than this share of its size, or so many units of a dtype, is not off because of that dtype."""
+"""A relative error above the first, or above so many eps of a dtype, is not due to rounding to that dtype."""
 
 
 def is_excused(verdict: CaseVerdict) -> bool:
-    """Whether it agrees because it is right in float64 alone: in its own dtype it is past its tolerance."""
+    """Return whether a case agrees only because it is right in float64: in its own dtype it is out of tolerance."""
     return verdict.outcome == AGREES and not all(leaf.agrees for leaf in verdict.natural)
 
 
 def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bool:
-    """Whether a verdict depends on the dtypes that were computed in, or would be explained by them. A run in float64
-    says nothing about them: autocast leaves it alone."""
+    """Return whether a verdict depends on the dtypes that were computed in, or may be explained by them. A run in
+    float64 does not show them: autocast leaves float64 alone."""
     if "dtypes" in replayed.attempts or gold.path.suffix != ".pt":
         return False
     if verdict.outcome == AGREES:
@@ -41,7 +41,8 @@ def needs_dtypes(verdict: CaseVerdict, gold: GoldCase, replayed: CaseRuns) -> bo
 
 
 def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
-    """The coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else ""."""
+    """Return the coarsest dtype that was computed in, if it is coarser than gold's inputs, weights and records; else
+    ""."""
     attempt = replayed.attempts.get("dtypes")
     if attempt is None:
         return ""
@@ -51,12 +52,12 @@ def coarser_dtype(gold: GoldCase, replayed: CaseRuns) -> str:
 
 
 def is_unseen(replayed: CaseRuns) -> bool:
-    """Whether it was to be seen which dtypes are computed in, and could not be."""
+    """Return whether the run that should show the dtypes failed."""
     return "dtypes" in replayed.attempts and replayed.attempts["dtypes"].failure is not None
 
 
 def explains(dtype: str, natural: Sequence[LeafComparison]) -> bool:
-    """Whether rounding to a dtype can be why leaves are as far off as they are."""
+    """Return whether rounding to a dtype can explain how far off the leaves are."""
     most = min(_ROUNDED, _AMPLIFIED * _eps(dtype))
     return all(leaf.agrees or (leaf.problem == "values" and leaf.relative <= most) for leaf in natural)
 

@@ -1,4 +1,4 @@
-"""What a case is judged by, computed once for all of its runs."""
+"""The criteria that a case is judged by, computed once for all of its runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.messages import Attempt
 
 MayBeMissing = Callable[[str, Any], bool]
-"""Whether a weight, by its name and the value gold has recorded, may be missing."""
+"""Returns whether a weight may be missing, by its name and the value that gold has recorded."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Criteria:
 
     @cached_property
     def expected(self) -> Mapping[str, Any]:
-        """Every recorded leaf by path."""
+        """Return every recorded leaf by path."""
         return judged_part(self.gold.data)
 
     @cached_property
@@ -39,13 +39,13 @@ class Criteria:
 
     @cached_property
     def float64_paths(self) -> list[str]:
-        """The leaves that a run in float64 is judged by."""
+        """List the leaves that a run in float64 is judged by."""
         inexact = {path for path, tolerance in self.tolerances.items() if tolerance.kind != "exact"}
         return [path for path in self.gold.reference or () if path in inexact]
 
     @cached_property
     def variants(self) -> dict[str, Criteria]:
-        """Every right answer by the name of its variant, the solution's own as `""`."""
+        """Return the criteria of every accepted answer by variant name; the solution's own is `""`."""
         others = {
             name: Criteria(gold, self.may_be_missing, self.overwriting_differs)
             for name, gold in self.gold.variants.items()
@@ -55,8 +55,8 @@ class Criteria:
     def compare_once(
         self, run: str, attempts: Sequence[Attempt], guessing: bool, compute: Callable[[], Comparison]
     ) -> Comparison:
-        """Compare what `attempts` recorded, or return the comparison if it is known: a case is judged again after each
-        further run, and most of its attempts are the same. What agrees leaves nothing to guess at."""
+        """Compare what `attempts` recorded, or return the cached comparison: a case is judged again after each further
+        run, and most of its attempts are the same. Where all agrees there is nothing to guess at."""
         if run in self._compared:
             known, guessed, comparison = self._compared[run]
             if all(map(operator.is_, known, attempts)) and (guessed or not guessing or comparison.agrees):
@@ -67,7 +67,7 @@ class Criteria:
 
 
 def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
-    """Gold's weights before anything ran: a lone model's are stored bare."""
+    """Return gold's weights before anything ran, by model. The weights of a lone model are stored without its name."""
     return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
 
 

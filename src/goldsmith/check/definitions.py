@@ -1,4 +1,4 @@
-"""Where in a submission's files a class, a method or a function is defined, so that people can go there."""
+"""Where in a submission's files a class, method or function is defined, so that people can go there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from goldsmith.course.starter_diff import parse_parts
 
 
 def find_definition(files: Mapping[str, bytes], kind: str, function: str) -> str:
-    """`policy.py:63`, of the method where there is one, else of the class; nothing where no file defines it."""
+    """Return the place of a definition, such as `policy.py:63`: the method's if there is one, else the class's; empty
+    where no file defines it."""
     for name, content in files.items():
         node = parse_parts(content).get(kind)
         if node is None:

@@ -1,4 +1,4 @@
-"""Where a submission uses what the assignment forbids: as it stands in its code, and as it was seen to run."""
+"""Find where a submission uses what the assignment forbids: in its code, and as it ran."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _LARGEST, _LONGEST = 2**20, 200
 def find_forbidden(
     assignment: Assignment, submission: Submission, sightings: Iterable[tuple[str, str]]
 ) -> tuple[ForbiddenUse, ...]:
-    """Uses in its own code that the starter does not have. `sightings` are what its process says to have seen, which
-    may be invented: only those in its own files count, and only where the code does not show them anyway."""
+    """Find forbidden uses in its own code that the starter does not have. `sightings` are reported by the submission's
+    process, which may invent them: only those in its own files count, and only for names that the code does not show
+    anyway."""
     names = assignment.forbidden
     if not names:
         return ()

@@ -19,7 +19,7 @@ from goldsmith.weights.rules import Adapter
 
 @dataclass(frozen=True)
 class Judge:
-    """The cases of one assignment, and by which rules their runs are judged."""
+    """The gold of one assignment's cases, and the rules by which their runs are judged."""
 
     golds: Mapping[str, GoldCase]
     adapter: Adapter
@@ -27,15 +27,15 @@ class Judge:
     _criteria: dict[str, Criteria] = field(default_factory=dict)
 
     def criteria(self, case: str) -> Criteria:
-        """What a case is judged by."""
+        """Return what a case is judged by; made once for each case."""
         if case not in self._criteria:
             gold = self.golds[case]
             self._criteria[case] = Criteria(gold, self._may_be_missing(gold), self.overwriting_differs)
         return self._criteria[case]
 
     def verdict(self, name: str, runs: CaseRuns, *, guessing: bool = True) -> CaseVerdict:
-        """Judge one case by all of its `runs`, with guesses at what went wrong, or not. An error of goldsmith's own is
-        the verdict on this case alone."""
+        """Judge one case by all of its `runs`; with `guessing`, also guess at what went wrong. If goldsmith itself
+        fails, that is the verdict on this case alone."""
         gold = self.golds[name]
         verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
         for _ in range(2):  # what fails by chance, such as for lack of memory, may not fail again
@@ -53,18 +53,18 @@ class Judge:
         return verdict
 
     def layouts_of(self, case: str) -> list[str]:
-        """The adapter's layouts that make a difference to a case."""
+        """List the adapter's layouts that make a difference to a case."""
         return self.adapter.layouts_of(self.weight_names(case))
 
     def weight_names(self, case: str) -> frozenset[str]:
-        """Of all models of a case together."""
+        """Return the names of all weights of all models of a case."""
         gold = self.golds[case]
         weights = weights_by_model(gold.entry.models, gold.state_dict)
         return frozenset(name for names in weights.values() for name in names)
 
     def _may_be_missing(self, gold: GoldCase) -> MayBeMissing:
-        """Say which weights another implementation need not have: those that are computed and still as they were built,
-        those tied to another, and those that the course has declared."""
+        """Say which weights another implementation need not have: computed buffers that are still as they were built,
+        weights tied to another, and those that the course's adapter excuses."""
         facts = gold.entry.weights
         tied = {name for item in facts.values() for names in item.tied for name in names[1:]}
         built = {

@@ -1,8 +1,8 @@
-"""Gold's calls beside a submission's, one case at a time: which modules, methods and functions go wrong by themselves.
+"""Compare gold's calls with a submission's, one case at a time, to find which of them go wrong by themselves.
 
-A call whose input agrees and whose output does not is a source, unless one inside it is. One whose input was wrong
-already is judged on gold's own input, alone. Where names cannot be paired, values are: a module of gold's is there if
-what it returned is. Library modules are never judged: whoever uses them is.
+A call whose input agrees and whose output does not is a source, unless one inside it is. A call whose input was wrong
+already is judged alone, on gold's own input. Where names cannot be paired, values are: a module of gold's is there if
+its output is. Library modules are never judged, only their callers.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from goldsmith.gold.gradient_projections import projections
 from goldsmith.process.messages import Isolated
 
 MOST_CASES = 4
-"""So many cases get modules run alone, one of each kind: a kind's code is the same wherever it stands."""
+"""Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
 MOST_HUNG = 3
-"""After so many calls that never came back, no more are made."""
+"""Number of calls that time out before no more are made."""
 FAR = 1e-3
-"""How far apart gradients are that are not the same."""
+"""Relative error from which gradients count as different."""
 NEVER_CALLED = "is never called"
 
 
@@ -45,7 +45,7 @@ class Alone:
 
 
 def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
-    """Make every call that needs it, of each kind one in a case, in as many cases as there is time for."""
+    """Make every call that needs it alone, one of each kind in a case, in at most `MOST_CASES` cases."""
     found = Alone()
     hung: list[str] = []
     for name, pair in pairs.items():
@@ -68,8 +68,8 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
 
 
 def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
-    """Where all is right on the way there: the first call that passes back something else than gold's; with those
-    before it that would not say."""
+    """Find the first call whose gradients differ from gold's, where all outputs are right. Return it together with the
+    calls before it that gave no gradients."""
     found = []
     for call in by_execution(pair.gold):
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
@@ -88,7 +88,7 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
 
 
 def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[float]]) -> float:
-    """How far gradients are from gold's, over the size of gold's; what is passed back nowhere is nought."""
+    """Return the relative error of gradients; a gradient that is missing counts as zero."""
     worst = 0.0
     for name, (size, *along) in gold.items():
         other = projections(passed[name])[1:] if name in passed else [0.0] * len(along)
@@ -124,7 +124,7 @@ def _alone(
 
 
 def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
-    """Every call of gold's that there is evidence about, in the order in which they ended."""
+    """Judge every call of gold's that there is evidence about, in the order in which they ended."""
     judged: dict[int, ModuleVerdict] = {}
     for call in filter(lambda call: call.own, by_execution(pair.gold)):
         run = alone.runs.get((pair.case.name, call.position))
@@ -150,8 +150,8 @@ def _is_wrong(verdict: ModuleVerdict) -> bool:
 
 
 def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | None:
-    """A call, inside `outer` or anywhere, that changes what it was given, and gold's does not: whoever uses that next
-    is a victim."""
+    """Find a call, inside `outer` or anywhere, that changes its inputs where gold's does not: whatever uses them next
+    goes wrong because of it."""
     for call in by_execution(pair.gold):
         partner = pair.partners.get(call.position)
         overwrites = call.own and partner is not None and partner.overwrote and not call.overwrote
@@ -161,7 +161,7 @@ def overwriting(pair: TracePair, outer: Call | None = None) -> ModuleVerdict | N
 
 
 def with_extra_weights(pair: TracePair, extra: Mapping[str, Sequence[str]]) -> ModuleVerdict | None:
-    """The module of the students' that holds weights which gold does not have."""
+    """Find the students' module that holds weights which gold does not have."""
     for model, weights in extra.items():
         golds = {theirs: gold for gold, theirs in pair.names.get(model, {}).items()}
         for weight in weights:
@@ -180,7 +180,7 @@ def with_extra_weights(pair: TracePair, extra: Mapping[str, Sequence[str]]) -> M
 
 
 def _idle(pair: TracePair, call: Call) -> str:
-    """That something it should call is never called."""
+    """Say that something it should call is never called; empty if all is called."""
     idle = pair.never_called(call)
     outer = [item for item in idle if not any(other.holds(item) for other in idle)]
     return f"{pair.names[outer[0].model][outer[0].module]} {NEVER_CALLED}" if outer else ""
@@ -196,8 +196,8 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
         return _verdict(pair, call, outcome, why=why, inferred=shared, shared=shared)
     cut_off = outcome == DIFFERS and is_cut_off(partner, call)
     why = "its output is cut off from its gradients" if cut_off else ""
-    # what was given a model to train may be a victim of what that passes back; what was not all traced, of the rest;
-    # and what is called with more or less than gold's, of whoever made that
+    # a function that trains a model may be wrong because of the model's gradients; one that was not traced completely,
+    # because of the rest; and one that is called with other arguments than gold's, because of its caller
     inferred = outcome == DIFFERS and (call.partial or call.form is None or shared)
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
 
@@ -219,12 +219,12 @@ def _on_golds_inputs(pair: TracePair, call: Call, run: CaseRuns) -> ModuleVerdic
 
 
 def _arrays(run: CaseRuns) -> dict[str, Any]:
-    """What a call that was made alone has left behind, as far as it is numbers."""
+    """Return the arrays from a call that was made alone, as numbers."""
     return {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
 
 
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
-    """What a call came to the first time, or the third, when it was made alone."""
+    """Return the answer of call `number` (the first or third) of those made alone."""
     mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
     outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
     after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
@@ -248,7 +248,7 @@ def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> Mo
 
 
 def source_at(pair: TracePair, call: Call, why: str) -> ModuleVerdict:
-    """That a case goes wrong at `call`, as far as can be told."""
+    """Return a verdict that a case goes wrong at `call`, by inference."""
     return _verdict(pair, call, DIFFERS, source=True, why=why, inferred=True)
 
 
@@ -257,7 +257,7 @@ def sources(modules: Sequence[ModuleVerdict]) -> Iterator[ModuleVerdict]:
 
 
 def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call | None:
-    """The first of gold's calls whose output is nowhere among what was produced, and none after it is there."""
+    """Return the first of gold's calls whose output is not among what was produced, and neither is any after it."""
     missed: Call | None = None
     held = Held(map(as_numbers, produced))
     for call in by_execution(calls):

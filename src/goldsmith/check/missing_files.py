@@ -1,5 +1,5 @@
-"""What a submission asked for and did not get, although it is there: files of the course that no workspace holds,
-packages that staff have installed for themselves. Staff are told, with the setting that would give it."""
+"""Find what a submission asked for and did not get although it exists: files of the course that workspaces do not
+contain, packages that staff installed for themselves. Staff are told, with the setting that would provide it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _MODULE = re.compile(r"No module named ['\"]([\w.]{1,200})['\"]")
 def not_given(
     assignment: Assignment, workspace: Workspace, cases: Iterable[CaseVerdict], *, confined: bool
 ) -> tuple[str, ...]:
-    """A sentence for each. What a message says may be forged, so that only what staff may declare is looked for."""
+    """Return a sentence for each. Messages may be forged, so only files and packages are named that staff may
+    declare."""
     found: dict[str, None] = {}
     for case in cases:
         if case.outcome != COULD_NOT_RUN or case.failure is None:
@@ -54,7 +55,7 @@ def _files(assignment: Assignment, workspace: Workspace, message: str) -> Iterat
 
 
 def _names(message: str) -> Iterator[str]:
-    """Whatever in a message may be a path."""
+    """Yield everything in a message that may be a path."""
     for module in _MODULE.findall(message):
         parts = module.split(".")
         yield from (candidate for stop in range(1, len(parts) + 1) for candidate in _of_module(parts[:stop]))

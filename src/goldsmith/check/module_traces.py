@@ -1,4 +1,4 @@
-"""Traces of gold and of a submission beside each other: which module is which, and what went in and came out."""
+"""Read traces, find out which modules of gold and of a submission correspond, and compare their tensors."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from goldsmith.gold.call_forms import TENSOR
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 
 CLOSE = 5e-5
-"""How far apart two tensors of a trace may be, over the size of gold's, and still be the same: ten times the noise of
-float32 in a deep model, and far below what a bug does."""
+"""Relative distance up to which two tensors of a trace count as the same: ten times the noise of float32 in a deep
+model, and far below the effect of a bug."""
 
 INDEX = "goldsmith"
-"""Under which name a trace's file tells of its calls."""
+"""The metadata key of a trace's file that holds its calls."""
 Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One module, method or function called once. `end` is the position after the last call inside it.
+    """One call of a module, method or function. `end` is the position after the last call inside it.
 
     `kind` is its class, or the function itself; `function` is empty for a module's `forward`. `state` is what had
-    changed in its module since it was built, `after` what the call changed there, by gold's names: None where that is
-    not known. Of a `partial` one, not all that was called inside it is in the trace. `form` and `returned` say how it
-    was called and what came back, plain values among it; `learns` which of its outputs require gradients, `overwrote`
-    that it changed what it was given; `gradients` what it passes back, in projections. `bfloat16` are the inputs (`0`)
-    and states (`state.mean`) that had that dtype, which NumPy has not.
+    changed in its module since it was built, None where that is not known; `after` is what the call changed there, by
+    gold's names. Of a `partial` call, not all calls inside it are in the trace. `form` and `returned` describe the
+    arguments and the result, including plain values; `learns` says which outputs require gradients, `overwrote` that
+    the call changed its inputs; `gradients` holds projections of what it passes back. `bfloat16` names the inputs (`0`)
+    and states (`state.mean`) of that dtype, which NumPy lacks.
     """
 
     position: int
@@ -62,7 +62,7 @@ class Call:
 
     @property
     def label(self) -> str:
-        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        """Return its name in the model: `blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
         if self.is_function:
             return self.function
         where = self.module or self.kind
@@ -70,7 +70,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        """Return its name as it is defined: `RMSNorm.forward`, `next_token_loss`."""
         return self.function if self.is_function else f"{self.kind}.{self.function or 'forward'}"
 
     @property
@@ -79,8 +79,8 @@ class Call:
 
     @functools.cached_property
     def tells(self) -> bool:
-        """Whether a right answer takes any work: something comes back, or is changed, that it was not given and that is
-        no constant."""
+        """Return whether a right answer takes any work: something is returned or changed that is neither an input nor
+        constant."""
         given = [*self.inputs, *(self.state or {}).values()]
         made = [*self.outputs, *self.after.values()]
         fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
@@ -92,13 +92,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Hashed:
-    """A tensor that is known by its hash alone."""
+    """A tensor of which only the hash is known."""
 
     digest: str
 
 
 def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
-    """The calls of a trace; raises ValueError when it is none, or, if that is `suspicious`, no honest one."""
+    """Read the calls of a trace. Raise ValueError if it is not a trace; with `suspicious`, also if no honest run wrote
+    it."""
     try:
         index = json.loads(content.metadata[INDEX])
         if suspicious:
@@ -156,14 +157,14 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
 
 
 def _name(text: Any) -> str:
-    """A name that can be shown: a submission's process may write down anything."""
+    """Refuse names that cannot be shown: a submission's process may write anything."""
     if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_NAME:
         raise ValueError("it is no trace: a name in it is none")
     return text
 
 
 def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
-    """For each, the position of the next that does not lie inside it."""
+    """Return, for each call, the position of the next that does not lie inside it."""
     found = [len(entries)] * len(entries)
     around: list[int] = []
     for position, entry in enumerate(entries):
@@ -174,7 +175,7 @@ def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[Mapping[str, str] | None]:
-    """For each, the state of its module: where it says nothing itself, as much of it as the call around it tells."""
+    """Return the state of each call's module; where a call has none, the relevant part of the enclosing call's."""
     found: list[Mapping[str, str] | None] = []
     around: list[int] = []
     seen = kept = 0
@@ -194,12 +195,12 @@ def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[M
 
 
 def as_numbers(value: Any) -> Any:
-    """An array that NumPy can compute with."""
+    """Return an array that NumPy can compute with."""
     return as_numpy(value) if isinstance(value, Bfloat16) else value
 
 
 def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
-    """In the order in which they came to their end: what is inside a module comes before it."""
+    """Yield calls in the order in which they ended: what is inside a module comes before it."""
     yield from sorted(calls, key=lambda call: (call.end, -call.position))
 
 
@@ -207,7 +208,7 @@ def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
 
 
 def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> dict[str, str]:
-    """Gold's modules by name with those that are `there`, from the weights that were found to belong together."""
+    """Map gold's module names to those that are `there`, by the weights that were found to correspond."""
     votes: dict[str, Counter[str]] = {}
     for mine, other in pairs:
         start = 0 if len(mine) == len(other) == 1 else 1
@@ -230,7 +231,7 @@ def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> 
 
 
 def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> None:
-    """The modules that two weights lie in belong together, and so do those around them, level by level."""
+    """Vote that the modules of two weights correspond, and the modules around them, level by level."""
     mine, other = one.split(".")[:-1], two.split(".")[:-1]
     for level in range(start, min(len(mine), len(other))):
         name, its = ".".join(mine[: len(mine) - level]), ".".join(other[: len(other) - level])
@@ -241,7 +242,7 @@ def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> Non
 
 
 def distance(actual: Any, gold: Any) -> float:
-    """How far `actual` is off, over the size of `gold`; infinite where they cannot be compared."""
+    """Return the relative error of `actual`; infinite where the two cannot be compared."""
     import numpy as np
 
     if isinstance(actual, Hashed) or isinstance(gold, Hashed):
@@ -262,7 +263,7 @@ def distance(actual: Any, gold: Any) -> float:
 
 
 def is_constant(array: Any) -> bool:
-    """Whether it is one number over and over, or has none; of what is known by its hash alone, nobody knows."""
+    """Return whether an array is one number repeated, or empty; false where only the hash is known."""
     return not isinstance(array, Hashed) and (
         array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
     )
@@ -287,7 +288,8 @@ def _plain_in(form: Any) -> Iterator[Any]:
 
 
 def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
-    """The largest distance of any of gold's tensors from its nearest counterpart; extra ones are no fault."""
+    """Return the largest distance of any of gold's tensors from its nearest counterpart; extra tensors are not a
+    mistake."""
     if not gold:
         return 0.0
     rest = list(actual)
@@ -302,10 +304,11 @@ def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
 
 
 def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -> float:
-    """How far what a call was given is from what gold's was given.
+    """Return how far a call's inputs are from those of gold's call.
 
-    One by one, where the shapes are the same, or where it must be `in_order`. A signature may be another (cos and sin
-    instead of frequencies, a mask or none): then what both have counts, and something floating must be among it.
+    Inputs are compared one by one if the shapes are the same, or if they must be `in_order`. Signatures may differ (cos
+    and sin instead of frequencies, a mask or none): then the inputs that both have count, and one of them must be
+    floating.
     """
     if not gold:
         return 0.0
@@ -327,7 +330,7 @@ def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -
 
 
 def same_plain(one: Any, two: Any) -> bool:
-    """Whether the plain values in two forms are the same, as far as both have the same shape."""
+    """Return whether the plain values in two forms are the same, as far as both have the same structure."""
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         return all(same_plain(one[key], two[key]) for key in one if key != TENSOR)
     if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
@@ -340,7 +343,7 @@ def same_plain(one: Any, two: Any) -> bool:
 
 
 class Held:
-    """The numbers of many tensors, each one's in whatever order and shape, sorted once."""
+    """The numbers of many tensors, sorted once, so that tensors are found in any order and shape."""
 
     def __init__(self, tensors: Iterable[Any]) -> None:
         import numpy as np
@@ -354,7 +357,7 @@ class Held:
         self._sorted = {size: np.stack(found).astype(_wide(found), copy=False) for size, found in by_size.items()}
 
     def holds(self, gold: Any) -> bool:
-        """Whether one of them has the numbers of `gold`."""
+        """Return whether one of them has the numbers of `gold`."""
         import numpy as np
 
         found = self._sorted.get(gold.size)

@@ -1,5 +1,5 @@
-"""Cases whose gold could not keep a model's weights: a submission ran with weights of its own there, so that numbers
-that differ say nothing against it."""
+"""Cases whose gold could not store a model's weights. Submissions run with their own weights there, so numbers that
+differ say nothing against them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CAVEAT = "its own weights were used; only their statistics could be compared"
 def with_caveat(
     verdict: CaseVerdict, gold: GoldCase, expected: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> CaseVerdict:
-    """The verdict with the caveat, where gold has not all the weights: what only differs in numbers is not judged.
+    """Add the caveat to a verdict where gold lacks some weights, and leave cases unjudged that differ in numbers alone.
 
-    Another shape, dtype or number of results is another thing: weights do not decide about those.
+    A different shape, dtype or number of results still counts: weights do not change those.
     """
     if not any(facts.unstored for facts in gold.entry.weights.values()):
         return verdict
@@ -37,7 +37,7 @@ def with_caveat(
 
 
 def _statistics(gold: Mapping[str, Any], recorded: Mapping[str, Any], paths: list[str]) -> str:
-    """Mean and spread of the first record that differs, beside gold's."""
+    """Describe mean and spread of the first record that differs, next to gold's."""
     for path in paths:
         if is_array(gold.get(path)) and is_array(recorded.get(path)):
             mine, theirs = numbers_of(gold[path]), numbers_of(recorded[path])

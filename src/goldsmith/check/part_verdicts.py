@@ -1,7 +1,7 @@
-"""What is known about each part of the assignment, put together from all cases: credit is given by part.
+"""Judge each part of the assignment by all cases together: credit is given by part.
 
-A part is a class or function that students write. It is right when everything of it that gold's cases run is right; and
-which cases those are is gold's record.
+A part is a class or function that students write. It is right when everything of it that gold's cases run is right;
+which cases those are is in gold's record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RIGHT = (AGREES, PROVIDED_CHANGED)
 
 
 def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerdict]:
-    """Those that something is known about, in the order in which gold's cases run them."""
+    """Yield verdicts on the parts that something is known about, in the order in which gold's cases run them."""
     verdicts = {case.name: case for case in cases}
     parts: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for case in verdicts for name in shown.runs.get(case, ())):
@@ -52,13 +52,13 @@ def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerd
 
 
 def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
-    """One function or method; None where nothing is known for or against it."""
+    """Judge one function or method; return None where nothing is known for or against it."""
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
     items = [item for case in verdicts.values() for item in case.modules if item.callable == name]
     evidence = [item for item in items if item.tells or item.outcome != AGREES]
     against = _gravest([item for item in evidence if item.source], shown)
     if against is not None and against.shared:
-        return None  # nobody knows whether it, or what it was given
+        return None  # either it or its inputs may be wrong
     if against is not None:
         return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
     narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
@@ -67,7 +67,7 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     if cut_off is not None:
         return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
     if any(name in case.unseen for case in showing if case.outcome not in _RIGHT):
-        return None  # right elsewhere, perhaps; it is not paid for where it was not to be seen
+        return None  # it may be right elsewhere, but earns nothing for cases in which it was not seen
     doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
     if narrow and all(case.outcome in _RIGHT for case in narrow):
         changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
@@ -82,17 +82,17 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
 
 
 def _is_cut_off(case: CaseVerdict) -> bool:
-    """Whether nobody knows what a case had come to: then what the recipe calls in it may never come back."""
+    """Return whether a case ended without a result: then what the recipe calls in it may never return."""
     return case.outcome == COULD_NOT_RUN and case.kind in CUT_OFF
 
 
 def _explained(case: CaseVerdict) -> bool:
-    """Whether somebody is to blame for a case: then it does not speak against the others in it."""
+    """Return whether some call is to blame for a case: then the case does not speak against the others in it."""
     return any(True for _ in sources(case.modules))
 
 
 def _gravest(found: Sequence[ModuleVerdict], shown: Shown) -> ModuleVerdict | None:
-    """A wrong answer counts before none, what was seen before what was inferred, the narrowest case before others."""
+    """Choose a wrong answer before a missing one, what was seen before what was inferred, then the narrowest case."""
     return min(found, key=lambda it: (it.outcome != DIFFERS, it.inferred, shown.width(it.case)), default=None)
 
 

@@ -1,6 +1,6 @@
-"""Provided parts that a submission changed, and the submission with the starter's own put back.
+"""Find provided parts that a submission changed, and restore the starter's own.
 
-Whether everything a student wrote is right although the whole differs is not guessed at: it is run.
+Whether everything a student wrote is right although the whole differs is not guessed: it is run.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from goldsmith.gold.manifest import Manifest
 
 @dataclass(frozen=True)
 class Provided:
-    """The starter's files, what a submission has in their place, and which provided parts are other code there; `files`
-    are all that it has."""
+    """The starter's files, the submission's versions of them, and the provided parts that it changed; `files` are all
+    of the submission's files."""
 
     starter: Mapping[str, bytes]
     submitted: Mapping[str, bytes]
@@ -48,13 +48,13 @@ class Provided:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing of what the starter leaves to students has been written."""
+        """Return whether nothing of what the starter leaves to students has been written."""
         left = {name: written_by_students(self.starter[name]) for name in self.submitted}
         return any(left.values()) and all(left[name] <= written_by_students(self.submitted[name]) for name in left)
 
     @property
     def unwritten(self) -> tuple[str, ...]:
-        """Parts left to students of which nothing is written."""
+        """List parts left to students of which nothing is written."""
         try:
             return tuple(
                 part
@@ -62,14 +62,14 @@ class Provided:
                 for part in unwritten_parts(self.starter[name], content, self.solution.get(name, b""))
             )
         except (RecursionError, MemoryError):
-            return ()  # nested too deep to be read: running it will say so
+            return ()  # nested too deeply to parse: running it will say so
 
     @property
     def parts(self) -> tuple[str, ...]:
         return tuple(part for parts in self.changed.values() for part in parts)
 
     def restored(self, submission: Submission, folder: Path, wanted: Collection[str]) -> list[Placement]:
-        """The submission's files with the starter's own of these provided parts back in their place."""
+        """Place the submission's files, with these provided parts as they are in the starter."""
         placed = {item.target.as_posix(): item for item in submission.placed}
         for name, changed in self.changed.items():
             parts = [part for part in changed if part in wanted]
@@ -83,7 +83,7 @@ class Provided:
 
 
 def _changed(starter: bytes, content: bytes, beside: Sequence[bytes]) -> list[str]:
-    """None in what is nested too deep to be read: running it will say so."""
+    """List the changed provided parts; none where code is nested too deeply to parse: running it will say so."""
     try:
         return changed_provided(starter, content, beside)
     except (RecursionError, MemoryError):
@@ -91,7 +91,7 @@ def _changed(starter: bytes, content: bytes, beside: Sequence[bytes]) -> list[st
 
 
 def _starter_files(assignment: Assignment, submission: Submission, manifest: Manifest) -> dict[str, bytes]:
-    """The starter's Python files as gold knows them; what nobody has any more is left out."""
+    """Read the starter's Python files as gold knows them; leave out those that no longer exist in that version."""
     course = assignment.course
     found = {}
     for name, digest in manifest.provenance.starter.items():
@@ -109,14 +109,14 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
 
 
 def _solution_files(assignment: Assignment) -> dict[str, bytes]:
-    """The solution's files by where they go; none where there is no solution at hand."""
+    """Read the solution's files by where they go; none where there is no solution here."""
     with contextlib.suppress(GoldsmithError, OSError):
         return {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
     return {}
 
 
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
-    """The submission's Python files by where they go, the starter's first, as far as all of it can be read."""
+    """Read the submission's Python files by where they go."""
     if submission.is_tree:
         files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
     else:
@@ -125,7 +125,7 @@ def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str
 
 
 def read_code(files: Mapping[str, Path], assignment: Assignment) -> dict[str, bytes]:
-    """What Python files hold, those that the starter has too before all others, until it is too much to be parsed."""
+    """Read Python files, those that the starter has too before all others, until there is too much to parse."""
     found: dict[str, bytes] = {}
     left = MOST_CODE
     for name in sorted(files, key=lambda name: not (assignment.starter / name).is_file()):

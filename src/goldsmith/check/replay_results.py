@@ -1,6 +1,6 @@
-"""What a child left behind about a case, taken from it, and believed as far as it can be checked.
+"""Read results that a child may have forged, and believe only what can be checked.
 
-The child may still be running, and anybody's code in it: what is judged is a copy that it cannot reach.
+The child may still be running, with any code in it: what is judged is a copy that it cannot reach.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_IN_MEMORY = 16 * 2**20
 
 @dataclass(frozen=True)
 class CaseRuns:
-    """What one case left behind, by run; a run that never ended has a failure and no arrays."""
+    """The results of one case, by run; a run that never ended has a failure and no arrays."""
 
     attempts: Mapping[str, Attempt]
     arrays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -48,15 +48,15 @@ class CaseRuns:
         return self.attempts["plain"]
 
     def joined(self, other: CaseRuns) -> CaseRuns:
-        """With what the case did in other runs."""
+        """Add the results of other runs of the case."""
         return CaseRuns({**self.attempts, **other.attempts}, {**self.arrays, **other.arrays}, other.trace or self.trace)
 
     def with_failure(self, attempt: Attempt, trace: memoryview | None) -> CaseRuns:
-        """The same, with what another attempt, which was traced, says about why it failed."""
+        """Replace the failure of the first run by that of another attempt, which was traced."""
         return dataclasses.replace(self, attempts={**self.attempts, "plain": attempt}, trace=trace)
 
     def in_float64(self, strict: CaseRuns) -> CaseRuns:
-        """The same, with what a run in float64 has shown in a process of its own, with every operation watched."""
+        """Replace the run in float64 by one in a fresh process, in which every operation was watched."""
         arrays = strict.arrays.get("float64_strict", {})
         attempt = strict.attempts["float64_strict"]
         return self.joined(
@@ -64,7 +64,7 @@ class CaseRuns:
         )
 
     def leaves(self, run: str) -> dict[str, Any]:
-        """Everything that was recorded in that run, by path."""
+        """Return everything that was recorded in a run, by path."""
         attempt = self.attempts[run]
         found = {**attempt.plain, **self.arrays.get(run, {})}
         return {path: found[path] for path in dict.fromkeys([*attempt.paths, *found]) if path in found}
@@ -72,8 +72,8 @@ class CaseRuns:
 
 @dataclass
 class Taken:
-    """Bytes that have been taken from all runs of one submission: JSON, arrays in memory, arrays on disk, of which
-    there may be `most`."""
+    """Bytes read from all runs of one submission: JSON, arrays in memory, and arrays on disk, of which there may be
+    `most`."""
 
     text: int = 0
     memory: int = 0
@@ -83,8 +83,8 @@ class Taken:
 
 @dataclass
 class ResultReader:
-    """What a child writes down, in one file, of all that it is asked for at once. Nothing in it is believed without
-    being checked."""
+    """Reads the file to which a child writes all results of one batch of requests. Nothing in it is believed
+    unchecked."""
 
     left: UntrustedFolder
     name: str
@@ -95,7 +95,7 @@ class ResultReader:
     _damage: str = ""
 
     def of(self, case: str, runs: Sequence[RunName], otherwise: Failure) -> CaseRuns:
-        """What a case has left behind in every one of these runs."""
+        """Return the results of a case in each of these runs."""
         self._read_on()
         attempts: dict[str, Attempt] = {}
         arrays: dict[str, Mapping[str, Any]] = {}
@@ -108,13 +108,13 @@ class ResultReader:
         return CaseRuns(attempts, arrays, trace)
 
     def alone(self, case: str, otherwise: Failure) -> CaseRuns:
-        """What a module of a case has left behind that ran alone."""
+        """Return the result of a module of a case that ran alone."""
         self._read_on()
         attempt, arrays, _ = self._attempt(case, ALONE, otherwise)
         return CaseRuns({"plain": attempt}, {"plain": arrays})
 
     def _read_on(self) -> None:
-        """Take what has been added."""
+        """Read what has been added to the file."""
         try:
             content = self._taken()
         except OSError:
@@ -131,8 +131,7 @@ class ResultReader:
             self._damage = str(error)
 
     def _taken(self) -> memoryview:
-        """What a file holds from where it was last read to, as it is now; much of it is copied out of the child's
-        reach."""
+        """Copy what has been added to the file out of the child's reach: into memory, or to disk if it is large."""
         import numpy as np
 
         with self.left.open(self.name) as content:
@@ -142,7 +141,7 @@ class ResultReader:
                 return memoryview(b"")
             if size <= min(_MOST_IN_MEMORY, bounds.MOST_MEMORY_TAKEN - self.taken.memory):
                 self.taken.memory += size
-                pages = mmap.mmap(-1, size)  # which go back as a whole, while a heap would be left in pieces
+                pages = mmap.mmap(-1, size)  # pages are freed as a whole, while the heap would fragment
                 content.readinto(pages)  # type: ignore[attr-defined]
                 return memoryview(pages).toreadonly()
             if self.taken.disk + size > self.taken.most:
@@ -156,7 +155,7 @@ class ResultReader:
             except OSError as error:
                 raise CannotWrite(copy.parent, error.strerror or str(error)) from None
             finally:
-                copy.unlink(missing_ok=True)  # what is mapped stays as long as it is
+                copy.unlink(missing_ok=True)  # the mapped pages stay until they are unmapped
 
     def _attempt(self, case: str, run: str, otherwise: Failure) -> tuple[Attempt, Mapping[str, Any], memoryview | None]:
         if (case, run) not in self._found:
@@ -180,7 +179,7 @@ class ResultReader:
 
 
 def _copy(content: IO[bytes], copy: Path, size: int) -> None:
-    """So much and no more, however much is added meanwhile."""
+    """Copy `size` bytes and no more, however much is added meanwhile."""
     with copy.open("xb") as target:
         while size > 0 and (some := content.read(min(size, _MOST_IN_MEMORY))):
             target.write(some)
@@ -188,7 +187,7 @@ def _copy(content: IO[bytes], copy: Path, size: int) -> None:
 
 
 def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
-    """The same, with no more in it than anybody would read, and files named as the submission's author names them."""
+    """Shorten an attempt to what people would read, and name files as the submission's author does."""
     why = _why_unbearable(attempt)
     if why:
         return Attempt(failure=_unreadable(why))
@@ -218,7 +217,8 @@ def _short_frame(frame: Frame) -> Frame:
 
 
 def _why_unbearable(attempt: Attempt) -> str:
-    """What an attempt names more of, or at greater length, than any honest one; before anything is made of it."""
+    """Say what an attempt has more of, or longer names for, than any honest one; checked before anything is made of
+    it."""
     weights = [name for placed in attempt.placed.values() for pair in placed for names in pair for name in names]
     groups = [
         [*attempt.paths],
@@ -240,7 +240,7 @@ def _why_unbearable(attempt: Attempt) -> str:
 
 
 def _letters(mine: Sequence[str], theirs: Sequence[str]) -> int:
-    """How many characters the names of all modules around a group of weights have, paired each with each."""
+    """Count the characters in the names of all modules around a group of weights, each paired with each."""
     return sum(_around(name) for name in mine) * len(theirs) + sum(_around(name) for name in theirs) * len(mine)
 
 
@@ -249,7 +249,7 @@ def _around(name: str) -> int:
 
 
 def with_submission_paths(failure: Failure, workspace: Workspace) -> Failure:
-    """With files not as they lie in the workspace."""
+    """Replace paths in the workspace by paths in the submission."""
 
     def short(text: str) -> str:
         return text.replace(f"{workspace.folder}/", "").replace(f"{workspace.root}/", "")

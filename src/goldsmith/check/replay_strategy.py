@@ -1,5 +1,5 @@
-"""Which runs a verdict needs: each case is run as often as it takes to be sure of it, in the layout of weights in which
-it is right. Where and how runs happen is `replay_workspace.py`."""
+"""Decide which runs a verdict needs: each case runs until its verdict is certain, in the weight layout in which it is
+right. Where and how runs happen is in `replay_workspace.py`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, Case
 from goldsmith.process.messages import RunName
 
 MAX_LAYOUT_TRIALS = 2
-"""Cases of each kind of model that are run once more to see whether another layout changes anything."""
+"""How many cases of each kind of model are run once more to see whether another layout changes anything."""
 _LAYOUT_PROBLEMS = ("raised", "weights", "values")
-"""How cases go wrong that may be right with their weights in another layout."""
+"""Kinds of failure that another layout of the weights may fix."""
 
 
 @dataclass
 class ReplayStrategy:
-    """Runs cases in a workspace and collects what they recorded and how that is judged. `layouts` are those that cases
-    are judged in, where it is not the plain one."""
+    """Runs cases in a workspace and collects their runs and verdicts. `layouts` holds the layout that a case is judged
+    in, where it is not the plain one."""
 
     judge: Judge
     workspace: ReplayWorkspace
@@ -35,8 +35,8 @@ class ReplayStrategy:
     _useless_layouts: set[str] = field(default_factory=set)
 
     def run_cases(self, cases: Sequence[str]) -> None:
-        """Run and judge `cases` until there is no doubt about any. All of them run as they are before any runs in
-        float64: what code keeps for itself from one run to the next must not change what it is judged by."""
+        """Run and judge `cases` until every verdict is certain. All of them run in their own dtype before any runs in
+        float64, because state that code keeps from one run to the next must not affect what it is judged by."""
         with self.workspace.one_worker():
             self._first_run(cases)
             self._try_layouts([name for name in cases if not is_close(self.verdicts[name])])
@@ -51,7 +51,7 @@ class ReplayStrategy:
             self._note_layout(name)
 
     def judge_runs(self, replays: Mapping[str, CaseRuns]) -> dict[str, CaseVerdict]:
-        """Judge cases that have been run already, with what further runs show where those leave a doubt."""
+        """Judge cases that have run already, with further runs where the verdict is in doubt."""
         self.replays |= replays
         self._finalise(list(replays))
         return {name: self.verdicts[name] for name in replays}
@@ -64,7 +64,7 @@ class ReplayStrategy:
         return self.judge.verdict(name, replay, guessing=False)
 
     def _try_layouts(self, cases: Sequence[str]) -> list[str]:
-        """Cases that come nearer to gold with their weights in another layout, where that helps any of `cases`."""
+        """Move cases to another weight layout where that brings them closer to gold; return those that moved."""
         moved: list[str] = []
         for layout in self.judge.adapter.layouts:
             bad = [name for name in self._with(layout, cases) if self.verdicts[name].kind in _LAYOUT_PROBLEMS]
@@ -84,7 +84,8 @@ class ReplayStrategy:
         return moved
 
     def _first_of_each_kind(self, cases: Sequence[str]) -> list[str]:
-        """The rest have the same weights, and mostly take longer. No clock decides: no verdict may depend on one."""
+        """Choose a few cases for each set of weights: the others have the same weights, and mostly take longer. The
+        choice does not depend on time, because no verdict may."""
         kinds: dict[frozenset[str], list[str]] = {}
         for name in cases:
             kinds.setdefault(self.judge.weight_names(name), []).append(name)
@@ -112,7 +113,8 @@ class ReplayStrategy:
                 self.replays[name] = known.with_failure(replay.attempts["traced"], replay.trace)
 
     def _confirm(self, cases: Sequence[str]) -> None:
-        """Reach the final verdicts. What agrees has done so twice in one process; what differs has left a trace."""
+        """Reach the final verdicts: a case that agrees has done so twice in one process, one that differs has a
+        trace."""
         self._finalise(cases)
         wanted: dict[str, tuple[RunName, ...]] = {}
         for name in cases:
@@ -125,9 +127,9 @@ class ReplayStrategy:
             self._finalise(list(wanted))
 
     def _finalise(self, cases: Sequence[str]) -> None:
-        """Judge `cases` by all of their runs. Where float64 alone speaks against one, or fails, that is run again: in a
-        process that has done nothing else yet, and that watches whether anything is rounded. Where a case is close, one
-        more run shows which dtypes it computes in."""
+        """Judge `cases` by all of their runs. Where only the run in float64 fails or differs, repeat it in a fresh
+        process that watches for rounding. Where a case is close to its tolerance, one more run shows which dtypes it
+        computes in."""
         self._judge(cases)
         doubtful = [name for name in cases if is_doubtful(self.verdicts[name], self.replays[name])]
         for name, replay in self.workspace.run(dict.fromkeys(doubtful, ("float64_strict",)), self.layouts).items():

@@ -1,6 +1,6 @@
-"""Where and how a submission's cases are run: in a workspace, by worker processes that know nothing of gold's outputs.
+"""Run a submission's cases in a workspace, by worker processes that know nothing of gold's outputs.
 
-Which runs a verdict needs is decided elsewhere (`replay_strategy.py`).
+Which runs a verdict needs is decided in `replay_strategy.py`.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ Until = Callable[[str, CaseRuns], bool]
 
 @dataclass(frozen=True)
 class SandboxPolicy:
-    """How submissions are sandboxed: what this machine can do, and what every submission may use."""
+    """How submissions are sandboxed: what this machine supports, and what every submission may use."""
 
     level: Level
     confinement: Confinement
 
 
 class _Worker(threading.local):
-    """The worker that a thread has open, and whether one was asked to stay for several requests."""
+    """The worker that a thread has open, and whether it is kept for several requests."""
 
     channel: WorkerChannel | None = None
     is_shared: bool = False
@@ -72,9 +72,9 @@ class _Worker(threading.local):
 
 @dataclass
 class ReplayWorkspace:
-    """A workspace with a submission in it, and the worker processes that run its cases there, as often as need be.
+    """A workspace with a submission in it, and the worker processes that run its cases there.
 
-    Threads may use it side by side: each has a worker of its own. What workers report at their end is collected here.
+    Several threads may use it at once: each has its own worker. What workers report when they end is collected here.
     """
 
     assignment: Assignment
@@ -101,12 +101,12 @@ class ReplayWorkspace:
 
     def __post_init__(self) -> None:
         if self.confined is not None and self.confined.confinement.limits.disk is not None:
-            self.taken.most = 2 * self.confined.confinement.limits.disk  # what lay there at once, and as much again
+            self.taken.most = 2 * self.confined.confinement.limits.disk  # what fits there at once, and as much again
 
     @contextlib.contextmanager
     def one_worker(self) -> Iterator[None]:
-        """While this lasts, this thread's requests go to one worker process. One that dies costs the case it was at;
-        another takes its place for the cases after it."""
+        """Send this thread's requests to one worker process while the context lasts. If it dies, only the case it was
+        running is lost; another worker runs the cases after it."""
         self._worker.is_shared = True
         try:
             yield
@@ -126,9 +126,9 @@ class ReplayWorkspace:
         layouts: Mapping[str, str] | None = None,
         until: Until | None = None,
     ) -> dict[str, CaseRuns]:
-        """Run every case in the ways that are wanted of it, in their order; each has an attempt at least for its first.
+        """Run every case in the requested ways, in order. Each case has an attempt at least for its first run.
 
-        Each case is shown to `until` as soon as it has ended; once that returns true, those after it are not run.
+        `until` is called with each case as soon as it has ended; once it returns true, the cases after it are not run.
         """
         coverage = any("coverage" in runs for runs in wanted.values())
         pending = dict(wanted)
@@ -188,7 +188,7 @@ class ReplayWorkspace:
         return ResultReader(channel.left, channel.next_output, self.workspace, self.taken)
 
     def _submit(self, channel: WorkerChannel, requests: Sequence[RunRequest], watcher: Watcher) -> Failure | None:
-        """Have the worker do all that is requested; if it did not, say why, and at which case."""
+        """Have the worker carry out all requests; if it did not, return why, and at which case."""
         left = self.allowance.left if self.allowance else math.inf
         if left <= 0:
             self._close()
@@ -235,7 +235,7 @@ class ReplayWorkspace:
         return Failure(kind="timeout", message=f"took longer than {self.allowance.limit:g} s in all its runs")
 
     def _job(self, *, coverage: bool) -> Job:
-        """For a worker that runs any case."""
+        """Make the job for a worker that can run any case."""
         self._launches += 1
         job = make_job(self.assignment, self.workspace, self.options, task="replay")
         adapter = self.workspace.folder / self.assignment.course.config.adapter
@@ -257,7 +257,7 @@ class ReplayWorkspace:
         return msgspec.structs.replace(job, **self._confinement(job)) if self.confined else job
 
     def _confinement(self, job: Job) -> dict[str, Any]:
-        """One child may read its own workspace and what it is given, and write into the workspace and its scratch."""
+        """Let the child read its own workspace and inputs, and write into the workspace and its scratch folder."""
         assert self.confined is not None
         given = (*(item.file for item in job.kept.values()), job.requests_dir)
         confinement = msgspec.structs.replace(
@@ -269,8 +269,8 @@ class ReplayWorkspace:
         return {"confinement": confinement, "level": self.confined.level}
 
     def write_inputs(self) -> dict[str, KeptCase]:
-        """Gold's inputs and weights in files of their own: nothing else of gold enters the workspace. Where they have
-        been written before they are copied, or, where nobody could change them, shared."""
+        """Write gold's inputs and weights to files of their own: nothing else of gold enters the workspace. If they
+        have been written before, copy them, or share them where the sandbox prevents changes."""
         folder = self.workspace.scratch / INPUTS_DIR
         if self.confined is not None and self.given is not None:
             folder = self.given
@@ -290,12 +290,12 @@ class ReplayWorkspace:
 
 
 class _StopEarly(Exception):
-    """What has been run is enough: `until` said so."""
+    """Raised when `until` says that enough cases have run."""
 
 
 @dataclass
 class _Collector:
-    """Takes what cases leave behind: with `until`, as each ends, else when all are done."""
+    """Collects the results of cases: with `until` as each ends, else when all are done."""
 
     default_watcher: Watcher
     wanted: Mapping[str, Sequence[RunName]]
@@ -328,7 +328,7 @@ def _no_answer() -> Failure:
 
 
 def _failure(ending: ProcessExit) -> Failure | None:
-    """Why the child did not come to its end, None when it did."""
+    """Say why the child did not finish; None if it did."""
     if ending.overrun:
         return Failure(kind="timeout", message=f"took longer than {ending.overrun}")
     if ending.signal:
@@ -342,7 +342,7 @@ def _failure(ending: ProcessExit) -> Failure | None:
 
 
 def input_file(case: GoldCase, folder: Path) -> Path:
-    """What a case gives away of its gold, in `folder`, written there unless it is."""
+    """Return the file in `folder` with a case's inputs and weights, and write it if it is missing."""
     path = folder / f"{case.name}{case.path.suffix}"
     if not path.exists():
         write_payload({key: case.data[key] for key in _GIVEN if key in case.data}, folder / case.name, path.suffix)
@@ -350,7 +350,7 @@ def input_file(case: GoldCase, folder: Path) -> Path:
 
 
 def recipe_placements(assignment: Assignment, adapter: Path | None) -> list[Placement]:
-    """The course's own recipe and adapter: a submission cannot bring its own."""
+    """Place the course's own recipe and adapter: a submission cannot bring its own."""
     config = assignment.course.config
     found = [Placement(assignment.recipe, Path(config.recipe))]
     return found + ([Placement(adapter, Path(config.adapter))] if adapter else [])

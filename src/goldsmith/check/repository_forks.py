@@ -1,5 +1,5 @@
-"""What is handed in for a course that is one assignment: a fork of the whole repository, or the package in it that
-students write."""
+"""Submissions to a course that is one assignment: a fork of the whole repository, or the package in it that students
+write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from goldsmith.course.starter_diff import written_by_students
 
 
 def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Path]:
-    """List everything below `folder`, of the submission `name`. Of a fork only what could be a starter's: neither its
-    history nor its environments."""
+    """List everything below `folder`, of the submission `name`. Of a fork, list only what may belong to a starter:
+    neither its history nor its virtual environments."""
     if not assignment.is_whole:
         return files_below(folder, name)
 
@@ -25,8 +25,8 @@ def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Pat
 
 
 def package_of(assignment: Assignment, folder: Path, wanted: Sequence[str]) -> Path:
-    """Where in the starter the files of `folder` belong: at its root, or in the folder of it that was handed in alone,
-    known by holding more files of the same names than any other."""
+    """Return where in the starter the files of `folder` belong: at its root, or in the package that was submitted
+    alone, which is the folder with the most files of the same names."""
     if not assignment.is_whole or any((folder / name).is_file() for name in wanted):
         return Path()
     paths = [PurePosixPath(name) for name in wanted if PurePosixPath(name).name != "__init__.py"]
@@ -42,7 +42,8 @@ def package_of(assignment: Assignment, folder: Path, wanted: Sequence[str]) -> P
 
 
 def to_write(assignment: Assignment, wanted: Sequence[str]) -> list[str]:
-    """Files that a submission is expected to have. Of a whole repository, those that leave something to students."""
+    """List files that a submission is expected to have. Of a whole repository, those that leave something to
+    students."""
     if not assignment.is_whole:
         return list(wanted)
     return [name for name in wanted if written_by_students((assignment.starter / name).read_bytes())]

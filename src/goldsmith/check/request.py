@@ -1,4 +1,4 @@
-"""What to check and against which gold: the request, and the gold and adapter read for it."""
+"""The request (what to check and how), and the gold and adapter that are read for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from goldsmith.weights.rules import Adapter, read_adapter
 
 @dataclass(frozen=True)
 class Request:
-    """What to check and how. `each` is how many seconds one case may take; `adapter` replaces the course's own file.
-    Many checks may share a `warm` fork server, and a `room`, the folder for their workspaces. With `confined`,
-    submissions run in a sandbox. `without` are files and folders of the course, relative to its root, that no
-    submission gets to see."""
+    """What to check and how. `each` is the timeout of one case in seconds; `adapter` replaces the course's own file.
+    Many checks may share a `warm` fork server and a `room`, the folder for their workspaces. With `confined`,
+    submissions are sandboxed. `without` are files and folders, relative to the course's root, that no submission can
+    see."""
 
     options: Options
     each: float
@@ -41,7 +41,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Opened:
-    """Gold and adapter, read once for many checks; `given` is the folder with its inputs and weights, if written."""
+    """Gold and adapter, read once for many checks. `given` is the folder with gold's inputs and weights, once
+    written."""
 
     gold: Gold
     golds: Mapping[str, GoldCase]

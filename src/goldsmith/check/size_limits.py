@@ -1,4 +1,4 @@
-"""What is handed in, counted while it is listed: as soon as it is more than anybody hands in, nothing more is read."""
+"""Count a submission while it is listed, and stop reading as soon as it exceeds a bound."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_RECORD_BYTES = 2**14
 
 @dataclass
 class Count:
-    """How much there is of a submission so far, `name`; raises `TooMuchHandedIn` once that is too much."""
+    """How much of the submission `name` has been seen so far; raises `TooMuchHandedIn` once that is too much."""
 
     name: str
     files: int = 0
@@ -35,7 +35,7 @@ class Count:
     folders: set[str] = field(default_factory=set)
 
     def add_file(self, path: str, size: int = 0) -> None:
-        """Count a file, at its place in the submission, with the folders that it lies in."""
+        """Count a file, by its path in the submission, and the folders that it lies in."""
         self.files += 1
         if self.files > MOST_FILES:
             raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} files")
@@ -65,8 +65,8 @@ def _is_too_long(path: str) -> bool:
 
 
 def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambda inside: False) -> list[Path]:
-    """List everything in a folder, in order, without what programs leave lying about and what is `left_out`, by its
-    place in the folder; links are named and not followed."""
+    """List everything in a folder, sorted, without caches and other litter and without what is `left_out`, by its path
+    in the folder. Links are listed and not followed."""
     count = Count(name)
     found: list[Path] = []
     left = [""]
@@ -88,7 +88,7 @@ def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambd
 
 @dataclass(frozen=True)
 class Listed:
-    """A file of a git revision, as its tree says."""
+    """A file of a git revision, as listed in its tree."""
 
     mode: str
     blob: str
@@ -97,7 +97,7 @@ class Listed:
 
 
 def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
-    """Every file below a tree of a git revision, submodules left out; None where git knows no such tree."""
+    """List every file below a tree of a git revision, without submodules; return None where git knows no such tree."""
     count = Count(name)
     found = []
     try:
@@ -113,7 +113,8 @@ def list_revision(course: Course, tree: str, name: str) -> list[Listed] | None:
 
 
 def list_names(course: Course, revision: str, name: str) -> list[str]:
-    """The names of all files of a revision, be they the submission's or not; none where git knows no such revision."""
+    """List the names of all files of a revision, also those outside the submission; none where git knows no such
+    revision."""
     found: list[str] = []
     try:
         for path in _records(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):

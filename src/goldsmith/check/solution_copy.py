@@ -1,4 +1,4 @@
-"""The last question to new gold: does a copy of the solution, submitted like a student's, agree with it?"""
+"""The last check of new gold: a copy of the solution, submitted like a student's, must agree with it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def check_copy(
     warm: ForkServer | None,
     watcher: Watcher,
 ) -> Verdict | None:
-    """The verdict on the solution's files `placed` against the gold in `folder`, which need not be published yet. None
-    where there is nothing to replay: a script, or cases whose recipe says that they do not come out the same twice."""
+    """Return the verdict on the solution's files `placed` against the gold in `folder`, which may not be published yet.
+    Return None where there is nothing to replay: gold made by a script, or only cases declared not reproducible."""
     gold = load_gold(folder)
     steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
     if gold.manifest.provenance.mode != "cases" or not steady:

@@ -1,4 +1,4 @@
-"""What is to be checked: the tree as it stands, a folder or file of somebody's, or a git revision."""
+"""Open what is to be checked: the tree as it stands, a folder or file, or a git revision."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _CODE = (".py", ".ipynb")
 
 @dataclass(frozen=True)
 class Submission:
-    """`placed` takes the starter's place; nothing is placed when the tree itself is checked. `beside` is where in the
-    course others' work may lie, relative to its root."""
+    """The files `placed` over the starter's; none when the tree itself is checked. `beside` lists where in the course
+    other people's work may lie, relative to its root."""
 
     name: str
     placed: tuple[Placement, ...] = ()
@@ -40,8 +40,8 @@ class Submission:
 
 
 def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, ...]:
-    """Where in the course work that was handed in lies, relative to its root: the largest folders around it that hold
-    nothing of what a check needs."""
+    """List where in the course submitted work lies, relative to its root: the largest folders around it that contain
+    nothing a check needs."""
     root = assignment.course.root.resolve()
     needed = [assignment.starter.resolve(), *(root / name for name in _reads(assignment))]
     found: dict[Path, None] = {}
@@ -54,7 +54,7 @@ def places_of(assignment: Assignment, handed_in: Iterable[Path]) -> tuple[Path, 
 
 
 def _reads(assignment: Assignment) -> list[str]:
-    """What of the course the recipe read when gold was made of it."""
+    """List the files of the course that the recipe read when gold was made."""
     try:
         return list(read_manifest(assignment.gold).provenance.reads)
     except GoldUnreadable:
@@ -63,8 +63,8 @@ def _reads(assignment: Assignment) -> list[str]:
 
 @contextlib.contextmanager
 def open_submission(assignment: Assignment, what: str | None, name: str = "") -> Iterator[Submission]:
-    """The submission that `what` says, as long as this lasts: what lies at that path, else a git revision; `name` is
-    what people call it, if that is another. A link is resolved once, and must not lead to solutions or gold."""
+    """Open the submission that `what` says: the path if there is one, else a git revision; `name` is what people call
+    it, if different. A link is resolved once, and must not lead to solutions or gold."""
     if what is None:
         yield Submission("the tree as it stands", is_tree=True)
         return
@@ -82,7 +82,7 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
 
 @contextlib.contextmanager
 def open_revision(assignment: Assignment, course: Course, revision: str, name: str = "") -> Iterator[Submission]:
-    """What a revision of the git repository that `course` lies in holds, whatever paths there are of that name."""
+    """Open a revision of the git repository that `course` lies in, even if there are paths of that name."""
     with private_folder() as room:
         folder = room / "submission"
         folder.mkdir()
@@ -92,7 +92,7 @@ def open_revision(assignment: Assignment, course: Course, revision: str, name: s
 
 
 def private_place(course: Course, path: Path) -> Path | None:
-    """The folder of solutions or of gold that `path` really lies in, as people in the course write it."""
+    """Return the folder of solutions or gold that `path` really lies in, relative to the course."""
     real = _resolved(path)
     for private in (*course.solution_folders, course.fixtures_folder):
         if real.is_relative_to(private.resolve()):
@@ -104,17 +104,17 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):
-        return path.absolute()  # a link that leads in a circle, to no file and no folder
+        return path.absolute()  # a circular link
 
 
 def _lies_plainly_in(path: Path, course: Course, private: Path) -> bool:
-    """Whether staff have written the way to a private folder themselves, and no link has led there."""
+    """Return whether the path to a private folder was written out, and no link has led there."""
     written = Path(os.path.abspath(path))
     return written.is_relative_to(course.root / private) or written.is_relative_to(course.root.resolve() / private)
 
 
 def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") -> Submission:
-    """What lies at `path`, which has been resolved; a lone file may have been `called` otherwise."""
+    """Open what lies at `path`, which has been resolved; a lone file may have been `called` something else."""
     if path.is_file():
         called = called or path.name
         if Path(called).suffix != ".py":
@@ -155,8 +155,7 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
 def _refuse_folders_for_files(
     assignment: Assignment, name: str, placed: Sequence[Placement], own: Collection[str]
 ) -> None:
-    """Refuse what cannot take its place: a folder called like a file of the starter's or the course's `own`, and a file
-    called like a folder."""
+    """Refuse a folder named like a file of the starter's or the course's `own`, and a file named like a folder."""
     for item in placed:
         for above in item.target.parents:
             if above.as_posix() in own or (assignment.starter / above).is_file():
@@ -169,11 +168,11 @@ def _stays(file: Path, folder: Path) -> bool:
     try:
         return file.resolve().is_relative_to(folder)
     except (OSError, RuntimeError):
-        return False  # a link that leads in a circle
+        return False  # a circular link
 
 
 def _place(assignment: Assignment, inside: Path) -> Path:
-    """Where a file goes: a solution's own name, `<name>_solution.py`, stands for `<name>.py`."""
+    """Return where a file goes: a solution's own name, `<name>_solution.py`, stands for `<name>.py`."""
     if inside.name.endswith(SUFFIX):
         plain = inside.with_name(f"{inside.name.removesuffix(SUFFIX)}.py")
         return plain if (assignment.starter / plain).is_file() else inside
@@ -181,7 +180,7 @@ def _place(assignment: Assignment, inside: Path) -> Path:
 
 
 def _home(assignment: Assignment, folder: Path) -> Path:
-    """Where in a folder the assignment's files are: right there, at their place in a course, or one level down."""
+    """Find the assignment's files in a folder: at its top, at their place in a course, or one level down."""
     wanted = _wanted(assignment)
     course = assignment.course
     candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
@@ -195,8 +194,8 @@ def _home(assignment: Assignment, folder: Path) -> Path:
 
 
 def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
-    """Where the assignment's files are in a repository that is no course: its root, the folder of that name, or else
-    the only folder that has any of them. A solution is never taken for somebody's work."""
+    """Find the assignment's files in a repository that is not a course: at its root, in the folder of that name, or
+    else in the only folder that has any of them. A solution is never taken for a submission."""
     folders: dict[str, None] = {}
     for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
@@ -213,7 +212,7 @@ def _as_solution(name: str) -> str:
 
 
 def _wanted(assignment: Assignment) -> list[str]:
-    """The starter's own Python files, which a submission would have; those at the top first."""
+    """List the starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
     found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
@@ -223,7 +222,7 @@ def _wanted(assignment: Assignment) -> list[str]:
 
 
 def _extract(assignment: Assignment, course: Course, revision: str, folder: Path, name: str) -> bool:
-    """The assignment's files as they are in `revision`; whether there is such a thing."""
+    """Write the assignment's files as they are in `revision`; return whether there is such a revision."""
     if revision.startswith("-"):
         return False
     commit = (git(course, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "").strip()

@@ -1,4 +1,4 @@
-"""A submission's trace, before it is made anything of: whether it is one that an honest run could have left."""
+"""Refuse a submission's trace, before anything else is done with it, if no honest run could have written it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _length(value: Any) -> int:
 
 
 def _is_long(value: Any) -> bool:
-    """Whether a value holds more others than anybody records of a call."""
+    """Return whether a value contains more values than are ever recorded of a call."""
     left: list[Any] = [value]
     seen = 0
     while left and seen <= MOST_IN_A_FORM:

@@ -1,4 +1,5 @@
-"""Gold's trace of a case beside a submission's: which call is which, what each was given, and how far its answer is."""
+"""Pair gold's trace of a case with a submission's: which calls correspond, and how far apart their inputs and outputs
+are."""
 
 from __future__ import annotations
 
@@ -42,14 +43,14 @@ from goldsmith.gold.safetensors_reader import (
 )
 
 AMPLIFIED = 20.0
-"""So much farther off than its input a call's output may be because of its input."""
+"""How many times farther off than its input a call's output may be and still be explained by its input."""
 
 
 @dataclass
 class TracePair:
-    """One case's two traces, side by side: gold's calls with theirs, as far as they could be paired. `given` says how
-    far apart a pair's inputs are, `off` its outputs; `untraced_calls` that there were more calls than a trace shows,
-    and that it shows nothing wrong: every module is then tried alone, twice."""
+    """The two traces of one case, with gold's calls paired with the submission's where possible. `given` says how far
+    apart a pair's inputs are, `off` its outputs. `untraced_calls` says that there were more calls than the trace shows,
+    and that it shows nothing wrong: every module is then run alone, twice."""
 
     case: GoldCase
     gold: list[Call]
@@ -62,7 +63,7 @@ class TracePair:
     untraced_calls: bool = False
 
     def pair(self) -> None:
-        """Each of gold's calls with one of theirs: of several in one module, the one that was given the same."""
+        """Pair each of gold's calls with one of theirs: of several in one module, the first with the same inputs."""
         by_key: dict[tuple[str, ...], list[Call]] = {}
         for item in self.theirs:
             by_key.setdefault((item.model, item.module, item.function), []).append(item)
@@ -78,15 +79,16 @@ class TracePair:
                 self.off[call.position] = off_by(partner, call)
 
     def key(self, call: Call) -> tuple[str, ...]:
-        """What a call of theirs would have for this one to be its partner; nothing where there is no such module."""
+        """Return the model, module and function that a call's partner must have; empty where there is no such
+        module."""
         if call.is_function or not call.model:
             return call.model, call.module, call.function
         name = self.names.get(call.model, {}).get(call.module)
         return (call.model, name, call.function) if name is not None else ()
 
     def outcome(self, call: Call) -> Outcome | None:
-        """What the replay itself shows of a call: nothing where its input was wrong, or nearly as wrong as its output:
-        a victim perhaps, a culprit perhaps."""
+        """Return what the replay itself shows of a call; None where its input was wrong, or nearly as wrong as its
+        output, because the error may come from either."""
         partner, off = self.partners.get(call.position), self.off.get(call.position)
         given = self.given.get(call.position, float("inf"))
         if off is not None and off <= CLOSE:
@@ -99,13 +101,14 @@ class TracePair:
 
     @property
     def settled(self) -> set[str]:
-        """What the replay itself has judged already, in one call at least; right answers that take no work judge
-        nothing."""
+        """Return the names that the replay itself has judged in at least one call; right answers that take no work do
+        not count."""
         judged = [(call, self.outcome(call)) for call in self.gold] if not self.untraced_calls else []
         return {call.name for call, outcome in judged if outcome and (outcome != AGREES or call.tells)}
 
     def unpaired_in(self, source: ModuleVerdict | None) -> list[Call]:
-        """The course's own modules in gold's `source`, or anywhere, that no module of theirs could be paired with."""
+        """List the course's own modules in gold's `source`, or anywhere, that could not be paired with a module of
+        theirs."""
         outer = [call for call in self.gold if source and _is(call, source)]
         return [
             call
@@ -117,8 +120,8 @@ class TracePair:
         ]
 
     def never_called(self, outer: Call) -> list[Call]:
-        """Modules of theirs that gold calls inside `outer`, and that are there and never called at all. One whose
-        weights are used all the same, as by `F.linear`, is not among them."""
+        """List modules of theirs that gold calls inside `outer` and that are never called at all. Modules whose weights
+        are used all the same, as by `F.linear`, are not among them."""
         called = {(item.model, item.module) for item in self.theirs}
         called |= {(model, module) for model, names in self.used.items() for name in names for module in _around(name)}
         weights = weights_by_model(self.case.entry.models, self.case.state_dict)
@@ -133,7 +136,7 @@ class TracePair:
         ]
 
     def needs_alone(self, call: Call) -> bool:
-        """Whether the replay itself could not say if this call is right, and whether it can be made again."""
+        """Return whether the replay itself could not judge this call, and whether it can be repeated alone."""
         is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
         if not call.own or call.form is None or not is_there or call.drew:
             return False
@@ -141,7 +144,7 @@ class TracePair:
 
 
 def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
-    """The first of some calls that was given what gold's was, else the first of all, and how far apart those are."""
+    """Return the first call with the same inputs as gold's, else the first of all, and how far apart the inputs are."""
     first = float("inf")
     for number, call in enumerate(calls[:MOST_CANDIDATES]):
         given = _given(call, gold)
@@ -152,13 +155,13 @@ def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
 
 
 def _around(weight: str) -> Iterator[str]:
-    """The names of all modules that hold a weight."""
+    """Yield the names of all modules that contain a weight."""
     path = weight.split(".")[:-1]
     return (".".join(path[:count]) for count in range(len(path) + 1))
 
 
 def _given(theirs: Call, gold: Call) -> float:
-    """How far apart two calls are in all that their answer depends on."""
+    """Return how far apart two calls are in everything that their answer depends on."""
     modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
     if not modes or (theirs.training != gold.training and gold.model):
         return float("inf")
@@ -170,7 +173,7 @@ def _given(theirs: Call, gold: Call) -> float:
 
 
 def off_by(theirs: Call, gold: Call) -> float:
-    """How far apart two calls' answers are: what they returned, and what they changed."""
+    """Return how far apart two calls' answers are: what they returned, and what they changed."""
     if theirs.returned is not None and gold.returned is not None and not same_plain(theirs.returned, gold.returned):
         return float("inf")
     if (gold.outputs and not theirs.outputs) or is_cut_off(theirs, gold):
@@ -179,18 +182,18 @@ def off_by(theirs: Call, gold: Call) -> float:
 
 
 def is_cut_off(theirs: Call, gold: Call) -> bool:
-    """Whether gradients cannot pass where gold's do: a `detach`, or a `no_grad`, too many."""
+    """Return whether gradients are blocked where gold's pass: by a stray `detach` or `no_grad`."""
     return any(gold.learns) and bool(theirs.learns) and not any(theirs.learns)
 
 
 def _apart(theirs: Mapping[str, Any], gold: Mapping[str, Any]) -> float:
-    """Of weights by gold's names; one that gold has changed and they have not is infinitely far."""
+    """Return the distance of changed weights by gold's names; infinite if gold changed one and they did not."""
     return max((distance(theirs[name], gold[name]) if name in theirs else float("inf") for name in gold), default=0.0)
 
 
 def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_run: bool = False) -> TracePair | None:
-    """The two traces of a case that left one, on gold's side at least. Theirs may be `of_another_run`, which came out
-    differently."""
+    """Read and pair the two traces of a case; return None where gold has no trace. With `of_another_run`, theirs is of
+    a run that came out differently."""
     if case.entry.trace is None:
         return None
     recorded = open_mapped(folder / case.entry.trace)
@@ -206,7 +209,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()
-    except TooMuchToJudge:  # no honest trace: then it is no evidence
+    except TooMuchToJudge:  # no honest trace takes so much: ignore it
         pair = TracePair(case, gold, [], names)
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
@@ -214,7 +217,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
 
 
 def most_compared(gold: Sequence[Call]) -> int:
-    """How many numbers may be compared to find partners for gold's calls."""
+    """Return how many numbers may be compared to find partners for gold's calls."""
     tensors = (tensor for call in gold for tensor in (*call.inputs, *call.outputs))
     numbers = sum(A_COMPARISON + getattr(tensor, "size", 0) for tensor in tensors)
     return max(MOST_COMPARED, COMPARED_FOR_EACH * numbers)
@@ -227,7 +230,7 @@ def _their_calls(replayed: CaseRuns, gold: Mapped) -> list[Call]:
         largest = max(LARGEST_HEADER, 4 * len(gold.metadata.get(INDEX, "")))
         return calls_in(parse_bytes(replayed.trace, Path("its trace"), largest), suspicious=True)
     except (OSError, ValueError, RecursionError, MemoryError):
-        return []  # what a submission's process wrote and nobody can read is no evidence
+        return []  # a trace that cannot be read proves nothing
 
 
 def _size(tensor: Any) -> int:
@@ -235,7 +238,8 @@ def _size(tensor: Any) -> int:
 
 
 def arguments(call: Call) -> tuple[Any, ...]:
-    """What a call is given, as far as that is known: tensors and other values in their order, whatever their names."""
+    """Return the kinds of a call's arguments, as far as they are known: tensors and other values in order, without
+    names."""
     return (len(call.inputs),) if call.form is None else tuple(_kinds(call.form))
 
 

@@ -1,4 +1,4 @@
-"""The words of a verdict, the same in every rendering. Gold's values are among them only when asked for."""
+"""The words of a verdict, the same in every rendering. Gold's values appear only with `reveal`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTCOMES = {
     ERROR: "error",
 }
 _MORE_THAN_VALUES = ("precision", "second-run", "uninitialised")
-"""Kinds of difference that no value shows: the reason has to be told beside it."""
+"""Kinds of difference that no value shows: the reason has to be given as well."""
 _PREFIX = {
     "import": "could not be imported: ",
     "package": "it imports what is not installed here: ",
@@ -40,7 +40,7 @@ _PREFIX = {
 
 
 def headline(verdict: Verdict) -> str:
-    """The answer, in one sentence."""
+    """Return the verdict in one sentence."""
     count = Counter(case.outcome for case in verdict.cases)
     total = len(verdict.cases)
     cases = f"{total} case{'' if total == 1 else 's'}"
@@ -67,7 +67,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
-    """Cases in their order, those together that could not run for one and the same reason: it is told once."""
+    """Group cases, in their order, that could not run for the same reason, so that it is given once."""
     groups: dict[tuple[str, ...], list[CaseVerdict]] = {}
     for case in cases:
         same = case.outcome == COULD_NOT_RUN and not case.modules
@@ -77,7 +77,8 @@ def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
 
 
 def rows(cases: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, str]]:
-    """Every case with its sentence; one that could not run for the reason of the one before it says only that."""
+    """Return every case with its sentence; a case that could not run for the same reason as the one before says "the
+    same"."""
     found: list[tuple[CaseVerdict, str]] = []
     before = ""
     for case in cases:
@@ -92,13 +93,14 @@ def _why(case: CaseVerdict) -> str:
 
 
 def first_wrong(verdict: Verdict) -> str:
-    """`blocks.0.attention_norm (RMSNorm)`, or a function's bare name, in the submission's own names."""
+    """Return what goes wrong first, in the submission's own names: `blocks.0.attention_norm (RMSNorm)`, or a function's
+    name."""
     name, part = verdict.first_name or verdict.first_divergence, verdict.first_part
     return name if part in ("", name, name.partition(".")[0]) else f"{name} ({part})"
 
 
 def case_sentence(case: CaseVerdict) -> str:
-    """What is wrong with a case, or nothing."""
+    """Say what is wrong with a case; empty if nothing is."""
     if case.outcome == AGREES:
         return f"met {case.met}" if case.met else ""
     if case.outcome == COULD_NOT_RUN:
@@ -112,7 +114,7 @@ def case_sentence(case: CaseVerdict) -> str:
 
 
 def leaf_name(case: CaseVerdict, leaf: LeafComparison) -> str:
-    """A recorded value as the submission's author knows it: a weight by the name that it has there."""
+    """Return a recorded value's name as the submission's author knows it: a weight by its name there."""
     path = shown_path(leaf.path)
     for gold, theirs in case.their_names.items():
         if path.endswith(f".{gold}"):
@@ -146,14 +148,14 @@ def how_far(leaf: LeafComparison) -> str:
 
 
 def size_words(relative: float) -> str:
-    """How far off, in no more digits than help: with enough of them, what is far too large would tell gold's size."""
+    """Say how far off, with few digits: more of them would reveal the size of gold where the error is very large."""
     if relative > 10:
         return "more than 10 times its size"
     return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
 
 
 def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
-    """What is known about a leaf that differs, a line each."""
+    """Describe a leaf that differs, in several lines."""
     if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
         return [f"gold has {leaf.gold} there"] if reveal else []
     lines = []
@@ -202,7 +204,7 @@ def one_line(text: str) -> str:
 
 
 def telling_case(verdict: Verdict) -> CaseVerdict | None:
-    """The case that shows best what is wrong; none where nothing is."""
+    """Return the case that shows best what is wrong; None if nothing is."""
     if verdict.outcome == AGREES:
         return None
     found = [case for case in verdict.cases if case.outcome == verdict.outcome]
@@ -210,8 +212,8 @@ def telling_case(verdict: Verdict) -> CaseVerdict | None:
 
 
 def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
-    """Sources and victims of one case, one line for each kind of call, in the order in which they ran. `place` is where
-    the first of them is defined."""
+    """Describe the calls that go wrong in one case and those that are right alone, in the order in which they ran.
+    `place` is where the first of them is defined."""
     if case.kind == "stub":
         return []  # its reason says it all
     lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
@@ -231,12 +233,12 @@ def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
 
 
 def _told_of(case: CaseVerdict) -> str:
-    """How far off its first wrong record is, which is said of every case."""
+    """Say how far off the first wrong record is, which is said of every case."""
     return how_far(case.first_wrong) if case.first_wrong else ""
 
 
 def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str:
-    """`told` is what is said below about the case as a whole, and not twice."""
+    """Describe one call that goes wrong. `told` is what is said below about the whole case, and is not repeated."""
     label = source.their_label if source.theirs else source.label
     details = [source.kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
@@ -247,7 +249,7 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str
         return f"{name} {how}{more}{why}"
     if source.relative is None and why:
         return f"{name}{why}"
-    if source.alone:  # how far off it is would be its own choice, made when it knew what gold's modules are given
+    if source.alone:  # it has seen gold's inputs by now, and could use how far off it is to reveal them
         return f"{name} is wrong by itself, given gold's own inputs{more}{why}"
     if source.inferred or source.relative is None:
         return f"{name} is wrong; nothing that it calls was seen to be{why}"
@@ -258,7 +260,7 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str
 
 
 def notes_of(verdict: Verdict) -> list[str]:
-    """Everything worth a remark, with the cases that it is about unless it is about all of them."""
+    """List everything worth noting, with the cases that it applies to unless it applies to all."""
     found: dict[str, list[str]] = {}
     for case in verdict.cases:
         for note in case.notes:
@@ -273,7 +275,7 @@ def notes_of(verdict: Verdict) -> list[str]:
 
 
 def next_step(verdict: Verdict) -> str:
-    """What to do now, as a command where there is one."""
+    """Say what to do now, as a command where there is one."""
     bad = next((case for case in verdict.cases if case.outcome == verdict.outcome), None)
     if verdict.outcome == AGREES or bad is None:
         return ""

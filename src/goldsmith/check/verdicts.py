@@ -1,4 +1,4 @@
-"""Verdicts: what is known about an implementation beside the gold, by module, by case and overall. Plain data."""
+"""Verdicts on an implementation, by module, part, case and overall. Plain data."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ DIFFERS: Outcome = "differs"
 COULD_NOT_RUN: Outcome = "could-not-run"
 PROVIDED_CHANGED: Outcome = "provided-changed"
 ERROR: Outcome = "error"
-"""Goldsmith itself failed: it says nothing about the work, for or against."""
+"""Goldsmith itself failed: this says nothing for or against the submission."""
 CUT_OFF = ("timeout", "killed", "memory", "exit")
-"""Kinds of failure after which nobody knows what a case had come to."""
+"""Kinds of failure after which it is unknown how far a case got."""
 _GRAVITY: tuple[Outcome, ...] = (ERROR, DIFFERS, COULD_NOT_RUN, PROVIDED_CHANGED, AGREES)
 
 
 def gravest(outcomes: Iterable[str]) -> Outcome:
-    """What counts overall; of nothing at all, that it could not run."""
+    """Return the outcome that counts overall; of no outcomes, that it could not run."""
     found = set(outcomes)
     return next((item for item in _GRAVITY if item in found), COULD_NOT_RUN)
 
 
 class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One module, method or function of gold's in one case. `alone` says that it was judged on gold's own inputs,
-    because what it was given in the replay was wrong already. `relative` is how far its output is off, over the size of
-    gold's."""
+    """One module, method or function of gold's in one case. With `alone` it was judged on gold's own inputs, because
+    its inputs in the replay were wrong already. `relative` is the relative error of its output."""
 
     case: str
     """The case in which it was called."""
@@ -70,7 +69,7 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """`blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
+        """Return its name in the model: `blocks.0.attention`, `scaler.fit`, `next_token_loss`."""
         if self.function == self.kind:
             return self.function
         where = self.name or self.kind
@@ -78,12 +77,12 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def their_label(self) -> str:
-        """The same in the submission's own names."""
+        """Return the label in the submission's own names."""
         return msgspec.structs.replace(self, name=self.theirs, kind=self.their_kind or self.kind).label
 
     @property
     def callable(self) -> str:
-        """As it is defined: `RMSNorm.forward`, `next_token_loss`."""
+        """Return its name as it is defined: `RMSNorm.forward`, `next_token_loss`."""
         return self.function if self.function == self.kind else f"{self.kind}.{self.function or 'forward'}"
 
 
@@ -147,7 +146,7 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first_wrong(self) -> LeafComparison | None:
-        """The farthest off in the first record that is wrong: what was recorded later may follow from it."""
+        """Return the worst leaf of the first wrong record: what was recorded later may follow from it."""
         found = [leaf for leaf in (*self.leaves, *self.natural) if not leaf.agrees]
         first = found[0].path.split(".")[:2] if found else []
         same = [leaf for leaf in found if leaf.path.split(".")[:2] == first]
@@ -230,7 +229,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return next(item for item in self.cases if item.name == name)
 
     def plain(self) -> dict[str, Any]:
-        """Every field, as JSON can hold it."""
+        """Return every field, as JSON can hold it."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         for case, verdict in zip(found["cases"], self.cases, strict=True):
             case["leaves"] = [leaf.plain() for leaf in verdict.leaves]
