@@ -1,4 +1,4 @@
-"""A submission called the way the course's adapter says that its kind is called."""
+"""Call a submission's models and functions as the course's adapter prescribes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def adapt_calls(model: T, adapter: Adapter) -> T:
-    """The model, called the way the course's adapter says its kind is called."""
+    """Make a model use the adapter's call rule for its class, if there is one; return the model."""
     rule = adapter.calls.get(type(model).__name__)
     if rule is not None and is_module(model):
         model.forward = functools.partial(rule, model.forward)
@@ -23,7 +23,7 @@ def adapt_calls(model: T, adapter: Adapter) -> T:
 
 
 def adapt_recipe(adapter: Adapter) -> None:
-    """Put the adapter's parts where the recipe has the submission's own."""
+    """Replace the submission's parts in the recipe by the adapter's versions of them."""
     recipe = sys.modules["__main__"].__dict__
     for name, stand_in in adapter.parts.items():
         module_name, _, part = name.rpartition(".")
@@ -40,7 +40,7 @@ def adapt_recipe(adapter: Adapter) -> None:
 
 
 def _with_part(module: Any, part: str, adapted: Any) -> ModuleType:
-    """A module like `module`, seen from the recipe only, with one part adapted."""
+    """Return a copy of `module` with one part adapted, for the recipe only."""
     copy = ModuleType(module.__name__)
     copy.__dict__.update(module.__dict__)
     setattr(copy, part, adapted)

@@ -1,7 +1,7 @@
-"""How the starter's models come out of their constructors: names and shapes of parameters, classes of modules.
+"""Build the starter's models: names and shapes of their parameters, classes of their modules.
 
-The recipe runs on the starter as far as it goes. A model that is called has been built; what comes after is the
-students' to write.
+The recipe runs on the starter until it calls a model: by then the model has been built, and what follows is for
+students to write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class BuildSession(Session):
-    """Tries every case and keeps what it built, by case and by the model's name in it; never fails."""
+    """A session that tries every case and keeps the models it built, by case and model name; it never fails."""
 
     def __init__(self, output: Path, root: str, **options: Any) -> None:
         super().__init__(output, **options)
@@ -74,5 +74,5 @@ def _enough(module: Any, args: Any) -> None:
 
 
 def _class_name(value: object) -> str:
-    """The class by the last part of its module's name, as sources are spoken of: `backbone.RMSNorm`."""
+    """Return the class with the last part of its module's name, as in `backbone.RMSNorm`."""
     return f"{type(value).__module__.rpartition('.')[2]}.{type(value).__qualname__}"

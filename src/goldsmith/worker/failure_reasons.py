@@ -1,4 +1,4 @@
-"""Why a replayed case did not come to its end, told apart by *where* the error arose."""
+"""Find out why a replayed case did not finish, by *where* the error arose."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALLS = re.compile(
 
 
 def cause_of(error: BaseException, job: Job, case: str | None, returned_none: str | None = None) -> Failure:
-    """What kept `case` from ending. `returned_none` names the last module that returned nothing."""
+    """Return why `case` did not finish. `returned_none` names the last module that returned None."""
     if isinstance(error, MissingPartUsed):
         return _missing_part(error, job, case)
     frames = frames_of(error, job)
@@ -77,7 +77,7 @@ def _kind_of(
 
 
 def _missing_package(error: BaseException, job: Job) -> str:
-    """The package that an import did not find, unless it goes by the name of a file or folder of the assignment."""
+    """Return the package that an import did not find, unless a file or folder of the assignment has that name."""
     if not isinstance(error, ModuleNotFoundError) or not isinstance(error.name, str):
         return ""
     name = error.name.partition(".")[0]
@@ -86,7 +86,7 @@ def _missing_package(error: BaseException, job: Job) -> str:
 
 
 def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
-    """The frames in the workspace: neither torch's nor ours help its author."""
+    """Return the frames in the workspace: those of torch and of goldsmith do not help its author."""
     return tuple(
         Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())
         for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
@@ -95,7 +95,7 @@ def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
 
 
 def _raises(frame: Frame) -> bool:
-    """Whether that line is a `raise` of its own: torch raises NotImplementedError, too, for what a device lacks."""
+    """Say whether the line is itself a `raise`: torch, too, raises NotImplementedError for what a device lacks."""
     try:
         (statement,) = syntax_tree(linecache.getline(frame.file, frame.line).strip()).body
     except (SyntaxError, ValueError):
@@ -104,7 +104,7 @@ def _raises(frame: Frame) -> bool:
 
 
 def _qualified(error: BaseException) -> str:
-    """The function that raised, with its class."""
+    """Return the name of the function that raised, with its class."""
     frame = _last_frame(error.__traceback__)
     return frame.f_code.co_qualname if frame is not None else "a part"
 
@@ -115,7 +115,7 @@ def _in_torch_cuda(error: BaseException) -> bool:
 
 
 def _nothing_at(error: BaseException, job: Job) -> str | None:
-    """The variable of the recipe that is None where the recipe itself stumbled over it."""
+    """Return the recipe's variable that is None on the line where the recipe itself raised."""
     frame = _last_frame(error.__traceback__)
     if frame is None or frame.f_code.co_filename != job.recipe:
         return None
@@ -131,7 +131,7 @@ def _last_frame(trace: TracebackType | None) -> FrameType | None:
 
 
 def in_words(error: BaseException) -> str:
-    """The last line of a traceback, as Python would print it."""
+    """Return the last line of a traceback, as Python would print it."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg} ({error.filename}, line {error.lineno})"
     try:

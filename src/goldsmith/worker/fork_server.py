@@ -1,8 +1,8 @@
 """The fork server: `python -P -m goldsmith.worker.fork_server [torch]`; its client is `process/fork_client.py`.
 
 It supervises: it has a child forked for each job that it reads from standard input, enforces quotas, kills what
-children leave running, and writes down how each has ended. The forking itself is done by another process that knows
-nothing of this, the zygote (`zygote.py`).
+children leave running, and writes down how each has ended. The forking itself is done by another process, the zygote
+(`zygote.py`), which knows nothing of the jobs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WAKE_UP_BYTES = 2**16
 
 
 class ForkServer:
-    """The children of this process, and how they are supervised."""
+    """The supervisor of all children."""
 
     def __init__(self, zygote: Zygote | NoZygote) -> None:
         self._zygote = zygote
@@ -59,12 +59,12 @@ class ForkServer:
             if not line:
                 break
             print(self._answer(json.loads(line)), flush=True)
-        for pid in self._status_files:  # they have not been reaped, so nobody else has their process ids
+        for pid in self._status_files:  # not reaped yet, so their process ids are still theirs
             signal_group(pid, signal.SIGKILL)
         kill_orphans(())
 
     def _answer(self, request: dict[str, Any]) -> int:
-        """Do what a request says; return a new child's process id, or whether something could be preloaded."""
+        """Carry out a request; return a new child's process id, or whether something could be preloaded."""
         if "import" in request:
             return int(self._zygote.import_all(request["import"]))
         if "read" in request:
@@ -77,7 +77,7 @@ class ForkServer:
         return pid
 
     def _supervise(self) -> None:
-        """Kill orphans and children over their quota, each as often as its interval says."""
+        """Kill orphans and children over their quota, each at its own interval."""
         if time.monotonic() - self._last_look > _POLL_INTERVAL_S:
             self._kill_reasons |= kill_orphans([*self._status_files, self._zygote.pid])
             if IS_LINUX:
@@ -92,14 +92,14 @@ class ForkServer:
             self._next_look_at_quotas = now + min(_MAX_POLL_INTERVAL_S, interval)
 
     def _reap(self) -> None:
-        """Write down how children ended, and why where they were killed here."""
+        """Write down how children ended, and the reason if they were killed here."""
         for pid, status in self._zygote.reap():
             reason = self._kill_reasons.pop(pid, "")
             file = self._status_files.pop(pid, None)
             if file is None:
                 continue
             partial = file.with_suffix(".partial")
-            with contextlib.suppress(OSError):  # the workspace is gone: nobody waits for this any more
+            with contextlib.suppress(OSError):  # the workspace is gone: nothing waits for this any more
                 partial.write_text(f"{os.waitstatus_to_exitcode(status)} {reason}")
                 partial.replace(file)
 

@@ -1,9 +1,9 @@
-"""Modules, methods and functions of a submission run alone, on what gold's own were called with.
+"""Run modules, methods and functions of a submission alone, on the arguments that gold's own were called with.
 
-A module's inputs are the outputs of those before it. So modules run alone when everything else is over, those of a case
-in the order in which they are entered, and each is given its inputs only when its turn has come: by then, whatever can
-be learnt from them has been asked for and taken already. Where two cases are alike, what one gives away comes too late
-for what it was asked about itself, and a part is no better than where it did worst.
+A module's inputs are the outputs of the modules before it, so they give away answers. Therefore modules run alone after
+everything else, those of a case in the order in which they are entered, and each gets its inputs only then: by that
+time, every answer that they could reveal has been requested and stored. Where two cases are alike, what one reveals
+comes too late for its own answers, and a part counts as in the case where it did worst.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ T = TypeVar("T")
 def run_alone(
     session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition, output: Path
 ) -> None:
-    """One call, three times: as it was made, with something else, and as it was made. What it returns is written down
-    by its number and place (`0.1`), what it changes in its model by its number and gold's name (`0.after.mean`)."""
+    """Make one call three times: as it was made, with other values, and as it was made again.
+
+    Results are stored by call number and position (`0.1`), changes in the model by call number and gold's name
+    (`0.after.mean`).
+    """
     arrays: dict[str, Any] = {}
     attempt = Attempt()
     try:
@@ -57,7 +60,7 @@ def run_alone(
 
 @dataclass(frozen=True)
 class _Target:
-    """What is called, and the model that it may change."""
+    """A callable, and the model that it may change."""
 
     call: Callable[..., Any]
     settled: LoadedModule | None = None
@@ -65,8 +68,7 @@ class _Target:
 
 
 def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition) -> _Target:
-    """A function as the recipe has it; a module as the case has it the moment its model is built and has gold's
-    weights."""
+    """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
         return _Target(_function(item.function, definition, session.job.folder))
     case = session.case_for(definition, "repeat", ask.layout)
@@ -87,7 +89,7 @@ def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition:
 
 
 def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
-    """By the name that the recipe has imported, or of the first of the submission's files that has it."""
+    """Return the function that the recipe imports by this name, else the first in the submission's files."""
     for case in written_as(definition.function):
         if name in case.__globals__:
             return case.__globals__[name]
@@ -98,7 +100,7 @@ def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
 
 
 def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
-    """What one call returns and changes."""
+    """Return the results of one call, and the weights that it changed."""
     tensors = {name: change(value) for name, value in _read(item, device).items()}
     args, kwargs = rebuilt(item.form, tensors)
     settled = target.settled
@@ -113,7 +115,7 @@ def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], devic
 
 
 def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
-    """What one call passes back, weights by gold's names."""
+    """Return the gradients that one call passes back, weights under gold's names."""
     tensors, settled = _read(item, device), target.settled
     if settled is not None:
         settled.model.load_state_dict(target.built, strict=False)
@@ -145,7 +147,7 @@ def _read(item: Isolated, device: str) -> dict[str, Any]:
 
 
 class _Reached(BaseException):
-    """Not an `Exception`, so that no recipe catches it by mistake."""
+    """Raised once the wanted model is built. A BaseException, so that no recipe catches it by mistake."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -169,7 +171,7 @@ def _as_given(tensor: Any) -> Any:
 
 
 def _disturbed(tensor: Any) -> Any:
-    """Something else in between, so that a module that remembers it gives itself away."""
+    """Change a tensor for the call in between, which reveals a module that remembers earlier inputs."""
     if not is_tensor(tensor):
         return tensor[::-1] * 1.5 if tensor.dtype.kind == "f" and tensor.ndim else tensor
     return tensor.flip(0) * 1.5 if tensor.is_floating_point() and tensor.dim() else tensor

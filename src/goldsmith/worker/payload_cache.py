@@ -1,4 +1,4 @@
-"""What cases are given, read once: by this process, or by the one that it was forked from."""
+"""A cache of the payloads that cases get, filled by this process or by the one that it was forked from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_KEPT = 64 * 2**20
 
 
 class Payloads:
-    """Payloads by their files, kept from one run to the next as long as it is not much."""
+    """Payloads by file, kept between runs up to a total size."""
 
     def __init__(self) -> None:
         self._known: dict[Path, Any] = {}

@@ -1,10 +1,10 @@
-"""Cases run under conditions that their recipe does not have, to find out what would show a difference.
+"""Perturbations: cases run under conditions that their recipe does not have, to find out what would show a difference.
 
-Gold's inputs small or large, by a little or by much, moved, with ties, drawn again, with a row more, one row or none,
-plain numbers changed; weights off their identity; gradients of everything that is recorded; the other mode with
-dropout that drops all; more batches; a call on other inputs before; the statistics of initial weights. Each run is in
-float64, so that a difference is a difference, but for the one that looks for overflow. A condition says whether it
-`applied`: one that found nothing to change has shown nothing.
+Gold's inputs smaller or larger, shifted, with ties, drawn again, with one row more, one row or none, plain numbers
+changed; stressed weights; gradients of everything that is recorded; the other mode with dropout that drops all; more
+batches; an earlier call on other inputs; the statistics of initial weights. Each run is in float64, so that a
+difference is not rounding, except the one that looks for overflow. A condition reports whether it `applied`: one that
+found nothing to change proves nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
 
 @dataclasses.dataclass(frozen=True)
 class PerturbedInputs(GoldInputs):
-    """Gold's inputs as a condition has them; its weights as they are."""
+    """Gold's inputs as a condition changes them, with gold's weights unchanged."""
 
     condition: Perturbation = "stress"
 
@@ -62,7 +62,7 @@ class PerturbedInputs(GoldInputs):
         return _each(value, _another_number) if self.condition == "numbers" else value
 
     def _resized(self, array: Any) -> Any:
-        """Larger by a factor; or smaller by one, and then no larger than that."""
+        """Scale an array up by a factor; or down by one, and at least so far that no element exceeds it."""
         if self.condition in _FACTORS:
             return array * _FACTORS[self.condition]
         least = _AT_MOST[self.condition]
@@ -71,11 +71,11 @@ class PerturbedInputs(GoldInputs):
 
 
 class ModelPerturbation:
-    """What a condition does to the models and outputs of one case, and whether it did anything."""
+    """The changes that a condition makes to the models and outputs of one case, and whether it changed anything."""
 
     def __init__(self, condition: Perturbation, seed: int, kept: dict[str, Any]) -> None:
         self.condition = condition
-        self.applied = condition == "repeated"  # which is done before the case begins
+        self.applied = condition == "repeated"  # the session does that before the case begins
         self._seed = seed
         self._kept = kept
         self._sources: dict[str, Any] = {}
@@ -83,7 +83,7 @@ class ModelPerturbation:
         self._initial: dict[str, Any] = {}
 
     def initial(self, name: str, statistics: Mapping[str, Mapping[str, Statistic]]) -> None:
-        """Keep how a model initialises its weights: each statistic beside its limit."""
+        """Keep how a model initialises its weights: each statistic with its limit."""
         import numpy as np
 
         self.applied = True
@@ -105,7 +105,7 @@ class ModelPerturbation:
         self._sources |= {f"{name}.{path}": weight for path, weight in model.named_parameters() if weight.requires_grad}
 
     def input(self, name: str, value: T) -> T:
-        """Where there is no model, gradients go to what a function is given."""
+        """Note whether an input was changed; where there is no model, make it a source of gradients."""
         if self.condition in _OF_INPUTS:
             self.applied = self.applied or _digest(value) != _digest(self._kept.get(name))
         if self.condition != "gradients" or self._sources or not is_tensor(value):
@@ -120,11 +120,11 @@ class ModelPerturbation:
         self._recorded += [leaf for leaf in leaves_in(value) if is_tensor(leaf)]
 
     def more(self) -> dict[str, Any]:
-        """What is recorded besides what the recipe records, by path."""
+        """Return what is recorded in addition to the recipe's own records, by path."""
         return self._initial or self._gradients()
 
     def _gradients(self) -> dict[str, Any]:
-        """Of everything that was recorded and still can be differentiated, with respect to every source."""
+        """Differentiate every differentiable record with respect to every source."""
         if self.condition != "gradients" or not self._sources:
             return {}
         torch = sys.modules["torch"]
@@ -152,7 +152,7 @@ class ModelPerturbation:
                 self.applied = True
 
     def _other_mode(self, model: Any) -> None:
-        """Train for eval and the other way round, with all dropout at 1, which draws nothing."""
+        """Switch between train and eval mode, with all dropout at 1, which draws nothing."""
         model.train(not model.training)
         self.applied = True
         for part in model.modules():
@@ -163,7 +163,7 @@ class ModelPerturbation:
 
 
 def _call_before(model: Any) -> None:
-    """Have a model called on other inputs just before it is called for the first time."""
+    """Call a model on other inputs just before its first call."""
     torch = sys.modules["torch"]
 
     def call(module: Any, args: Any, kwargs: Any) -> None:
@@ -175,12 +175,15 @@ def _call_before(model: Any) -> None:
 
 
 class CallsBefore:
-    """Has each method that the recipe calls called once before, on its object, with other inputs. A method counts
-    that the object itself calls for the recipe, as `forward` in `__call__`; modules have hooks."""
+    """A watcher that calls each method once on its object, with other inputs, before the recipe first calls it.
+
+    A method also counts if the object itself calls it for the recipe, as `__call__` calls `forward`. Modules are left
+    out: they have hooks.
+    """
 
     def __init__(self, recipe: str) -> None:
         self._recipe = recipe
-        self._called: dict[tuple[int, str], Any] = {}  # with the object, so that no other one gets its id
+        self._called: dict[tuple[int, str], Any] = {}  # keeps the object, so that its id is not reused
 
     def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
         method = frame.f_code.co_name
@@ -193,11 +196,11 @@ class CallsBefore:
             getattr(owner, method)(*_each(args, _moved_within), **_each(kwargs, _moved_within))
 
     def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
 
 def _caller_of(frame: FrameType, owner: Any) -> str:
-    """The file that a method is called from, other methods of the same object left out."""
+    """Return the file that a method is called from, skipping other methods of the same object."""
     back = frame.f_back
     while back is not None and back.f_locals.get("self") is owner:
         back = back.f_back
@@ -205,7 +208,7 @@ def _caller_of(frame: FrameType, owner: Any) -> str:
 
 
 def _moved_within(leaf: Any) -> Any:
-    """Numbers moved; a home-made tensor becomes another one, whose numbers are."""
+    """Shift numbers; copy an object that holds arrays and shift those."""
     if is_array(leaf) or is_module(leaf) or isinstance(leaf, type) or not getattr(leaf, "__dict__", None):
         return _moved(leaf)
     other = copy.copy(leaf)
@@ -214,12 +217,12 @@ def _moved_within(leaf: Any) -> Any:
 
 
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}
-"""How many rows there are: one more than there were, one, or none."""
+"""How many rows there are: one more than before, one, or none."""
 _OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """`value` with every leaf changed; forms that are not plain stay as they are."""
+    """Return `value` with every leaf changed; only plain dicts, lists and tuples are entered."""
     if isinstance(value, dict):
         return {key: _each(item, change) for key, item in value.items()}
     if type(value) in (list, tuple):
@@ -232,7 +235,7 @@ def _arrays(value: Any) -> list[Any]:
 
 
 def _moved(leaf: Any) -> Any:
-    """Numbers moved each by another amount, of their own size; of true and false, every third turned round."""
+    """Shift each number by a different amount, up to 0.3 of the largest; invert every third boolean."""
     if not is_array(leaf) or not math.prod(leaf.shape):
         return leaf
     import numpy as np
@@ -253,7 +256,7 @@ def _moved(leaf: Any) -> Any:
 
 
 def _tied(leaf: Any) -> Any:
-    """Numbers rounded to a few levels, so that many are equal."""
+    """Round numbers to a few levels, so that many are equal."""
     if not is_array(leaf) or "float" not in str(leaf.dtype) or not math.prod(leaf.shape):
         return leaf
     step = float(abs(leaf).max()) / _LEVELS
@@ -265,7 +268,8 @@ def _tied(leaf: Any) -> Any:
 
 
 def _with_rows(leaf: Any, usual: int, more: int) -> Any:
-    """The first row once more at the end, or alone, or no row, where arrays have as many rows as most of them have."""
+    """Repeat the first row at the end, keep it alone, or drop all rows, in arrays with the most common number of
+    rows."""
     if not is_array(leaf) or not leaf.ndim or len(leaf) != usual:
         return leaf
     own = leaf.detach() if is_tensor(leaf) else leaf

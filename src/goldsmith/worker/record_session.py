@@ -1,4 +1,4 @@
-"""Running the cases of a recipe one after the other and writing what they recorded."""
+"""Run the cases of a recipe one after the other and write what they record."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ RECORDED_VARIABLES = (
 
 
 class Session:
-    """Records every case into `output`, or, given what gold keeps, those cases on gold's inputs and weights.
+    """A run that records every case into `output`, or, given `kept`, replays those cases on gold's inputs and weights.
 
-    `draws` are recorded inputs and weights that take the place of what cases would draw; calls of `own_code`, what
-    students write, are traced.
+    `draws` are recorded inputs and weights that replace what cases would draw; calls of `own_code`, which students
+    write, are traced.
 
-    `current` is the case that is running, for those who report; `ran` says how many there were, once all have run.
+    `current` is the case that is running, for reports; `ran` is the number of cases, once all have run.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Session:
         self.ran = len(definitions)
 
     def _run_case(self, definition: CaseDefinition) -> CaseFacts:
-        """Each case starts from the same seed, so that adding one does not move the others."""
+        """Run and write one case. Each starts from the same seed, so that adding a case does not change the others."""
         seed_everything(self.seed, threads=self.threads)
         draws = self._recorded_draws(definition)
         case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
@@ -128,20 +128,20 @@ class Session:
         )
 
     def _recorded_draws(self, definition: CaseDefinition) -> RecordedDraws | None:
-        """The inputs and weights that were drawn before, where they are to be used again."""
+        """Return the inputs and weights that were drawn before, where they are to be reused."""
         if definition.name not in self._draws:
             return None
         return RecordedDraws(self._draws[definition.name], self.environment())
 
     def _given(self, definition: CaseDefinition) -> GoldInputs | None:
-        """Gold's own inputs and weights, where this is a replay."""
+        """Return gold's own inputs and weights, where this is a replay."""
         if definition.name not in self._kept:
             return None
         kept = self._kept[definition.name]
         return GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
 
     def environment(self) -> Environment:
-        """The facts about this process that bear on the bits it produced."""
+        """Return the facts about this process that affect the bits it produces."""
         import numpy
 
         torch = sys.modules.get("torch")
@@ -164,7 +164,7 @@ def _settings(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """JSON has no infinity and no NaN: they are written out."""
+    """Replace infinity and NaN, which JSON lacks, by text."""
     if isinstance(value, dict):
         return {key: _as_json(item) for key, item in value.items()}
     if isinstance(value, list):

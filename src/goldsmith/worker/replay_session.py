@@ -1,7 +1,7 @@
-"""Replaying: every case run on somebody else's implementation, with gold's inputs and weights, never gold's outputs.
+"""Replay cases on another implementation, with gold's inputs and weights, never gold's outputs.
 
-Each run of each case is written down as soon as it has ended, so that a crash in one costs no other. What comes out is
-arrays and JSON; what it is worth is decided by a process that never imports this code.
+Each run of each case is written as soon as it has ended, so that a crash in one loses no other. The results are arrays
+and JSON; a process that never imports this code judges them.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from goldsmith.worker.record_session import Session
 T = TypeVar("T")
 _MOST_MODULES = 10_000
 _OPTIONS = ("weights", "name", "train", "trace", "allow")
-"""What `case.model` takes for itself."""
+"""The options of `case.model` that are not passed on to the factory."""
 _WIDE = ("float64", "float64_strict", *(item for item in PERTURBATIONS if item not in NATURAL))
 
 
 class ReplaySession(Session):
-    """Runs the cases it was given in every way it was asked for; fails with none of them."""
+    """A session that runs its cases in every requested way; a case that fails does not end it."""
 
     def __init__(self, job: Job, **options: Any) -> None:
         super().__init__(Path(job.output), kept=job.kept, **options)
@@ -76,7 +76,7 @@ class ReplaySession(Session):
         self.ran = len(definitions)
 
     def _answer(self, asks: Sequence[RunRequest], definitions: Mapping[str, CaseDefinition], output: Path) -> None:
-        """What is asked for of one case stands together; where it fails as it comes, the rest of it is left."""
+        """Run the requests, grouped by case; where the plain run of a case fails, skip the rest of that case."""
         cases = list(dict.fromkeys(item.case for item in asks))
         failed = ""
         for item in asks:
@@ -92,7 +92,7 @@ class ReplaySession(Session):
         self.current = None
 
     def _attempt(self, ask: RunRequest, definition: CaseDefinition, output: Path) -> Attempt:
-        """One run of one case, written down whatever becomes of it."""
+        """Run one case once and write the outcome, whatever it is."""
         run = ask.run
         self._places.begin_case()
         purity, started = Float64Watch(), time.monotonic()
@@ -118,7 +118,7 @@ class ReplaySession(Session):
             arrays, pairs = arrays_in(leaves)
             plain = {path: leaf for path, leaf in leaves.items() if path not in arrays}
             odd = [path for path, leaf in plain.items() if isinstance(leaf, float) and not math.isfinite(leaf)]
-            arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # which JSON could not hold
+            arrays |= {path: np.asarray(plain.pop(path)) for path in odd}  # JSON has no infinity or NaN
             attempt = Attempt(paths=tuple(leaves), plain=plain, complex=pairs)
             trace = case.trace_so_far()
         except BaseException as error:
@@ -136,12 +136,12 @@ class ReplaySession(Session):
         return _written(output, ask, attempt, arrays, trace)
 
     def _call_before(self, definition: CaseDefinition, layout: str) -> None:
-        """Run a case on other inputs, for what is kept from one call to the next to show in the one that counts."""
+        """Run a case on other inputs first, so that state kept between calls shows in the run that counts."""
         with contextlib.suppress(Exception), _circumstances("repeated"):
             definition.function(self.case_for(definition, "moved", layout))
 
     def _called_before(self, run: RunName) -> AbstractContextManager[None]:
-        """The same for what an object keeps, which the case may make anew."""
+        """Return a context that does the same for state in objects, which the case may create again."""
         if run != "repeated" or self.own_code is None:
             return contextlib.nullcontext()
         return self.own_code.watched(CallsBefore(self.job.recipe))
@@ -149,7 +149,7 @@ class ReplaySession(Session):
     def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
         torch = sys.modules.get("torch")
-        if torch is not None:  # what has no deterministic form on this device is no fault; running it twice shows it
+        if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
             torch.use_deterministic_algorithms(True, warn_only=True)
         kept = self._kept[definition.name]
         precision = "float64" if run in _WIDE else None
@@ -180,7 +180,7 @@ def _written(file: Path, ask: RunRequest, attempt: Attempt, arrays: Mapping[str,
 
 
 class ReplayCase(Case):
-    """A case in the hands of somebody else's implementation: it watches what is done to what it gave away."""
+    """A case run on another implementation, which watches what it does to its inputs."""
 
     def __init__(
         self,
@@ -203,12 +203,12 @@ class ReplayCase(Case):
         self._weight_use: dict[str, WeightUse] = {}
 
     def trace_so_far(self) -> bytes:
-        """What has been traced, of a run that is traced."""
+        """Return what has been traced; nothing if this run is not traced."""
         tracer = self._tracer
         return trace_as_bytes(tracer.tensors, tracer.index) if self._tracing and tracer.index else b""
 
     def settled(self, name: str) -> LoadedModule | None:
-        """A torch model of this case with gold's weights in it."""
+        """Return a torch model of this case with gold's weights in it; None if there is none."""
         found = self._settled.get(name)
         return found if isinstance(found, LoadedModule) else None
 
@@ -230,7 +230,7 @@ class ReplayCase(Case):
         return adapt_calls(model, self._adapter)
 
     def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
-        """They are gold's, and nobody asks for them."""
+        """Keep nothing: they are gold's weights."""
 
     def input(self, name: str, make: Callable[[], T] | T, **options: Any) -> T:
         value = super().input(name, make, **options)
@@ -238,7 +238,7 @@ class ReplayCase(Case):
         return value if self.changes is None else self.changes.input(name, value)
 
     def record(self, name: str, value: Any, *, shape: Any = None, **options: Any) -> None:
-        """Whatever it is: the comparison says what is wrong with it."""
+        """Keep any output: the comparison says what is wrong with it."""
         given = {_storage(leaf): other for other, item in self._handed.items() for leaf in leaves_in(item)}
         given.pop(None, None)
         shared = [given[_storage(leaf)] for leaf in leaves_in(value) if _storage(leaf) in given]
@@ -250,19 +250,20 @@ class ReplayCase(Case):
             self.changes.record(name, value)
 
     def finish(self) -> tuple[dict[str, Any], Tracer]:
-        """A model that gold's weights never got into has shown nothing."""
+        """Return the payload; raise if gold's weights could not be put into a model, whose outputs then prove
+        nothing."""
         for settled in self._settled.values():
             if settled.unplaced is not None:
                 raise settled.unplaced
         return super().finish()
 
     def _path(self, recorded: str) -> str:
-        """Where it stands in the payload: of a lone output without its name."""
+        """Return a record's path in the payload: a single output's has no name in it."""
         _, dot, rest = recorded.partition(".")
         return f"output{dot}{rest}" if len(self._outputs) == 1 else f"output.{recorded}"
 
     def observations(self) -> dict[str, Any]:
-        """What is worth knowing about this run besides its outputs."""
+        """Return the facts about this run besides its outputs."""
         changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
         notes = [note for settled in self._settled.values() for note in settled.notes]
         return {
@@ -300,7 +301,7 @@ def _circumstances(run: RunName) -> Iterator[Float64Watch]:
 
 @contextlib.contextmanager
 def _torch_memory(torch: Any, *, marked: bool) -> Iterator[None]:
-    """Whether torch fills memory that nobody has written to with NaN."""
+    """Set whether torch fills uninitialised memory with NaN."""
     if torch is None:
         yield
         return
@@ -326,11 +327,11 @@ def _module_names(model: Any) -> tuple[str, ...]:
     try:
         return tuple(itertools.islice((name for name, _ in model.named_modules()), _MOST_MODULES))
     except Exception:
-        return ()  # no torch model, or one as odd as a submission's may be
+        return ()  # not a torch model, or a submission's broken one
 
 
 def _storage(leaf: Any) -> int | None:
-    """Where an array's memory begins; None for what has no memory that anything could share."""
+    """Return where an array's memory begins; None for anything that has no memory to share."""
     if not is_array(leaf) or not math.prod(leaf.shape):
         return None
     return int(leaf.untyped_storage().data_ptr() if is_tensor(leaf) else leaf.__array_interface__["data"][0])

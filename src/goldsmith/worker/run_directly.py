@@ -1,4 +1,4 @@
-"""`goldsmith.main()`: a recipe run alone, and the border at which a supervised one is handed over."""
+"""`goldsmith.main()`: run a recipe alone, or hand it over to the session that supervises it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _active: Session | None = None
 
 
 def activate(session: Session) -> None:
-    """From now on `main()` records into `session`: the recipe runs under `goldsmith generate`."""
+    """Let `main()` record into `session` from now on: the recipe runs under `goldsmith generate`."""
     global _active
     _active = session
 

@@ -1,7 +1,6 @@
 """The process that runs a recipe in its workspace: `python -P -m goldsmith.worker.run_job JOB`.
 
-It leaves `result.json` behind only when it comes to its own end; whatever else happens to it, a missing
-result is never taken for a finished run.
+It writes `result.json` only when it finishes by itself, so that a missing result is never mistaken for a finished run.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ from goldsmith.worker.replay_session import ReplaySession
 from goldsmith.worker.tolerance_trials import TrialSession
 
 _PARENT_GONE = 70
-"""The exit code of a child whose parent has ended: EX_SOFTWARE. Nobody is there to read it."""
+"""The exit code of a child whose parent has ended: EX_SOFTWARE. Nothing reads it."""
 
 
 def run(job: Job) -> Result:
-    """What became of the job, with the files of the course that were read for it."""
+    """Run a job; return its result with the files of the course that were read for it."""
     reads = Reads(Path(job.root))
     reads.listen()
     sightings = Sightings(job.forbidden, job.folder, job.recipe)
@@ -116,7 +115,7 @@ def _session(job: Job) -> Session:
 def _record(job: Job, session: Session) -> Result:
     """Run the recipe as a script would run; if it only defined its cases, run those.
 
-    Leaving by `sys.exit(0)` is the end of a script and of a recipe whose cases have run, else it is too early.
+    `sys.exit(0)` is a regular end of a script, and of a recipe whose cases have run; before that it is too early.
     """
     try:
         _run_as_main(Path(job.recipe), Path(job.output))
@@ -134,7 +133,7 @@ def _record(job: Job, session: Session) -> Result:
 
 
 def _check_points(recipe: Path) -> None:
-    """Grading reads points off the recipe, which must hold all that this run has seen."""
+    """Refuse points that differ from those in the recipe's text, which is what grading reads."""
     try:
         written = recipe_points(recipe, recipe)
     except BadPoints as problem:
@@ -164,7 +163,7 @@ def _cases_result(session: Session) -> Result:
 
 
 def _script_result(job: Job, session: Session) -> Result:
-    """A recipe that is any script: its files are read back like a case's."""
+    """Read back the files of a recipe that is any script, like a case's."""
     output = Path(job.output)
     files = sorted(path for path in output.iterdir() if path.suffix in SUFFIXES) if output.is_dir() else []
     if not files:
@@ -208,7 +207,7 @@ def _check_device(device: str) -> None:
         available.append("mps")
     try:
         torch.empty(1, device=device)
-    except Exception:  # each backend has its own
+    except Exception:  # each backend raises its own
         raise _NoSuchDevice(", ".join(available)) from None
 
 
@@ -224,7 +223,7 @@ def _announce(job: Job, event: Event) -> None:
 
 
 def _lock_in(job: Job) -> None:
-    """Before anything else: a thread would not be bound."""
+    """Sandbox this process. Must come first: threads that exist already would not be restricted."""
     if job.confinement is None:
         return
     try:
@@ -235,7 +234,7 @@ def _lock_in(job: Job) -> None:
 
 
 def _run_tests(job: Job) -> int:
-    """pytest in this process, as `python -m pytest` would run it in a fresh one."""
+    """Run pytest in this process, as `python -m pytest` would in a new one."""
     import pytest
 
     os.chdir(job.root)
@@ -244,19 +243,19 @@ def _run_tests(job: Job) -> int:
 
 
 def _newest(count: int) -> set[str]:
-    """The modules that were imported last. To look at all of them would take a copy of every page that one lies in."""
+    """Return the modules that were imported last. Going through all of them would copy every page that one is in."""
     return set(itertools.islice(reversed(sys.modules), count))
 
 
 def _packages(modules: set[str], root: str) -> tuple[str, ...]:
-    """Those among `modules`, by their first name, that are installed and not the course's own."""
+    """Return the top-level names of `modules` that are installed packages, not the course's own."""
     names = sorted({name.partition(".")[0] for name in modules} - {"__main__", "goldsmith"})
     files = {name: str(getattr(sys.modules.get(name), "__file__", None) or "") for name in names}
     return tuple(name for name, file in files.items() if file and not file.startswith(root))
 
 
 def _limit(limits: Limits) -> None:
-    """Limit this process. macOS refuses some limits with an error; a mutant then has as much as there is."""
+    """Limit this process. macOS refuses some limits with an error; a mutant then runs without them."""
     with contextlib.nullcontext() if IS_LINUX else contextlib.suppress(OSError, ValueError):
         limit(limits)
 
@@ -270,7 +269,7 @@ def _peak() -> int:
 
 
 def main(job_file: str, parent: int | None = None) -> None:
-    """Do the job and write its result; `parent` is whose end ends this process, the job's own unless told."""
+    """Run the job and write its result. This process ends when `parent` ends, by default the job's own."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
     os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
     _lock_in(job)

@@ -1,6 +1,6 @@
-"""Inert modules in place of packages that a submission imports, that are not installed, and that grading does not need.
+"""Stubs for packages that a submission imports, that are not installed, and that grading does not need.
 
-Plotting and logging: whatever is asked of them, nothing happens.
+These are plotting and logging packages: calls do nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from types import ModuleType
 from typing import Any
 
 used: list[str] = []
-"""Packages that a stand-in was given for, in this process."""
+"""Packages that were replaced by a stub in this process."""
 
 
 def install(names: Sequence[str]) -> None:
-    """From here on an import of one of `names` succeeds, at the latest with a stand-in."""
+    """Let an import of one of `names` succeed, with a stub if it is not installed."""
     if names:
         sys.meta_path.append(_LastResort(names))
 
 
 class _LastResort(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Asked when nobody else has found a module."""
+    """The last finder, which is asked when no other has found a module."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = frozenset(names)
@@ -51,7 +51,7 @@ class _StandIn(ModuleType):
 
 
 class _Nothing:
-    """Can be called, entered, indexed, decorated with, and derived from; nothing comes of it."""
+    """An object that can be called, entered, indexed, used as a decorator or base class, without any effect."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         lone = args[0] if len(args) == 1 and not kwargs and callable(args[0]) else None
@@ -78,7 +78,7 @@ class _Nothing:
         pass
 
     def __iter__(self) -> Any:
-        """As many as are asked for: `figure, axes = plt.subplots()`."""
+        """Yield two, for `figure, axes = plt.subplots()`."""
         return iter((self, self))
 
     def __bool__(self) -> bool:

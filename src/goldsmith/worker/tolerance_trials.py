@@ -1,7 +1,7 @@
-"""Trials: the solution replayed on its own gold with things made different that must not matter.
+"""Trials: the solution replayed on its own gold with changes that must not matter.
 
-What then differs in the outputs is the noise that every correct implementation has, too. This side runs the trials
-and writes down the differences; what tolerance follows from them is decided in `gold`.
+Differences in the outputs are then the noise that every correct implementation has, too. This module runs the trials
+and writes the differences; `gold/` decides which tolerance follows from them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from goldsmith.worker.record_session import Session
 
 _PLAIN, _NOISY, _START = 5e-6, 20e-6, 2.0
 _BUDGET, _OTHERS, _FEWEST = 12.0, 5.5, 2
-"""What an operation takes plainly and disturbed, and a process to start, in seconds as they usually are; from that, how
-often noise can be drawn within the budget, in runs of the recipe. Counted, not timed, so that it is always the same."""
+"""Typical seconds for a plain operation, for a perturbed one, and to start a process; then the budget and what the
+other trials take of it, both in runs of the recipe, and the fewest draws of noise. Operations are counted, not timed,
+so that the number of draws is always the same."""
 
 
 class NothingToDisturb(Exception):
@@ -36,7 +37,7 @@ class NothingToDisturb(Exception):
 
 
 class TrialSession(Session):
-    """Runs every trial over every case; `output/<case>/<trial>.safetensors` has what came out differently.
+    """A session that runs every trial over every case; differences go to `output/<case>/<trial>.safetensors`.
 
     For a trial in float64 that file has the values themselves: they are the reference that is kept.
     """
@@ -68,7 +69,7 @@ class TrialSession(Session):
         self.ran = count
 
     def _affordable(self) -> float:
-        """How many draws of noise the budget has room for, once the first has counted the operations."""
+        """Return how many draws of noise fit into the budget, once the first has counted the operations."""
         operations = sum(self._busy.values())
         if not operations:
             return float("inf")
@@ -76,8 +77,10 @@ class TrialSession(Session):
         return max(_FEWEST, (_BUDGET * plain - _OTHERS * _PLAIN * operations) / (_NOISY * operations))
 
     def _is_finer_inside(self, name: str, payload: Mapping[str, Any]) -> bool:
-        """Whether float64 was computed with, as noise has shown, in a case that has nothing of it itself: others will
-        do with float32 there."""
+        """Say whether a case without float64 arrays computes in float64 inside, as noise has shown.
+
+        Other implementations will use float32 there.
+        """
         arrays: list[Any] = [leaf for leaf in leaves_in(payload) if is_array(leaf)]
         own = {str(leaf.dtype).removeprefix("torch.") for leaf in arrays if leaf.shape}
         return bool(self._wide.get(name)) and not own & _WIDE
@@ -142,7 +145,7 @@ _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 
 def _change(trial: Trial, disturbed: list[bool]) -> Change:
-    """What the trial does to each floating array that goes in; `disturbed` grows with each that noise was put on."""
+    """Return the function that changes each floating input for a trial; `disturbed` grows with each that gets noise."""
     import numpy as np
 
     generator = np.random.default_rng(trial.noise)
@@ -165,7 +168,7 @@ def _change(trial: Trial, disturbed: list[bool]) -> Change:
 
 
 def _differences(trial: Trial, gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Per leaf how far this trial's numbers are from gold's; of a float64 trial its own numbers."""
+    """Return how far each leaf is from gold's; for a float64 trial, the numbers themselves."""
     if list(gold) != list(found):
         raise ValueError("it records other things then")
     result = {}

@@ -1,8 +1,8 @@
-"""The zygote: the process that children are forked from. It has imported what takes long and read what every child is
-given.
+"""The zygote: the process that children are forked from. It has imported slow packages and read what all children
+share.
 
 A child has a copy of all memory of the process that it was forked from, even of freed memory. So the zygote never
-learns what any child is about: that reaches the child alone, through a pipe, after the fork. Another process, the fork
+learns what any job is about: that reaches the child alone, through a pipe, after the fork. Another process, the fork
 server (`fork_server.py`), knows it, supervises the children, and says when those that have ended are to be reaped.
 """
 
@@ -34,7 +34,7 @@ _FORK, _IMPORT, _READ, _REAP = b"f", b"i", b"r", b"w"
 class Zygote:
     """A connection to the zygote, which it starts. Children that have ended keep their process ids until `reap`.
 
-    `child_exits` is a descriptor that can be read as soon as a child has ended.
+    `child_exits` is a descriptor that becomes readable when a child has ended.
     """
 
     def __init__(self, *, torch: bool) -> None:
@@ -50,19 +50,19 @@ class Zygote:
         self._answers = self._link.makefile("rb")
 
     def fileno(self) -> int:
-        """Return a descriptor that can be read as soon as the zygote has ended."""
+        """Return a descriptor that becomes readable when the zygote has ended."""
         return self._link.fileno()
 
     def import_all(self, packages: Sequence[str]) -> bool:
-        """Import packages; False if that has started a thread."""
+        """Import packages; return False if that has started a thread."""
         return bool(self._request(_IMPORT, packages))
 
     def read_all(self, files: Sequence[str]) -> bool:
-        """Read files into memory that children share; False if one cannot be read."""
+        """Read files into memory that children share; return False if one cannot be read."""
         return bool(self._request(_READ, files))
 
     def fork(self, request: dict[str, str]) -> int:
-        """Fork a child that does what `request` says; return its process id."""
+        """Fork a child that runs the job in `request`; return its process id."""
         return int(self._request(_FORK, request))
 
     def reap(self) -> list[tuple[int, int]]:
@@ -70,8 +70,10 @@ class Zygote:
         return [(pid, status) for pid, status in self._request(_REAP, None)]
 
     def _request(self, kind: bytes, content: object) -> Any:
-        """Send the kind of a request, and its content through a pipe whose other end is sent along: for a fork only the
-        child reads it."""
+        """Send the kind of a request, and its content through a pipe whose other end is sent along.
+
+        Only the child reads the content of a fork request.
+        """
         reader, writer = os.pipe()
         with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:  # a child may be gone already
             try:
@@ -86,7 +88,7 @@ class Zygote:
 
 
 class NoZygote:
-    """The same without a process of its own, for systems that have no sandbox anyway (macOS)."""
+    """The same without a separate process, for systems that have no sandbox anyway (macOS)."""
 
     def __init__(self, *, torch: bool) -> None:
         self.child_exits, self._writer = _wake_up_pipe()
@@ -95,7 +97,7 @@ class NoZygote:
         _prepare(self._writer, torch=torch)
 
     def fileno(self) -> int:
-        """Return a descriptor that never can be read: this zygote does not end before its fork server."""
+        """Return a descriptor that never becomes readable: this zygote does not end before its fork server."""
         return self._silent_reader
 
     def import_all(self, packages: Sequence[str]) -> bool:
@@ -128,7 +130,7 @@ def _prepare(wake_up: int, *, torch: bool) -> None:
 
 
 def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
-    """In the zygote: answer requests until the fork server has ended."""
+    """Answer requests, in the zygote, until the fork server has ended."""
     try:
         devnull = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1):  # the fork server talks to its client through them
@@ -147,7 +149,7 @@ def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
 
 
 def _answer(kind: bytes, reader: int, *own_descriptors: int) -> Any:
-    """Do what a request says; the content of a fork request is read by the child alone."""
+    """Carry out a request; the content of a fork request is read by the child alone."""
     if kind == _FORK:
         pid = _fork(lambda: _read_content(reader), *own_descriptors)
         os.close(reader)
@@ -179,8 +181,10 @@ def _fork(request: Callable[[], dict[str, str]], *own_descriptors: int) -> int:
 
 
 def _reap() -> list[tuple[int, int]]:
-    """Wait for children that have ended; kill what one has left running in its group first, while its process id is
-    still its own."""
+    """Wait for children that have ended, and return their ids and statuses.
+
+    First kill what is left in a child's group, while its process id is still its own.
+    """
     found = []
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -199,7 +203,7 @@ def _reap() -> list[tuple[int, int]]:
 
 
 def _run_as_child(request: dict[str, str]) -> None:
-    """In the fork: take a session, streams and an environment of its own, then do the job."""
+    """Run the job, in the fork, with its own session, streams and environment."""
     code = 1
     try:
         os.setsid()
@@ -223,8 +227,10 @@ def _run_as_child(request: dict[str, str]) -> None:
 
 
 def _import_torch() -> None:
-    """Import torch with what it imports late: making the first optimiser takes as long as torch itself. Differentiate
-    nothing: autograd's threads would not survive a fork."""
+    """Import torch with what it imports late: making the first optimiser takes as long as torch itself.
+
+    Do not differentiate anything: autograd's threads would not survive a fork.
+    """
     import safetensors.torch  # noqa: F401
     import torch
 
@@ -233,7 +239,7 @@ def _import_torch() -> None:
 
 
 def _import_all(packages: Sequence[str]) -> bool:
-    """Import packages; False if that has started a thread, which would not survive a fork."""
+    """Import packages; return False if that has started a thread, which would not survive a fork."""
     threads = _thread_count()
     for name in packages:
         with contextlib.suppress(Exception):
@@ -243,7 +249,7 @@ def _import_all(packages: Sequence[str]) -> bool:
 
 
 def _read_all(files: Sequence[str]) -> bool:
-    """Read files into memory that children share; False if one cannot be read, which a child will complain of."""
+    """Read files into memory that children share; return False if one cannot be read, which a child will report."""
     try:
         for file in files:
             payloads.of(Path(file))
@@ -255,11 +261,11 @@ def _read_all(files: Sequence[str]) -> bool:
 
 
 def _freeze_gc() -> None:
-    """Keep the garbage collector of children away from what is there now.
+    """Keep the garbage collector of children away from existing objects.
 
-    A collection writes into the header of every object that it looks at. A forked child shares its pages with the
-    zygote until one of them writes, so its first collection would copy nearly all memory. Frozen objects are never
-    looked at; with a higher threshold a child collects less often.
+    A collection writes into the header of every object that it visits. A forked child shares its pages with the zygote
+    until one of them writes, so its first collection would copy nearly all memory. Frozen objects are never visited;
+    with a higher threshold a child collects less often.
     """
     gc.collect()
     gc.freeze()
