@@ -1,4 +1,4 @@
-"""Where things are: the course's layout, its configuration, its assignments and their solutions.
+"""The course on disk: its layout, its configuration, its assignments and their solutions.
 
-Nothing here runs code of the course, writes files or knows what gold is.
+Nothing here runs code of the course, writes files (but for copying out the example) or knows what gold is.
 """

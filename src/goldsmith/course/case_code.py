@@ -1,7 +1,7 @@
-"""The code in a recipe that each case depends on, as a hash: while it stays the same, so do the case's draws.
+"""Hash the code in a recipe that each case depends on: while it stays the same, so do the case's draws.
 
-A case's own code is its function and, transitively, whatever that names at the top level of the recipe: helpers,
-constants, imports. Comments, docstrings, formatting and points are not part of it.
+A case depends on its function and, transitively, on whatever that names at the top level of the recipe: helpers,
+constants, imports. Comments, docstrings, formatting and points do not count.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class CaseCode:
-    """The hash of each case's own code by the case's name; `whole` is that of all code in the recipe."""
+    """The hash of each case's own code by the case's name; `whole` is the hash of all code in the recipe."""
 
     whole: str
     cases: dict[str, str]
 
     def of(self, case: str) -> str:
-        """The hash of a case's own code. Of a case that the text does not show, all of the recipe is."""
+        """Return the hash of a case's own code; for a case that is not found in the text, that of the whole recipe."""
         return self.cases.get(case, self.whole)
 
 
 def case_code(source: bytes) -> CaseCode:
-    """Hash the code that each case of a recipe depends on. Of what cannot be parsed, the bytes count."""
+    """Hash the code that each case of a recipe depends on; hash the bytes of a recipe that cannot be parsed."""
     try:
         tree = syntax_tree(without_points(source))
     except (SyntaxError, ValueError):
@@ -45,7 +45,8 @@ def case_code(source: bytes) -> CaseCode:
 
 
 def _cases(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    """Functions that a decorator marks as a case, by the case's name. One that is defined twice is left out."""
+    """Yield functions that a decorator marks as a case, by the case's name. A name that is defined twice is left
+    out."""
     modules, marks = goldsmith_names(tree)
     found: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
@@ -61,7 +62,7 @@ def _cases(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def _imports_apart(node: ast.stmt) -> list[ast.stmt]:
-    """One import for each name, so that another name in the same line concerns only those who use it."""
+    """Split an import into one for each name, so that another name on its line only affects cases that use it."""
     if isinstance(node, ast.ImportFrom):
         parts: list[ast.stmt] = [ast.ImportFrom(node.module, [item], node.level) for item in node.names]
     elif isinstance(node, ast.Import):
@@ -72,14 +73,14 @@ def _imports_apart(node: ast.stmt) -> list[ast.stmt]:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether a statement at the top level does more than bind names, such as a call, a loop, or an item set."""
+    """Say whether a top-level statement does more than bind names, such as a call, a loop, or setting an item."""
     if isinstance(node, _Definition | ast.Import | ast.ImportFrom):
         return False
     return not (isinstance(node, ast.Assign | ast.AnnAssign) and _names_bound(node))
 
 
 def _bindings(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    """Every statement at the top level by the names that it binds, in order."""
+    """Return the top-level statements by the names that they bind, in order."""
     found: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
         for name in _names_bound(node):
@@ -97,7 +98,7 @@ def _names_bound(node: ast.stmt) -> set[str]:
 
 
 def _needed(case: ast.stmt, bindings: dict[str, list[ast.stmt]]) -> list[ast.stmt]:
-    """The case itself and every statement that what it names leads to."""
+    """Return the case itself and every statement that the names in it lead to, transitively."""
     found: list[ast.stmt] = [case]
     for node in found:  # grows as it is walked
         named = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
@@ -107,14 +108,16 @@ def _needed(case: ast.stmt, bindings: dict[str, list[ast.stmt]]) -> list[ast.stm
 
 
 def _hash(nodes: list[ast.stmt]) -> str:
-    """Of the syntax tree, in the order of the recipe."""
+    """Hash the syntax trees of statements, in the order of the recipe."""
     ordered = sorted(dict.fromkeys(nodes), key=lambda node: (node.lineno, _text(node)))
     return hashlib.sha256("\n".join(_text(node) for node in ordered).encode()).hexdigest()
 
 
 def _text(value: object) -> str:
-    """Write a syntax tree down, the same in every version of Python: `ast.dump` and `ast.unparse` are not. Fields that
-    are empty are left out, since newer versions add some."""
+    """Serialise a syntax tree, the same in every version of Python: `ast.dump` and `ast.unparse` are not.
+
+    Empty fields are left out, since newer versions add some.
+    """
     if isinstance(value, ast.AST):
         fields = ((name, getattr(value, name, None)) for name in value._fields)
         inside = ",".join(f"{name}={_text(item)}" for name, item in fields if item is not None and item != [])
@@ -125,7 +128,7 @@ def _text(value: object) -> str:
 
 
 def _is_main_guard(node: ast.stmt) -> bool:
-    """`if __name__ == "__main__":`, in which a recipe hands over to goldsmith."""
+    """Recognise `if __name__ == "__main__":`, in which a recipe calls goldsmith."""
     return isinstance(node, ast.If) and any(
         isinstance(item, ast.Name) and item.id == "__name__" for item in ast.walk(node.test)
     )

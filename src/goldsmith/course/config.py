@@ -1,4 +1,4 @@
-"""`goldsmith.toml` or `[tool.goldsmith]` of `pyproject.toml`, read into a typed, checked `Config`."""
+"""Read `goldsmith.toml`, or `[tool.goldsmith]` of `pyproject.toml`, into a typed, checked `Config`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PROJECT_FILE = "pyproject.toml"
 
 
 class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """One line of a rubric that says more than its points: what must be right before it counts, and whether a case that
-    is partly right earns a share."""
+    """A rubric item with more than points: what must be correct before it counts, and whether a partly correct case
+    earns a share."""
 
     points: float
     """What it is worth."""
@@ -33,7 +33,7 @@ class ItemConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What cases and parts are worth. Nothing said: a point for each case."""
+    """The points of cases and parts; one point for each case by default."""
 
     cases: dict[str, float | ItemConfig] = {}
     """Cases of the recipe, each with its points, or with a table of an item."""
@@ -46,7 +46,7 @@ class RubricConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What a course may say about one assignment; everything has a sensible default."""
+    """Settings of one assignment; everything has a sensible default."""
 
     folder: str = ""
     """Where its starter lies, if that is not `<assignments>/<name>`; `.` where all of the repository is this one
@@ -83,7 +83,7 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """How much of a solution's part is a leak, what else is private, and what is meant to be seen."""
+    """Settings of `goldsmith guard`: what counts as a leak, what else is private, what may be seen."""
 
     threshold: float = 0.6
     """How much of a solution's part makes a leak: a share above 0, at most 1."""
@@ -94,14 +94,14 @@ class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 
 class RigorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A file with mutation operators of the course's own."""
+    """Settings of `goldsmith rigor`: a file with the course's own mutation operators."""
 
     operators: str = ""
     """A Python file in the course with mutation operators of its own."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Where things are in the course, and how recipes are run."""
+    """Settings of the course: where things are, and how recipes are run."""
 
     assignments: str = "src/assignments"
     """The folder of starters, one folder an assignment; `.` where they lie at the root of the course."""
@@ -148,11 +148,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 _FOLDERS = ("assignments", "solutions", "internal_tests", "fixtures")
 ROOT = "."
-"""The folder of assignments, or of one, that is the course's own root."""
+"""The course's own root, as the folder of assignments or of one assignment."""
 
 
 def read_config(root: Path) -> Config | None:
-    """The configuration at `root`, or None when the folder holds none."""
+    """Read the configuration at `root`; return None if the folder has none."""
     own = root / CONFIG_FILE
     if own.is_file():
         return _convert(own, _parse(own), prefix="")
@@ -165,7 +165,7 @@ def read_config(root: Path) -> Config | None:
 
 
 def project_name(root: Path, default: str = "assignment") -> str:
-    """What the project at `root` is called in pyproject.toml or setup.cfg; `default` where neither says."""
+    """Return the project's name in pyproject.toml or setup.cfg at `root`, or `default`."""
     name = default
     with contextlib.suppress(OSError, ValueError, KeyError, configparser.Error):
         parser = configparser.ConfigParser(interpolation=None)
@@ -212,7 +212,7 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
 
 
 def _table(keys: list[str]) -> type[msgspec.Struct]:
-    """What may be set in the table that `keys` lead to."""
+    """Return the structure of the table that `keys` lead to."""
     if keys[:1] == ["assignment"] and keys[2:3] == ["rubric"]:
         return RubricConfig if len(keys) == 3 else ItemConfig
     tables: dict[str, type[msgspec.Struct]] = {
@@ -224,7 +224,7 @@ def _table(keys: list[str]) -> type[msgspec.Struct]:
 
 
 def bad_setting(root: Path, keys: list[str], problem: str) -> BadConfig:
-    """What is wrong with a setting of the course at `root`, for those who know more about it than its form."""
+    """Make an error about a setting of the course at `root`, for checks that need more than its type."""
     own = (root / CONFIG_FILE).is_file()
     file = root / (CONFIG_FILE if own else PROJECT_FILE)
     line, key = _locate(file, "" if own else "tool.goldsmith", keys) if file.is_file() else (None, ".".join(keys))
@@ -314,7 +314,7 @@ def _leads_out(path: str) -> bool:
 
 
 def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
-    """What is wrong with the folders that assignments say are theirs."""
+    """Yield problems with the folders that assignments declare."""
     declared = {name: item.folder for name, item in config.assignment.items() if item.folder}
     yield from _solution_problems(config)
     for name, folder in declared.items():
@@ -330,7 +330,7 @@ def _folder_problems(config: Config) -> Iterator[tuple[list[str], str]]:
 
 
 def _solution_problems(config: Config) -> Iterator[tuple[list[str], str]]:
-    """Tell what is wrong with folders that assignments name for their solutions: none may hold what students get."""
+    """Yield problems with the solution folders that assignments declare: none may contain what students get."""
     for name, item in ((name, item) for name, item in config.assignment.items() if item.solution):
         keys, path = ["assignment", name, "solution"], PurePosixPath(item.solution)
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -362,9 +362,9 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _locate(file: Path, prefix: str, keys: list[str]) -> tuple[int | None, str]:
-    """The line where the last of `keys` is set, and its full name there; `[...]` in `keys` stands for any.
+    """Find the line where the last of `keys` is set, and its full name there; `[...]` in `keys` stands for any.
 
-    TOML's parser does not keep lines, so they are looked up.
+    TOML's parser does not keep line numbers, so they are searched for.
     """
     above = [part for part in prefix.split(".") if part]
     wanted = above + keys

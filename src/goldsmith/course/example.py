@@ -1,4 +1,4 @@
-"""The bundled example course, and copying it out as a git repository of its own."""
+"""Find the bundled example course, and copy it out as a git repository of its own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _IGNORED = shutil.ignore_patterns("__pycache__", ".pytest_cache", ".goldsmith", 
 
 
 def example_folder() -> Path:
-    """Find where the course lies: inside an installed package, or in the repository of a working copy."""
+    """Find the example course: in the installed package, or in the repository of a working copy."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "_example"
     return installed if installed.is_dir() else package.parent.parent / "examples" / "vla-course"
 
 
 def copy_example(folder: Path) -> Course:
-    """Copy it into an empty folder and make that a git repository."""
+    """Copy the example course into an empty folder and make that a git repository."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderNotEmpty(folder)
     try:
@@ -33,7 +33,7 @@ def copy_example(folder: Path) -> Course:
 
 
 def _commit(folder: Path) -> None:
-    """Make one commit by whoever the user is to git, by goldsmith where git knows no name."""
+    """Make one commit as the user, or as goldsmith where git knows no name."""
     try:
         identity = []
         if run_git(folder, "config", "user.email").returncode:

@@ -1,7 +1,7 @@
-"""Where code uses what an assignment forbids, such as a ready-made `torch.nn.MultiheadAttention`: found by reading it.
+"""Find where code uses what an assignment forbids, such as a ready-made `torch.nn.MultiheadAttention`, by reading it.
 
-Imports, aliases, attributes, `getattr` with a name that stands there, and modules of the submission that pass a name on
-are followed. What is put together while it runs is not.
+Follows imports, aliases, attributes, `getattr` with a literal name, and modules of the submission that pass a name on.
+Names that are put together at run time are not found.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from goldsmith.foundation.syntax import syntax_tree
 MOST_USES = 20
 _LARGEST, _ALL, _ROUNDS = 2**20, 2**23, 3
 _MOST_MEANINGS, _LONGEST = 16, 200
-"""Code may be written so that what its names stand for grows without bound."""
+"""Limits for code written so that the possible meanings of its names grow without bound."""
 
 
 @dataclass
 class _Module:
-    """One file: what its names stand for, as dotted names, and the modules that it imports everything from."""
+    """One file: what its names stand for, as dotted names, and the modules that it star-imports from."""
 
     tree: ast.Module
     lines: list[str]
@@ -31,7 +31,7 @@ class _Module:
     """What each expression stands for, as far as it has been asked: it is part of others, which ask again."""
 
     def dotted(self, node: ast.AST) -> set[str]:
-        """All that an expression may stand for."""
+        """Return every dotted name that an expression may stand for."""
         if id(node) not in self.found:
             self.found[id(node)] = {name for name in self._dotted(node) if len(name) <= _LONGEST}
         return self.found[id(node)]
@@ -55,7 +55,7 @@ class _Module:
 
 
 def _split(node: ast.Attribute) -> tuple[ast.AST, str]:
-    """What the first dot of `a.b.c` follows, and all after it; nothing after it where that is absurdly much."""
+    """Split `a.b.c` at its first dot; return the node itself and "" where the chain is absurdly long."""
     inner: ast.AST = node
     names: list[str] = []
     while isinstance(inner, ast.Attribute):
@@ -67,9 +67,9 @@ def _split(node: ast.Attribute) -> tuple[ast.AST, str]:
 
 
 def forbidden_uses(files: Mapping[str, bytes], names: Sequence[str]) -> Iterator[tuple[str, str, int, str]]:
-    """Each use of one of `names`, as that name, its file, line and the line's text; the first in each line."""
+    """Yield each use of one of `names` as that name, its file, line and the line's text; the first on each line."""
     modules = dict(_parsed(files)) if names else {}
-    for _ in range(_ROUNDS):  # names that are passed on from file to file
+    for _ in range(_ROUNDS):  # names are passed on from file to file
         for module in modules.values():
             module.found.clear()
             _learn(module, {_stem(file): other for file, other in modules.items()})
@@ -96,7 +96,7 @@ def _parsed(files: Mapping[str, bytes]) -> Iterator[tuple[str, _Module]]:
 
 
 def _learn(module: _Module, others: Mapping[str, _Module]) -> None:
-    """Take in what imports and assignments say about names."""
+    """Record what imports and assignments say about names."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             for item in node.names:
@@ -130,7 +130,7 @@ def _used(module: _Module, node: ast.AST) -> set[str]:
 
 
 def _is_of(found: str, name: str) -> bool:
-    """Whether one is the other, is in it, or goes by a longer or an internal name of it."""
+    """Say whether `found` is `name`, is part of it, or is a longer or internal path to it."""
     if found == name or found.startswith(f"{name}."):
         return True
     theirs, ours = found.split("."), name.split(".")

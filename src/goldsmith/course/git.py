@@ -1,4 +1,4 @@
-"""Call git: to its end, or as a stream of bounded records. No other module starts it."""
+"""Call git and wait for it, or stream bounded records from it. No other module starts git."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _CHUNK_BYTES = 2**16
 
 
 class RecordTooLong(Exception):
-    """Git printed more without a separator than the caller takes."""
+    """Git printed a record longer than the caller accepts."""
 
 
 def git(course: Course, *arguments: str) -> str | None:
-    """Return what git prints in the course's folder; None without git, repository or such a thing in it."""
+    """Return what git prints in the course's folder, or None if git fails or is missing."""
     printed = git_bytes(course, *arguments)
     return None if printed is None else printed.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
 def git_bytes(course: Course, *arguments: str) -> bytes | None:
-    """Return the same to the byte."""
+    """Return what git prints, undecoded, or None if it fails or is missing."""
     try:
         answer = run_git(course.root, *arguments, timeout_s=_ANSWER_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
@@ -37,7 +37,7 @@ def git_succeeds(course: Course, *arguments: str) -> bool:
 
 
 def run_git(folder: Path, *arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder to its end, whatever its exit code; raise OSError where it cannot be started."""
+    """Run git in a folder to its end, whatever its exit code; raise OSError if it cannot be started."""
     return subprocess.run(_command(folder, *arguments), capture_output=True, timeout=timeout_s)
 
 
@@ -48,10 +48,11 @@ def error_line(answer: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[str]:
-    """Yield what git prints from NUL to NUL, read no faster than it is asked for; git ends with whoever asks.
+    """Yield NUL-separated records that git prints, read no faster than they are consumed; kill git when the consumer
+    stops.
 
-    A repository that somebody else made may have records without end: `RecordTooLong` is raised for one above
-    `max_bytes`, SubprocessError when git has no answer.
+    An untrusted repository may have endless records: raise `RecordTooLong` for one above `max_bytes`, SubprocessError
+    if git fails.
     """
     with subprocess.Popen(
         _command(course.root, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -71,7 +72,7 @@ def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[
 
 
 def read_blob(course: Course, blob: str, size: int) -> bytes:
-    """Read a blob of which a tree says that it has `size` bytes; raise SubprocessError when it has more or fewer."""
+    """Read a blob that has `size` bytes according to its tree; raise SubprocessError if it has more or fewer."""
     command = _command(course.root, "cat-file", "blob", blob)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -83,7 +84,7 @@ def read_blob(course: Course, blob: str, size: int) -> bytes:
 
 
 def read_blobs(course: Course, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the blobs with their contents, one after the other by one git; what is larger or no blob is left out."""
+    """Yield blobs with their contents from a single git process; skip what is larger than `max_bytes` or not a blob."""
     command = _command(course.root, "cat-file", "--batch")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""Names that tools leave behind: no part of a starter, a solution or a workspace."""
+"""Names of files and folders that do not belong to a starter, a solution or a workspace."""
 
 LITTER = frozenset(
     {
@@ -20,9 +20,9 @@ LITTER = frozenset(
 )
 
 HANDED_IN = frozenset({"submission", "submissions", "forks", "handed-in", "handed_in", "grades"})
-"""What folders at the root of a course are called that hold others' work: no part of a starter."""
+"""Names of folders at a course's root that hold submissions or grades: not part of a starter."""
 
 GRADES_MARK = ".written"
-"""A folder that holds this holds somebody's grades, beside whatever else."""
+"""A folder that contains this file holds grades, next to whatever else."""
 GRADES = frozenset({GRADES_MARK, "grades.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"})
-"""What they are called there."""
+"""Names of the files and folders that belong to the grades there."""

@@ -1,4 +1,4 @@
-"""A course: its root, its configuration, its assignments and where each thing of an assignment lives."""
+"""A course: its root, its configuration, its assignments and where each part of an assignment is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Course:
 
     @property
     def solution_folders(self) -> list[Path]:
-        """Every folder that holds solutions: that of all of them, and those that assignments say are theirs."""
+        """Return every folder that holds solutions: the common one, and those that assignments declare."""
         declared = [self.root / item.solution for item in self.config.assignment.values() if item.solution]
         return [self.solutions_folder, *declared]
 
@@ -47,26 +47,27 @@ class Course:
 
     @property
     def reports_folder(self) -> Path:
-        """What `goldsmith test` keeps; private, for it shows the solution, and ignored by git."""
+        """Return where `goldsmith test` keeps its reports: private, because they show the solution, and ignored by
+        git."""
         return self.internal_tests_folder / "reports"
 
     @property
     def grades_folder(self) -> Path:
-        """What `goldsmith grade` writes unless told otherwise; for staff alone, and ignored by git."""
+        """Return where `goldsmith grade` writes by default: for staff only, and ignored by git."""
         return self.root / "private" / "grades"
 
     @property
     def state_folder(self) -> Path:
-        """Locks and other state of running commands; ignored by git."""
+        """Return where running commands keep locks and other state; ignored by git."""
         return self.root / ".goldsmith"
 
     def relative(self, path: Path) -> Path:
-        """`path` as people in this course write it."""
+        """Return `path` relative to the course's root, or as it is if outside."""
         return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     @property
     def private_folders(self) -> list[str]:
-        """What students do not get: solutions with what surrounds them, internal tests, gold, and what the
+        """List what students do not get: solutions and the folder around them, internal tests, gold, and what the
         configuration adds."""
         config = self.config
         above = PurePosixPath(config.solutions).parts[0]
@@ -78,10 +79,10 @@ class Course:
 
     @cached_property
     def whole_assignment(self) -> str:
-        """The name of the one assignment that all of the course is; nothing where it has several, or none yet.
+        """Return the name of the single assignment that the whole course is; "" if it has several, or none yet.
 
-        Said by `folder = "."`. Under `assignments = "."` it is so, too, where a recipe lies at the root or no folder
-        there is an assignment; it is then called as the project is.
+        Declared by `folder = "."`. It is also assumed under `assignments = "."` if a recipe is at the root or no folder
+        there is an assignment; the project's name is then used.
         """
         for name, item in self.config.assignment.items():
             if item.folder and not PurePosixPath(item.folder).parts:
@@ -96,8 +97,11 @@ class Course:
 
     @cached_property
     def whole_solution(self) -> Path:
-        """The folder of the one assignment's solution. One that is called as the assignment is and as a package of it
-        may be either's: as its files fit what stands at the root."""
+        """Return the folder of the single assignment's solution.
+
+        A folder with the name of both the assignment and one of its packages may be the solution or the package's
+        solution: whichever fits more files at the root.
+        """
         own = self.solutions_folder / self.whole_assignment
         if not own.is_dir() or not (self.root / own.name).is_dir():
             return own if own.is_dir() else self.solutions_folder
@@ -106,7 +110,7 @@ class Course:
         return own if fits[own] > fits[own.parent] else own.parent
 
     def _fits(self, inside: Path) -> bool:
-        """Whether a solution's file has a place in the starter: a file to replace, or a folder of it."""
+        """Say whether a solution's file has a place in the starter: a file to replace, or a folder to be in."""
         return (self.root / inside).is_file() or (inside.parent != Path() and (self.root / inside.parent).is_dir())
 
     @property
@@ -122,8 +126,8 @@ class Course:
         return [Assignment(self, name) for name in sorted({*there, *found}, key=_natural_order)]
 
     def _folders_with_an_assignment(self) -> list[str]:
-        """Names of folders in that of the assignments. At the root of a course, where anything else lies as well, only
-        what has a recipe, a solution, settings, or a number after a word for it."""
+        """Return the names of the assignments' folders. At the root of a course, where other folders are as well, only
+        those with a recipe, a solution, settings, or a name such as `hw1`."""
         if not self.assignments_folder.is_dir():
             return []
         entries = [entry for entry in self.assignments_folder.iterdir() if not entry.name.startswith((".", "_"))]
@@ -143,7 +147,8 @@ class Course:
         )
 
     def _is_code(self, path: Path) -> bool:
-        """A file of code, or a folder that holds one not far below; neither hidden nor private."""
+        """Say whether `path` is a file of code, or a folder with one up to two levels down; neither hidden nor
+        private."""
         if path.name.startswith(".") or not self.is_public(path):
             return False
         if path.is_dir():
@@ -151,7 +156,7 @@ class Course:
         return path.suffix in (".py", ".ipynb")
 
     def is_public(self, path: Path) -> bool:
-        """Whether `path`, in the course, is neither private nor goldsmith's own."""
+        """Say whether `path`, in the course, is neither private nor goldsmith's own."""
         own = (
             self.state_folder,
             self.reports_folder,
@@ -161,7 +166,7 @@ class Course:
         return not any(path.is_relative_to(folder) for folder in own)
 
     def assignment(self, name: str) -> Assignment:
-        """The assignment called `name`; `Scratch_1` and `src/assignments/scratch-1/` are understood too."""
+        """Return the assignment called `name`; `Scratch_1` and `src/assignments/scratch-1/` are understood too."""
         found = self.assignments()
         wanted = _plain(Path(name).name)
         for matches in (
@@ -189,7 +194,7 @@ class Assignment:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the course is this one assignment: its starter is the root."""
+        """Say whether the whole course is this one assignment, so that its starter is the root."""
         return self.course.whole_assignment == self.name
 
     @property
@@ -202,15 +207,18 @@ class Assignment:
 
     @property
     def solution(self) -> Path:
-        """Its folder below the solutions', or the one it names; where the course is one assignment and there is none,
-        all of them."""
+        """Return the folder that the assignment declares, or its own below the solutions' folder; where the course is
+        one assignment without such a folder, all of the solutions' folder."""
         if self.config.solution:
             return self.course.root / self.config.solution
         return self.course.whole_solution if self.is_whole else self.course.solutions_folder / self.name
 
     def holds(self, path: Path) -> bool:
-        """Whether `path`, whose parent the starter holds, is the starter's own. All below its folder is, unless that is
-        the root: then hidden, private and excluded things, others' work, environments and settings are not."""
+        """Say whether `path`, whose parent belongs to the starter, belongs to it too.
+
+        Everything below the starter's folder does, unless that is the root: then hidden, private and excluded files,
+        submissions, virtual environments and settings do not.
+        """
         if not self.is_whole:
             return True
         if path.name.startswith(".") or path.name == CONFIG_FILE or (path / "pyvenv.cfg").is_file():
@@ -220,7 +228,7 @@ class Assignment:
         return not excluded and inside not in HANDED_IN and self.course.is_public(path)
 
     def files(self, suffix: str = "") -> Iterator[Path]:
-        """The starter's files whose names end with `suffix`, without what tools leave behind, in order."""
+        """Yield the starter's files whose names end with `suffix`, in order, without what tools leave behind."""
         for current, folders, names in os.walk(self.starter):
             here = Path(current)
             folders[:] = sorted(name for name in folders if name not in LITTER and self.holds(here / name))
@@ -229,7 +237,7 @@ class Assignment:
 
     @property
     def variants(self) -> Path:
-        """Where other right answers are kept, a folder each."""
+        """Return the folder of other correct solutions, one folder each."""
         return self.solution / VARIANTS
 
     @property
@@ -238,23 +246,23 @@ class Assignment:
 
     @property
     def recipe(self) -> Path:
-        """The recipe: beside the starter, or kept private beside the solution, which then wins."""
+        """Return the recipe: the private one next to the solution if there is one, else the one in the starter."""
         private = self.solution / self.course.config.recipe
         return private if private.is_file() else self.starter / self.course.config.recipe
 
     @property
     def adapter(self) -> Path:
-        """What the course declares about submissions that are built differently; found where the recipe is."""
+        """Return the adapter for submissions that are built differently; it is where the recipe is."""
         return self.recipe.with_name(self.course.config.adapter)
 
     @property
     def config(self) -> AssignmentConfig:
-        """What the course says about this assignment."""
+        """Return the course's settings for this assignment."""
         return self.course.config.assignment.get(self.name, AssignmentConfig())
 
     @property
     def forbidden(self) -> tuple[str, ...]:
-        """What submissions must not use, by its full names: the course's and its own."""
+        """Return the full names that submissions must not use: the course's and the assignment's own."""
         return tuple(dict.fromkeys((*self.course.config.forbid, *self.config.forbid)))
 
     @property
@@ -265,7 +273,7 @@ class Assignment:
 
     @property
     def description(self) -> str:
-        """One line on what the assignment is about: from the configuration, else its README's heading."""
+        """Return one line on what the assignment is about: from the configuration, else its README's heading."""
         if self.config.description:
             return self.config.description
         readme = self.starter / "README.md"
@@ -278,7 +286,7 @@ class Assignment:
 
 
 def find_course(start: Path) -> Course:
-    """The course that `start` lies in: the nearest folder upwards with a configuration or the usual layout."""
+    """Find the course that contains `start`: the nearest folder upwards with a configuration or the usual layout."""
     origin = Path(os.path.abspath(start))
     for folder in (origin, *origin.parents):
         config = read_config(folder)
@@ -298,14 +306,14 @@ def _plain(name: str) -> str:
 
 
 def is_students_code(name: str) -> bool:
-    """Whether a file, by its name, is Python and no test."""
+    """Say whether a file, by its name, is Python and not a test."""
     file = PurePosixPath(name).name
     is_test = file.startswith("test_") or file.endswith("_test.py") or file in ("conftest.py", "unittests.py")
     return file.endswith(".py") and not is_test
 
 
 def is_numbered(name: str) -> bool:
-    """Whether a folder is called as assignments are that nobody gave a name: `hw1`, `assignment2_graphs`, `lab-03`."""
+    """Say whether a folder has a numbered name, as assignments often do: `hw1`, `assignment2_graphs`, `lab-03`."""
     words = (
         "hw|homework|assignment|assign|lab|pset|ps|problem|exercise|ex|week|project|module|practical|scratch|task|unit"
     )
@@ -313,5 +321,5 @@ def is_numbered(name: str) -> bool:
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
-    """scratch-2 comes before scratch-10."""
+    """Return a sort key by which scratch-2 comes before scratch-10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]

@@ -1,5 +1,5 @@
-"""Points that a recipe gives its cases, read off its text. They bear on grades and on nothing that is recorded: so a
-recipe with other points, or without any, is the same recipe."""
+"""Read the points that a recipe gives its cases from its source. Points affect grades and nothing that is recorded, so
+a recipe with other points, or without any, counts as the same recipe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 class Registration(NamedTuple):
     """A function made a case, by a decorator or a call. `pattern` matches the names that it may get; it is empty where
-    nothing of them stands in the text. `target` is the function, or what makes it."""
+    no part of them is a literal. `target` is the function, or the expression that makes it."""
 
     name: str
     pattern: str
@@ -31,7 +31,7 @@ class Registration(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """`points=…` of a case; `pattern` is empty where its name is only known once it runs."""
+    """`points=…` of a case; `pattern` is empty where its name is only known at run time."""
 
     pattern: str
     call: ast.Call
@@ -39,7 +39,7 @@ class _Given(NamedTuple):
 
 
 class Points(Mapping[str, float]):
-    """What cases are worth, by name; a name that is made in a loop is known by what of it stands in the text."""
+    """Points of cases by name. A name that is made in a loop is matched by its literal parts."""
 
     def __init__(self, by_pattern: Mapping[str, float]) -> None:
         self._by_pattern = dict(by_pattern)
@@ -52,7 +52,7 @@ class Points(Mapping[str, float]):
         return found.pop() if exact is None else exact
 
     def __iter__(self) -> Iterator[str]:
-        """The names as they stand there, a star for what only running shows."""
+        """Yield the names as written, with a star for what is only known at run time."""
         for pattern in self._by_pattern:
             yield re.sub(r"\\(.)", r"\1", pattern.replace(_ANY, "*"))
 
@@ -61,14 +61,15 @@ class Points(Mapping[str, float]):
 
 
 def are_points(value: object) -> bool:
-    """Whether something can be counted as points."""
+    """Say whether a value can be counted as points."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_POINTS
 
 
 def recipe_points(recipe: Path, shown: Path) -> Mapping[str, float]:
-    """What the cases of a recipe are worth, as far as it says so; `shown` is what people call its file.
+    """Return the points of a recipe's cases, as far as it gives any; `shown` is the file's name in messages.
 
-    Raises `BadPoints` where something is said that is no number, of a case whose name stands nowhere, or twice.
+    Raises `BadPoints` for points that are not a number, are given twice differently, or belong to a case without a
+    literal name.
     """
     try:
         source = recipe.read_bytes()
@@ -84,7 +85,7 @@ def recipe_points(recipe: Path, shown: Path) -> Mapping[str, float]:
 
 
 def without_points(source: bytes) -> bytes:
-    """A recipe as it would stand there if nobody had given points: byte for byte, where they are plain numbers."""
+    """Return a recipe without its points: byte for byte as if none had been given, where they are plain numbers."""
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -99,7 +100,7 @@ def without_points(source: bytes) -> bytes:
 
 
 def _cut(given: _Given) -> Iterator[tuple[int, int]]:
-    """From where to where a setting goes: with its comma, or with the brackets if nothing else is in them."""
+    """Yield start and end of a setting: with its comma, or with the brackets if nothing else is in them."""
     call = given.call
     others: list[ast.expr | ast.keyword] = [*call.args, *(item for item in call.keywords if item is not given.setting)]
     place = (given.setting.lineno, given.setting.col_offset)
@@ -135,8 +136,8 @@ def _given(source: bytes) -> list[_Given]:
 
 
 def registrations(tree: ast.Module) -> Iterator[Registration]:
-    """Every place in a recipe that makes a case: `@gs.case`, `gs.case(function)` and `gs.case(name=…)(function)`,
-    wherever it stands."""
+    """Yield every place in a recipe that makes a case: `@gs.case`, `gs.case(function)` and `gs.case(name=…)(function)`,
+    at any depth."""
     modules, marks = goldsmith_names(tree)
 
     def settings(mark: ast.AST) -> ast.Call | None:
@@ -166,7 +167,7 @@ def _registration(call: ast.Call | None, target: ast.AST) -> Registration:
 
 
 def goldsmith_names(tree: ast.Module) -> tuple[set[str], set[str]]:
-    """What the package and its two decorators are called in a recipe."""
+    """Return the names under which a recipe imports the package, and those of its two decorators."""
     modules, marks = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -177,14 +178,14 @@ def goldsmith_names(tree: ast.Module) -> tuple[set[str], set[str]]:
 
 
 def is_case_decorator(function: ast.expr, modules: set[str], marks: set[str]) -> bool:
-    """Whether a decorator is `case` or `checkpoint`, as `goldsmith_names` found them to be called."""
+    """Say whether a decorator is `case` or `checkpoint`, by the names that `goldsmith_names` found."""
     if isinstance(function, ast.Attribute):
         return function.attr in _MARKS and isinstance(function.value, ast.Name) and function.value.id in modules
     return isinstance(function, ast.Name) and function.id in marks
 
 
 def literal(value: ast.expr) -> object:
-    """The value of a literal expression, None where it is none."""
+    """Return the value of a literal expression, or None if it is not one."""
     try:
         return ast.literal_eval(value)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

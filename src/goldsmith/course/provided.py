@@ -1,4 +1,4 @@
-"""Parts that students are given as they are: which of them somebody's file has changed, and how to put them back."""
+"""Parts that the starter provides: find those that a submission's file has changed, and restore them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from goldsmith.foundation.syntax import decode_source, encode_source
 
 
 def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:
-    """The functions and methods that `starter` provides and that are gone from `other`, or are other code there. What
-    has moved to one of the files `beside` it, as it was, is not changed."""
+    """List the functions and methods that `starter` provides and that are missing or different code in `other`.
+
+    What has moved unchanged to one of the files `beside` it does not count.
+    """
     provided, theirs = _provided(starter), parse(other)
     if not provided or theirs is None:
         return []
@@ -25,14 +27,14 @@ def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ())
 
 @functools.lru_cache(maxsize=32)
 def _provided(starter: bytes) -> Mapping[str, str]:
-    """The code of what a starter's file provides, which is the same for a whole class."""
+    """Return the code of what a starter's file provides. Cached: it is the same for a whole class."""
     mine = parse(starter)
     functions = _functions(mine) if mine else ()
     return {name: code_of(node) for name, node in functions if mine and mine.is_provided(node)}
 
 
 def with_provided(starter: bytes, other: bytes, parts: Sequence[str]) -> bytes:
-    """`other` with these of its parts as the starter has them; what it lacks is put at its class's or file's end."""
+    """Return `other` with `parts` as the starter has them; a missing part is appended to its class or file."""
     mine, theirs = parse(starter), parse(other)
     if mine is None or theirs is None:
         return other
@@ -65,5 +67,5 @@ def _functions(module: ParsedFile) -> Iterator[tuple[str, ast.FunctionDef | ast.
 
 
 def _start(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """The line before the first, decorators included."""
+    """Return the index of the first line, decorators included."""
     return min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1

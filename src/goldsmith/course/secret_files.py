@@ -1,4 +1,4 @@
-"""Files that hold secrets, known by their names: credentials, keys, settings of one person's environment."""
+"""Recognise files that hold secrets, mostly by name: credentials, keys, settings of one person's environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEGINNING = 4096
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a file or folder of this name holds secrets, wherever it lies; `.env.example` does not."""
+    """Say whether a file or folder of this name holds secrets, wherever it is; `.env.example` does not."""
     plain = name.lower()
     if plain.endswith(_HARMLESS):
         return False
@@ -28,5 +28,5 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_secret_content(path: PurePath, beginning: bytes) -> bool:
-    """Whether a file that begins so is a private key under another name. Code and prose may well show one."""
+    """Say whether a file that begins like this is a private key under another name. Code and prose may quote one."""
     return path.suffix not in _CODE and _KEY.search(beginning[:_BEGINNING]) is not None

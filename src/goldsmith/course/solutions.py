@@ -1,4 +1,4 @@
-"""Which solution file takes the place of which starter file."""
+"""Map each solution file to the starter file that it replaces."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SUFFIX = "_solution.py"
 
 @dataclass(frozen=True)
 class Placement:
-    """One solution file and the path, relative to the assignment's folder, where it stands when injected."""
+    """One solution file and the path, relative to the assignment's folder, where it goes when injected."""
 
     source: Path
     target: Path
 
 
 def placements(assignment: Assignment) -> list[Placement]:
-    """Every file of the assignment's solution with its place; only its own files, never another's."""
+    """Return every file of the assignment's solution with its target; never a file of another assignment."""
     course = assignment.course
     found = [*_from_folder(assignment, assignment.solution), *_from_flat_files(assignment)]
     if not found:
@@ -44,7 +44,7 @@ def placements(assignment: Assignment) -> list[Placement]:
 
 
 def variants_of(assignment: Assignment) -> dict[str, list[Placement]]:
-    """The solution's variants by name: its own files, some of them replaced by those in the variant's folder."""
+    """Return the solution's variants by name: the solution's files, some replaced by those in the variant's folder."""
     folder = assignment.variants
     if not folder.is_dir():
         return {}
@@ -78,7 +78,7 @@ def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
 
 def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
     course = assignment.course
-    if assignment.solution == course.solutions_folder:  # they are in it
+    if assignment.solution == course.solutions_folder:  # the folder's own files are found by `_from_folder`
         return
     for file, owners in _flat_files(course):
         if assignment.name not in owners:
@@ -89,7 +89,7 @@ def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
 
 
 def _flat_files(course: Course) -> list[tuple[Path, list[str]]]:
-    """The old flat layout: each `<name>_solution.py` with the assignments that have a `<name>.py`."""
+    """Return, for the old flat layout, each `<name>_solution.py` with the assignments that have a `<name>.py`."""
     if not course.solutions_folder.is_dir():
         return []
     assignments = course.assignments()

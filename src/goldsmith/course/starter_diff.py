@@ -1,8 +1,8 @@
-"""Where a solution has drifted from its starter: no correct submission could then agree with its gold.
+"""Find where a solution has drifted from its starter, so that no correct submission could agree with its gold.
 
-Read from the sources alone. A part counts as *provided* when it does something, holds no TODO and no "your code", and
-raises no NotImplementedError: students get it as it is, so the solution must have the same code, up to comments,
-docstrings and formatting. What students write must keep the signature they were given.
+Read from the sources alone. A part is *provided* if it does something, has no TODO or "your code" and does not raise
+NotImplementedError. Students get it as it is, so the solution must have the same code, up to comments, docstrings and
+formatting. What students write must keep the signature that the starter gives it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIGNS = ("TODO", "NotImplementedError", "YOUR CODE", "your code")
 
 @dataclass(frozen=True)
 class Drift:
-    """One difference: `part` by its dotted name, what the two say in one line each."""
+    """One difference: the dotted name of the `part`, and one line each from starter and solution."""
 
     part: str
     problem: str
@@ -37,7 +37,8 @@ class Drift:
 
 
 def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drift]:
-    """Every difference between starter and solution that would mislead a correct submission."""
+    """List every difference between starter and solution that would make a correct submission disagree with the
+    gold."""
     found: list[Drift] = []
     starters: dict[str, ParsedFile] = {}
     for item in placed:
@@ -54,7 +55,7 @@ def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drif
 
 
 def is_provided(assignment: Assignment, part: str) -> bool:
-    """Whether the starter gives students `part`, a method such as `backbone.RMSNorm.__init__`, as it is."""
+    """Say whether the starter provides `part`, a method such as `backbone.RMSNorm.__init__`."""
     file, class_name, method = part.split(".", 2)
     module = _read(assignment.starter / f"{file}.py")
     node = module.parts.get(class_name) if module else None
@@ -65,7 +66,7 @@ def is_provided(assignment: Assignment, part: str) -> bool:
 
 
 def written_by_students(source: bytes) -> set[str]:
-    """The functions and methods of a starter that are not provided, by dotted name."""
+    """Return the functions and methods of a starter that are not provided, by dotted name."""
     module = parse(source)
     found: set[str] = set()
     if module is None:
@@ -81,7 +82,7 @@ def written_by_students(source: bytes) -> set[str]:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A parsed file: its named parts, and the text to look for TODOs in."""
+    """A parsed file: its named top-level parts, and its lines, which are searched for TODOs."""
 
     lines: list[str]
     parts: Mapping[str, ast.stmt]
@@ -94,7 +95,7 @@ class ParsedFile:
 
 
 def _is_nothing(node: ast.stmt) -> bool:
-    """`pass`, `...` or a docstring."""
+    """Say whether a statement is `pass`, `...` or a docstring."""
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
@@ -106,7 +107,7 @@ def _read(path: Path) -> ParsedFile | None:
 
 
 def parse_parts(content: bytes) -> Mapping[str, ast.stmt]:
-    """What a file defines at its top, by name; nothing of what does not parse."""
+    """Return what a file defines at its top level, by name; nothing if it does not parse."""
     try:
         module = parse(content)
     except (RecursionError, MemoryError):
@@ -115,7 +116,7 @@ def parse_parts(content: bytes) -> Mapping[str, ast.stmt]:
 
 
 def parse(content: bytes) -> ParsedFile | None:
-    """None for what does not parse: running it will say so better."""
+    """Parse a file; return None if that fails, since running it gives a better error."""
     try:
         source = decode_source(content)
         tree = syntax_tree(source)
@@ -160,7 +161,7 @@ def _class_drift(name: str, module: ParsedFile, starter: ast.ClassDef, solution:
 
 
 def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.stmt) -> Iterator[Drift]:
-    """A provided part must be the same code; of one that students write, the signature must fit."""
+    """Compare a provided part by its code, and one that students write by its signature."""
     provided = module.is_provided(starter)
     if isinstance(starter, Function) and isinstance(solution, Function):
         if provided and code_of(starter) != code_of(solution):
@@ -175,7 +176,7 @@ def _part_drift(name: str, module: ParsedFile, starter: ast.stmt, solution: ast.
 
 
 def _fits(starter: Function, solution: Function) -> bool:
-    """Whether every call that the starter's signature allows means the same to the solution's."""
+    """Say whether every call that the starter's signature allows means the same to the solution's."""
     mine, theirs = _parameters(starter), _parameters(solution)
     same = all(theirs.get(name) == default for name, default in mine.items())
     in_order = [name for name in theirs if name in mine] == list(mine)
@@ -183,7 +184,7 @@ def _fits(starter: Function, solution: Function) -> bool:
 
 
 def _parameters(node: Function) -> dict[str, str | None]:
-    """Names in order with their defaults as text, None for those without."""
+    """Return the parameters' names in order with their defaults as text, None for those without."""
     arguments = node.args
     names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
     defaults: list[ast.expr | None] = [None] * (len(names) - len(arguments.defaults)) + list(arguments.defaults)
@@ -198,7 +199,7 @@ def _required(node: Function) -> list[str]:
 
 
 def _signature(node: Function) -> str:
-    """The parameters without their annotations, which change nothing at run time."""
+    """Return the parameters without their annotations, which change nothing at run time."""
     arguments = copy.deepcopy(node.args)
     for item in ast.walk(arguments):
         if isinstance(item, ast.arg):
@@ -211,13 +212,13 @@ def _bases(node: ast.ClassDef) -> str:
 
 
 def code_of(node: Function) -> str:
-    """The code without docstring and annotations, as normalised text."""
+    """Return the code without docstring and annotations, as normalised text."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return "\n".join([_signature(node), *(ast.unparse(item) for item in body)])
 
 
 def _differing(starter: Function, solution: Function) -> tuple[str, str]:
-    """The first line of code in which the two differ, side by side."""
+    """Return the first line of code in which the two differ, from each."""
     one, two = code_of(starter).splitlines(), code_of(solution).splitlines()
     for first, second in zip(one, two, strict=False):
         if first != second:
@@ -226,7 +227,7 @@ def _differing(starter: Function, solution: Function) -> tuple[str, str]:
 
 
 def _unknown_names(recipe: Path, starters: Mapping[str, ParsedFile], told: set[str]) -> Iterator[Drift]:
-    """What the recipe imports from a module of the assignment must be there in the starter's."""
+    """Yield names that the recipe imports from a module of the assignment and that the starter's module lacks."""
     module = recipe.is_file() and _tree(recipe)
     if not module:
         return

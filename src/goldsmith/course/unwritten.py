@@ -1,7 +1,7 @@
-"""Parts left to students of which nothing is written: the code is the starter's still, or there is none.
+"""Find parts that students were to write but did not: the code is still the starter's, or empty.
 
-Read from the sources alone. What a file puts in a part's place in any other way (an import, an assignment, a method set
-from outside) counts as written.
+Read from the sources alone. A part that a file defines in any other way (an import, an assignment, a method set from
+outside) counts as written.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 
 def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list[str]:
-    """The classes and functions that `starter` leaves to students and of which every function is, in `other`, as it was
-    given, or empty. What the solution leaves as it is, too, is nobody's to write."""
+    """List the classes and functions that `starter` leaves to students and whose functions are all unchanged or empty
+    in `other`. What the solution leaves unchanged too is not for students to write."""
     given, theirs, solved = _functions(starter), _functions(other), _functions(solution)
     if theirs is None or given is None:
         return []
@@ -31,7 +31,7 @@ def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list
 
 
 def is_empty(node: Function) -> bool:
-    """Whether a function does nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
+    """Say whether a function does nothing: `pass`, `...`, `return None`, `raise NotImplementedError`."""
     return not node.decorator_list and all(map(_does_nothing, node.body))
 
 
@@ -58,7 +58,7 @@ def _functions(source: bytes) -> Mapping[str, Function] | None:
 
 
 def _is_set_elsewhere(part: str, source: bytes) -> bool:
-    """Whether anything in a file may put something else in a part's place."""
+    """Say whether anything in a file may replace a part."""
     for node in ast.walk(syntax_tree(decode_source(source))):
         match node:
             case ast.ImportFrom(names=names) if any((item.asname or item.name) in (part, "*") for item in names):
