@@ -1,4 +1,4 @@
-"""Comparison: gold beside actual, tensor by tensor. Knows nothing of terminals, courses or pytest.
+"""Compare actual values with gold, tensor by tensor. Knows nothing of terminals, courses or pytest.
 
-`compare` is imported when it is first asked for: NumPy comes with it.
+`compare` is imported lazily, because it brings NumPy with it.
 """

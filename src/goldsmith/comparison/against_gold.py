@@ -1,4 +1,4 @@
-"""What an implementation recorded, beside a case's gold: every leaf, and which right answer was met."""
+"""Compare what an implementation recorded with a case's gold and with every accepted variant of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.gold.tolerances import Tolerance, with_room
 
 ROUNDED = 2.0**-20
-"""The room that a float64 number needs which was rounded to float32: a few units in the last place."""
+"""The tolerance that a float64 number needs once rounded to float32: a few units in the last place."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Judgement:
 
     @property
     def excess(self) -> dict[str, float]:
-        """How often each leaf fills its tolerance: at most 1 is within."""
+        """Return the share of its tolerance that each leaf uses up: at most 1 is within."""
         return {leaf.path: leaf.excess for leaf in self.comparison.leaves}
 
     @property
@@ -38,7 +38,10 @@ class Judgement:
 
 
 def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
-    """`actual`, a payload with the keys of a gold file, against the case and every variant it accepts."""
+    """Compare `actual`, a payload with the keys of a gold file, with the case and every variant it accepts.
+
+    The nearest of them counts.
+    """
     leaves = judged_part(actual)
     golds = {"": gold, **gold.variants}
     found = [Judgement(compare_case(leaves, judged_part(item.data), item), name) for name, item in golds.items()]
@@ -46,7 +49,7 @@ def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
 
 
 def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:
-    """How far each leaf may be off, by path."""
+    """Return each leaf's tolerance, by path."""
     return {
         item.path: with_room(item.tolerance, item.dtype) for item in gold.entry.tensors if item.tolerance is not None
     }
@@ -61,11 +64,11 @@ def compare_case(
     guessing: bool = True,
     made: Collection[str] = (),
 ) -> Comparison:
-    """Leaves by path beside those that are expected, within the tolerances of `gold`'s manifest. NaN agrees with NaN
-    where the recipe allows it, or everywhere.
+    """Compare leaves by path with the `expected` ones, within the tolerances of `gold`'s manifest. NaN agrees with NaN
+    where the recipe allows it, or everywhere with `equal_nan`.
 
     A single number has no dtype of its own, nor has a tensor that the recipe has `made` of single numbers: `np.mean` of
-    some floats is a float64, their mean in torch a float32. There the two may stand for each other.
+    some floats is a float64, their mean in torch a float32. There the two dtypes are interchangeable.
     """
     from goldsmith.comparison.api import compare
 
@@ -86,12 +89,12 @@ def compare_case(
 
 
 def _fits(marks: Any, leaf: Any) -> bool:
-    """Whether marks are about a leaf of this shape; one that is complex may have two for each element. What is expected
+    """Say whether noise marks are about a leaf of this shape; for a complex one there may be two per element. `leaf`
     need not be gold's: a second run is compared with the first, which may have any shape."""
     shape = tuple(getattr(leaf, "shape", ()))
     return tuple(marks.shape) in (shape, (*shape, 2))
 
 
 def _name(value: Any) -> str:
-    """A dtype without its library."""
+    """Return the dtype's name without its library."""
     return str(getattr(value, "dtype", "")).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""`compare`: every leaf of two nested values beside each other, each judged within its tolerance."""
+"""`compare`: match the leaves of two nested values and judge each pair within its tolerance."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ def compare(
     check_dtype: bool | Collection[str] = True,
     guessing: bool = True,
 ) -> Comparison:
-    """`actual` beside `gold`: nested dicts, lists, tuples and dataclasses of tensors, arrays, numbers and text, or
-    paths of .safetensors, .npy, .npz and .pt files. True exactly if there is something to compare and all agrees.
+    """Compare `actual` with `gold`: nested dicts, lists, tuples and dataclasses of tensors, arrays, numbers and text,
+    or paths of .safetensors, .npy, .npz and .pt files. The result is true if there is something to compare and all of
+    it agrees.
 
     A leaf's tolerance is that of `tolerances` at its dotted path; else `rtol` and `atol` (the one not given is 0):
     |actual - gold| <= atol + rtol * |gold|, as if in float64; else what torch.testing documents for its dtype, for the
     less precise of both sides, and exact for integers, booleans and text. NaN agrees with NaN only with `equal_nan`
     (True, or the paths it holds for); an infinity only with the same one. Nothing is ever broadcast. Another dtype
-    never agrees, unless `check_dtype` is False, or holds the paths at which float32 and float64 may stand for each
-    other. Without `guessing`, nobody looks for what could have gone wrong.
+    never agrees, unless `check_dtype` is False, or holds the paths at which float32 and float64 are interchangeable.
+    Without `guessing`, no explanation of a difference is looked for.
     """
     for name, given in (("rtol", rtol), ("atol", atol)):
         if given is not None and not 0 <= given < math.inf:
@@ -52,6 +53,8 @@ def compare(
 
 
 class _Engine:
+    """The settings of one `compare` call, with limits and compute paths cached by dtype."""
+
     def __init__(
         self,
         given: Limit | None,
@@ -153,7 +156,7 @@ class _Engine:
         return found
 
 
-# --- what stands beside what
+# --- dtypes, parts and masks
 
 
 def _same_dtype(ours: Leaf, gold: Leaf) -> bool:
@@ -163,7 +166,8 @@ def _same_dtype(ours: Leaf, gold: Leaf) -> bool:
 
 
 def _parts(array: Array) -> Array:
-    """Complex numbers as two along one axis more, without a copy; real ones with nothing beside them."""
+    """Return complex numbers as pairs along a new last axis, without a copy; real ones get an imaginary part of
+    zero."""
     if array.dtype.kind != "c":
         return np.stack([array, np.zeros_like(array)], axis=-1)
     real = array.real

@@ -1,4 +1,4 @@
-"""Two recordings that ought to be equal to the last bit: which leaves are not, and by how much."""
+"""Find the leaves in which two recordings are not identical to the last bit, and by how much they differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from goldsmith.gold.arrays import (
 
 @dataclass(frozen=True)
 class Difference:
-    """One leaf that differs: `path` and, in words, how."""
+    """One leaf that differs: its `path` and, in words, how."""
 
     path: str
     how: str
@@ -26,7 +26,7 @@ class Difference:
 
 
 def bit_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
-    """Every leaf of two payloads that is not bit-identical; empty means equal."""
+    """List every leaf of two payloads that is not bit-identical; empty means equal."""
     one, two = leaves_of(first), leaves_of(second)
     found = []
     for path in dict.fromkeys([*one, *two]):

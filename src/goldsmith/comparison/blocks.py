@@ -1,5 +1,5 @@
-"""Two arrays of one shape cut into equal blocks that fit the cache, in an order that follows memory; the buffers they
-are computed in; and the pages of mapped files, given back once read."""
+"""Read two arrays of one shape in blocks that fit the cache, in memory order; reuse the buffers they are computed in;
+and release the pages of mapped files once read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
 from goldsmith.comparison.leaves import Array
 
 CHUNK = 128 * 1024
-"""Elements of a block. Three float32 buffers of it fit the second-level cache, and NumPy's calls cost little."""
+"""Elements of a block: three float32 buffers fit the L2 cache, and the overhead of NumPy's calls is small."""
 _READ_AHEAD = 16 * 2**20
 
 
 class Block(NamedTuple):
-    """`size` elements from `offset` on, in C order: fixed indices on the first axes, a range on the next, all of the
-    rest."""
+    """A block of `size` elements from `offset` on, in C order: `fixed` indices on the first axes, a range on the next,
+    all of the rest."""
 
     offset: int
     size: int
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(shape: tuple[int, ...]) -> Iterator[Block]:
-    """Blocks of at most `CHUNK` elements that cover an array of at least one axis."""
+    """Yield blocks of at most `CHUNK` elements that cover an array of at least one axis."""
     axis = 0
     inner = math.prod(shape[1:])
     while inner > CHUNK:
@@ -53,7 +53,7 @@ def blocks_of(shape: tuple[int, ...]) -> Iterator[Block]:
 
 
 class Buffers:
-    """Scratch space, allocated once. A buffer is valid until its name is asked for again."""
+    """Scratch arrays by name, allocated once. A buffer is valid until its name is asked for again."""
 
     def __init__(self) -> None:
         self._whole: dict[str, Array] = {}
@@ -78,7 +78,8 @@ _SPARE: list[Buffers] = []
 
 @contextmanager
 def lent_buffers() -> Iterator[Buffers]:
-    """Buffers for one comparison. One set is kept between comparisons: fresh memory costs more than small ones do."""
+    """Lend buffers to one comparison. One set is kept for the next: allocating costs more than a small comparison
+    does."""
     try:
         buffers = _SPARE.pop()
     except IndexError:
@@ -91,7 +92,7 @@ def lent_buffers() -> Iterator[Buffers]:
 
 
 class Reader:
-    """The blocks of one array, flat: views where memory allows, copies into a buffer elsewhere."""
+    """The blocks of one array, flattened: views where memory allows, else copies into a buffer."""
 
     def __init__(self, array: Array, name: str, buffers: Buffers) -> None:
         self._array = array
@@ -116,7 +117,7 @@ class Reader:
 
 
 class Pages:
-    """Pages of a mapped file that have been read and are not needed again."""
+    """The pages of a mapped file, released once they have been read."""
 
     def __init__(self, mapping: mmap.mmap, start: int) -> None:
         self._mapping = mapping
@@ -124,7 +125,7 @@ class Pages:
         self._released = 0
 
     def release_before(self, position: int, at_once: bool = False) -> None:
-        if position < self._released:  # a second look starts from the front
+        if position < self._released:  # a second read starts from the front
             self._released = 0
         if position - self._released < _READ_AHEAD and not at_once:
             return
@@ -136,7 +137,7 @@ class Pages:
 
 
 def pages_of(array: Array) -> Pages | None:
-    """The mapping behind an array, if giving pages back loses nothing: not for copy-on-write."""
+    """Return the mapping behind an array, if releasing pages loses nothing: not for copy-on-write."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap):
@@ -152,7 +153,7 @@ def pages_of(array: Array) -> Pages | None:
 
 
 def release(array: Array) -> None:
-    """Gives back every page of a large mapped array, after a few elements all over it were looked at."""
+    """Release every page of a large mapped array, after a few elements all over it were read."""
     pages = pages_of(array) if array.nbytes > _READ_AHEAD and array.flags.c_contiguous else None
     if pages is not None:
         pages.release_before(array.nbytes, at_once=True)
@@ -164,7 +165,7 @@ def _address(array: Array) -> int:
 
 
 def memory_order(actual: Array, gold: Array) -> tuple[int, ...] | None:
-    """The axes from far to near in memory, where that is not their own order."""
+    """Return the axes from largest to smallest stride, or None if that is their own order."""
     if gold.ndim < 2 or (actual.flags.c_contiguous and gold.flags.c_contiguous):
         return None
     order = tuple(sorted(range(gold.ndim), key=lambda axis: -abs(gold.strides[axis])))

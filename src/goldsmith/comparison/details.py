@@ -1,4 +1,4 @@
-"""What is only asked of a leaf that differs: which rtol or atol alone would pass, its cosine, its distance in ulps."""
+"""Details that are only computed for a leaf that differs: the rtol or atol that alone would pass, cosine, ulps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from goldsmith.comparison.leaves import Array
 from goldsmith.comparison.precision_paths import ComputePath, SumOfSquares, dot
 
 _SETTLED = 64
-"""As many blocks are looked at again in float64; where more are equally far, the answer is rounded up instead."""
+"""At most this many blocks are computed again in float64; if more are equally far off, the result is rounded up
+instead."""
 _MARGIN = 4e-7
 _SMALL = 16 * 1024
 _ULPS_UP_TO = 1 / 16
-"""Ulps tell of rounding. Large leaves that are farther off than this, relative to gold, are not counted in them."""
+"""Ulps describe rounding. They are not counted for large leaves that differ by more than this, relative to gold."""
 
 
 class Details:
-    """Added up block by block from the first mismatch on; blocks before it are read again at the end."""
+    """The details of one leaf, accumulated block by block from the first mismatch on; earlier blocks are read at the
+    end."""
 
     def __init__(self, route: ComputePath) -> None:
         self._route = route
@@ -43,7 +45,8 @@ class Details:
         block: Block,
         route: ComputePath,
     ) -> None:
-        """`one` and `two` hold zeros where either is not finite; `gaps` are all of them, and the largest."""
+        """Add one block. `one` and `two` hold zeros where either is not finite; `gaps` are all gaps, and the
+        largest."""
         gap, largest = gaps
         self._seen.add(block.offset)
         ratios = route.real_buffer("share", gap.size)
@@ -57,7 +60,7 @@ class Details:
             self._count_ulps(*raw, route, farthest[0])
 
     def finish(self, readers: tuple[Reader, Reader], shape: tuple[int, ...], golds: SumOfSquares, settle: bool) -> None:
-        """The blocks not yet seen; then, unless something is not finite, the tolerances that would pass."""
+        """Add the blocks before the first mismatch; then, with `settle`, compute the tolerances that would pass."""
         for block in blocks_of(shape):
             if block.offset not in self._seen:
                 raw = readers[0].read(block), readers[1].read(block)
@@ -110,7 +113,7 @@ class Details:
         one, two = (take(f"ulps-{name}{width}", signed, ours.size) for name in "ab")
         rest = take(f"ulps-c{width}", signed, ours.size)
         for numbers, out in ((ours, one), (theirs, two)):
-            # Bits of negative numbers count downwards; turned round, neighbours differ by one.
+            # The bits of negative floats count downwards; flipped, neighbouring floats differ by one.
             np.right_shift(numbers, width * 8 - 1, out=out)
             np.bitwise_and(out, np.iinfo(signed).max, out=out)
             np.bitwise_xor(out, numbers, out=out)
@@ -125,7 +128,7 @@ class Details:
 
 
 def gaps_of(raw: tuple[Array, Array], route: ComputePath) -> tuple[Array, Array, Array]:
-    """Both blocks as working numbers, zero where either is not finite, and their gaps."""
+    """Return both blocks as working numbers, zero where either is not finite, and their gaps."""
     one, two = route.widen(raw[0], route.actual, "a"), route.widen(raw[1], route.gold, "b")
     gap = route.real_buffer("gap", one.size)
     route.gap(one, two, gap, raw)
@@ -138,7 +141,7 @@ def gaps_of(raw: tuple[Array, Array], route: ComputePath) -> tuple[Array, Array,
 
 
 def smallest_rtol(gap: Array, magnitude: Array) -> float:
-    """The least number that, times each magnitude in float64, reaches its gap."""
+    """Return the smallest number that, times each magnitude in float64, reaches its gap."""
     found: Any = gap / magnitude
     largest = float(np.fmax.reduce(found, initial=0.0))
     if largest in (0.0, math.inf):

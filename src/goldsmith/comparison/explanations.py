@@ -1,4 +1,5 @@
-"""Explanations of a difference, each checked on the whole array before it is said; a wrong one is worse than none."""
+"""Explain a difference, such as a transpose or a factor. Each explanation is checked on the whole array before it is
+given, because a wrong one is worse than none."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _SAMPLE = 1024
 _STRIDE = 11400714819323198485  # of the golden ratio: spreads indices evenly over any size
 _PERMUTABLE = 65536
 _MAPPED, _MAPPED_SAMPLE = 2**26, 48
-"""Of mapped files larger than this, few elements are looked at out of order: each may bring 2 MiB into memory."""
+"""In mapped files larger than this, only few elements are read out of order: each may bring 2 MiB into memory."""
 _SORTABLE = 2**20
 _COLUMNS = 8
 _SLACK = {53: 1e-10, 24: 1e-5, 11: 2e-3, 8: 2e-2, 0: 0.0}
@@ -27,8 +28,8 @@ _SIGNIFICAND = {"bfloat16": 8, "float16": 11, "float32": 24}
 
 
 def guess(actual: Leaf, gold: Leaf, largest: float, buffers: Buffers) -> str:
-    """One sentence that explains how `actual` came out of `gold`, or "". `largest` is the gap between them as they
-    are, infinite where their shapes differ."""
+    """Return one sentence that explains how `actual` came out of `gold`, or "". `largest` is the largest gap between
+    them, infinite if their shapes differ."""
     if gold.array.size < 3 or actual.array.size != gold.array.size or "b" in actual.form.kind + gold.form.kind:
         return ""
     suspect = _Suspect.of(actual, gold, buffers)
@@ -41,7 +42,7 @@ def guess(actual: Leaf, gold: Leaf, largest: float, buffers: Buffers) -> str:
 
 @dataclass
 class _Suspect:
-    """The two leaves, a sample of both at the same places, and what counts as equal."""
+    """The two leaves, a sample of gold at fixed places, and the gap that counts as equal."""
 
     actual: Leaf
     gold: Leaf
@@ -69,7 +70,7 @@ class _Suspect:
         return cls(actual, gold, slack * spread + rounding, places, golds, buffers, is_large)
 
     def fits(self, ours: Array, theirs: Array, factor: complex = 1.0, offset: complex = 0.0) -> bool:
-        """Whether all of `ours` is `factor` times `theirs` plus `offset`; a few elements are asked first."""
+        """Say whether all of `ours` is `factor` times `theirs` plus `offset`; a sample is checked first."""
         if ours.shape != theirs.shape or not ours.size:
             return False
         some = _places(theirs.shape, _MAPPED_SAMPLE if self.is_large else _SAMPLE)
@@ -160,7 +161,7 @@ def _known_factors(shape: tuple[int, ...]) -> dict[str, float]:
 
 
 def _rounded_to(factor: float, shape: tuple[int, ...]) -> float:
-    """A factor known by name where it is that to within rounding."""
+    """Return the known factor, such as 1/sqrt(64), that `factor` is to within rounding, else `factor`."""
     near = [known for known in _known_factors(shape).values() if abs(factor - known) < 1e-5 * abs(known)]
     return near[0] if near else factor
 
@@ -224,7 +225,8 @@ def _permuted(suspect: _Suspect) -> Iterator[str]:
 
 
 def _order(suspect: _Suspect, ours: Array, theirs: Array) -> Array | None:
-    """Which entry of `ours` each entry of `theirs` is, judged by a few of their elements."""
+    """Return which entry of `ours` each entry of `theirs` is, judged by a few of their elements; None if there is no
+    such order."""
     where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS))
     one = _numbers(ours[where], suspect.actual.form).reshape(len(ours), -1)
     two = _numbers(theirs[where], suspect.gold.form).reshape(len(ours), -1)
@@ -263,10 +265,10 @@ def _sorted(suspect: _Suspect) -> Iterator[str]:
     if suspect.gold.array.size > _SORTABLE or "c" in suspect.actual.form.kind + suspect.gold.form.kind:
         return
     if any(leaf.form.kind == "f" and leaf.form.significand < 24 for leaf in (suspect.actual, suspect.gold)):
-        return  # so coarse that any two large samples of one distribution are alike once they are sorted
+        return  # too coarse: any two large samples of one distribution look alike once sorted
     one, two = (_numbers(leaf.array, leaf.form).reshape(-1) for leaf in (suspect.actual, suspect.gold))
     if not all(_close(pick(one), pick(two), suspect.allowed) for pick in (np.min, np.max, np.mean)):
-        return  # so that only what may well be true is sorted
+        return  # sorting is expensive: only sort what may well match
     one.sort()
     two.sort()
     if np.count_nonzero(np.diff(two)) >= 8 and _close(one, two, suspect.allowed):
@@ -310,7 +312,7 @@ def _fits_in(numbers: Array, name: str) -> Any:
 
 
 def _places(shape: tuple[int, ...], most: int = _SAMPLE) -> tuple[Array, ...]:
-    """Indices of a few elements, the same every time, spread over the whole."""
+    """Return the indices of a few elements spread over the whole array, the same every time."""
     size = math.prod(shape)
     if size <= most:
         flat = np.arange(size)
@@ -320,7 +322,7 @@ def _places(shape: tuple[int, ...], most: int = _SAMPLE) -> tuple[Array, ...]:
 
 
 def _numbers(array: Array, form: Form) -> Array:
-    """A small part as float64 or complex128."""
+    """Return a small array as float64 or complex128."""
     if form is BFLOAT16:
         array = (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.complex128 if form.kind == "c" else np.float64)

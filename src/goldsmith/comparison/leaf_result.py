@@ -1,4 +1,4 @@
-"""What came out of a leaf's pass, or of there being none, as one `LeafComparison`."""
+"""Make the `LeafComparison` of a leaf from its numeric pass, or from why there was none."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _agreeing(
     order: tuple[int, ...] | None,
     notes: tuple[str, ...],
 ) -> LeafComparison:
-    """Only what is cheap: there may be thousands of these."""
+    """Make the result of a leaf that agrees, with only what is cheap: there may be thousands."""
     shape = gold.array.shape
     index = _index(found.spot, found.shape, order, len(shape)) if found.spot >= 0 else None
     values = found.values or (None, None)
@@ -138,7 +138,7 @@ def _agreeing(
 
 
 def _sizes(found: Pass) -> tuple[float, float, float]:
-    """The root mean square of gaps and of gold, and the one over the other."""
+    """Return the root mean square of gaps and of gold, and their ratio."""
     gap, gold = found.gaps.root(found.counted), found.golds.root(found.counted)
     return gap, gold, gap / gold if gold else math.inf if gap else 0.0
 
@@ -222,7 +222,7 @@ def plain_values(path: str, ours: Leaf | Plain, gold: Leaf | Plain, notes: tuple
 
 
 def first_difference(one: object, two: object) -> int | None:
-    """Where two texts, or two strings of bytes, begin to differ."""
+    """Return where two texts, or two byte strings, begin to differ; None for other values."""
     if isinstance(one, str | bytes) and isinstance(two, str | bytes):
         pairs = enumerate(zip(one, two, strict=False))
         return next((place for place, (ours, theirs) in pairs if ours != theirs), min(len(one), len(two)))
@@ -230,7 +230,7 @@ def first_difference(one: object, two: object) -> int | None:
 
 
 def place_in_text(text: object, place: int) -> str:
-    """Counted as people do, from one."""
+    """Say where a place in a text is, counting from one as people do."""
     if not isinstance(text, str):
         return f"byte {place + 1}"
     before = text[:place]
@@ -239,7 +239,7 @@ def place_in_text(text: object, place: int) -> str:
 
 
 def _from(value: object, place: int | None) -> str:
-    """What stands from there on, as far as it helps."""
+    """Return the text from `place` on, cut to a readable length."""
     if not isinstance(value, str | bytes) or place is None:
         return repr(value)[:_LONGEST_TEXT]
     rest = value[place : place + _SHOWN_TEXT]

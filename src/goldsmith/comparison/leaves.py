@@ -1,4 +1,5 @@
-"""Any leaf as a NumPy view without loss: tensors, arrays, numbers, mapped files. Torch is never imported to look."""
+"""Turn any leaf into a lossless NumPy view: tensors, arrays, numbers, mapped files. Torch is only imported to load
+.pt."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 class NotComparable(TypeError):
-    """A leaf that has no numbers to look at. The sentence names it and the next step."""
+    """Raised for a leaf that has no numbers to compare. The message names it and the next step."""
 
     def __init__(self, path: str, what: str, step: str) -> None:
         self.path = path
@@ -29,7 +30,7 @@ class NotComparable(TypeError):
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A kind of number: its name, "b", "i", "f" or "c", how finely it counts (bits of the significand), and the
+    """A number type: its name, its kind ("b", "i", "f" or "c"), its precision in bits of the significand, and the
     tolerances that torch.testing documents for it."""
 
     name: str
@@ -78,7 +79,7 @@ class Leaf:
 
 
 class Plain:
-    """A leaf without numbers: text, None, bytes, a number that no array can hold."""
+    """A leaf without an array: text, None, bytes, a number that no array can hold."""
 
     __slots__ = ("value",)
 
@@ -91,7 +92,7 @@ class Plain:
 
 
 def leaf_of(value: Any, path: str) -> Leaf | Plain:
-    """`value` as a view of its numbers, copied only where it lives on another device."""
+    """Return `value` as a view of its numbers, copied only from another device or byte order, or as a `Plain` value."""
     kind = type(value)
     if kind is np.ndarray:
         form = _OF_DTYPE.get(value.dtype)
@@ -177,7 +178,7 @@ def _foreign(value: Any, path: str) -> Leaf | Plain:
 
 
 def opened(path: Path) -> Any:
-    """What a file holds: safetensors and .npy mapped into memory, .npz read, .pt by torch's safe loader."""
+    """Read a file: safetensors and .npy mapped into memory, .npz read, .pt with torch's safe loader."""
     match path.suffix:
         case ".safetensors":
             return dict(open_mapped(path))
@@ -198,5 +199,5 @@ def _loaded(path: Path) -> Any:
         raise MissingPackage("torch", path.name) from None
     try:
         return torch.load(path, mmap=True, weights_only=True, map_location="cpu")
-    except RuntimeError:  # written before torch 1.6: no archive that could be mapped
+    except RuntimeError:  # written before torch 1.6: not an archive that can be mapped
         return torch.load(path, weights_only=True, map_location="cpu")

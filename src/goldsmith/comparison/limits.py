@@ -1,4 +1,4 @@
-"""How far a leaf may be from its gold: a tolerance of the gold's, what the caller gave, or the custom of its dtype."""
+"""The limits a leaf is held to: a tolerance of the gold's, the caller's, or the default of its dtype."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _TINY, _HUGE = 1e-30, 1e30
 
 
 class Limit:
-    """What elements and the whole may be off by. `rtol` and `atol` limit each element, `max` each in units of the
-    tensor's size, `l2` the whole. `by_parts` takes a complex number as two."""
+    """Limits of one leaf: `rtol` and `atol` for each element, `max` for each in units of the tensor's size, `l2` for
+    the whole tensor. With `by_parts`, a complex number counts as two."""
 
     __slots__ = (
         "atol",
@@ -49,7 +49,7 @@ class Limit:
         self.fits_single = self._fits_single()
 
     def _fits_single(self) -> bool:
-        """Whether float32 can hold these limits with room to spare on both sides."""
+        """Say whether float32 can hold these limits with room to spare on both sides."""
         if self.rtol is not None and self.in_units:
             return False
         if self.rtol is not None and not (self.rtol < 1 and _TINY <= self.atol <= _HUGE) and (self.rtol or self.atol):
@@ -58,7 +58,7 @@ class Limit:
         return all(_TINY <= item * self.scale <= _HUGE and _TINY <= self.scale <= _HUGE for item in in_units)
 
     def shares(self, gap: Array, gold: Array) -> Array:
-        """Each element's share of its own limit, in float64; `gold` holds magnitudes."""
+        """Return each element's share of its own limit, in float64; `gold` holds magnitudes."""
         found: Array = np.zeros(gap.shape)
         if self.rtol is not None:
             found = ratios(gap, self.atol + self.rtol * gold)
@@ -67,17 +67,17 @@ class Limit:
         return found
 
     def share_of(self, gap: float, gold: float) -> float:
-        """`shares` of one element that does not dwarf the tensor."""
+        """Return the share of one element that does not dwarf the tensor."""
         found = 0.0 if self.rtol is None else scalar_ratio(gap, self.atol + self.rtol * gold)
         return found if self.max is None else max(found, scalar_ratio(gap / self.scale, self.max))
 
     def is_outlier(self, largest: float, margin: float) -> bool:
-        """Whether an element of this magnitude may be so large that it is measured in its own size."""
+        """Say whether an element of this magnitude may be so large that it is measured in its own size."""
         return largest > DWARFS * self.scale * (1 - margin)
 
 
 def limit_of(tolerance: Tolerance) -> Limit:
-    """The limits of a gold's tolerance, as `goldsmith.gold.tolerances.tolerance_ratio` understands them."""
+    """Return the limits of a gold's tolerance, as `goldsmith.gold.tolerances.tolerance_ratio` understands them."""
     if tolerance.kind == "exact":
         limit = Limit("exact", 0.0, 0.0)
     else:
@@ -89,6 +89,6 @@ def limit_of(tolerance: Tolerance) -> Limit:
 
 
 def default_limit(actual: Form, gold: Form) -> Limit:
-    """The custom of torch.testing: of both dtypes' documented tolerances the wider one; integers are exact."""
+    """Return the limits of torch.testing: the wider of both dtypes' documented tolerances; integers are exact."""
     rtol, atol = max(actual.rtol, gold.rtol), max(actual.atol, gold.atol)
     return Limit("default" if rtol else "exact", rtol, atol)

@@ -1,4 +1,4 @@
-"""Where elements are beyond their limits: index sets gathered block by block, said as slices and in words."""
+"""Collect where elements are beyond their limits, block by block, and describe it as slices and in words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from goldsmith.comparison.blocks import Block
 from goldsmith.comparison.leaves import Array
 
 LONGEST = 2**20
-"""Longer axes are remembered by their first and last index only."""
+"""Of longer axes only the first and last index are kept."""
 SMALL = 2**20
-"""Up to this many elements the whole mask is kept, for triangles and diagonals."""
+"""Up to this many elements the whole mask is kept, to recognise triangles and diagonals."""
 
 
 class MismatchLocations:
-    """Which indices of each axis hold an element beyond its limit. Axes are those of memory, renamed when told."""
+    """The indices of each axis that hold an element beyond its limit. Axes are in memory order; `named` maps them
+    back."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
@@ -56,12 +57,13 @@ class MismatchLocations:
                 self._ends[axis] = (min(low, start + int(hits[0])), max(high, start + int(hits[-1])))
 
     def named(self, order: tuple[int, ...] | None, axes: int) -> str:
-        """In words. `order` says which axis of the array each axis of memory is; only the first `axes` count."""
+        """Describe the locations. `order` says which axis of the array each axis of memory is; only the first `axes`
+        count."""
         renamed = order or tuple(range(len(self._shape)))
         back = [renamed.index(axis) for axis in range(len(renamed))]
         sets = [self._indices(axis) for axis in back][:axes]
         shape = tuple(self._shape[axis] for axis in back)[:axes]
-        if len(back) != axes:  # the count is of parts of elements
+        if len(back) != axes:  # the count is of parts of complex elements
             return f"within {_box(sets, shape)}" if shape else ""
         return words(sets, shape, self.count, self.mask.transpose(back) if self.mask is not None else None)
 
@@ -77,7 +79,8 @@ class MismatchLocations:
 
 
 def words(sets: Sequence[range | Array], shape: tuple[int, ...], count: int, mask: Array | None) -> str:
-    """`count` elements whose indices on each axis are `sets`; exact slices where they are a product of those."""
+    """Describe `count` elements whose indices on each axis are `sets`; with exact slices if they are a product of
+    those."""
     if not shape:
         return ""
     if count == math.prod(shape):
@@ -120,7 +123,7 @@ def _slice(indices: range | Array, size: int) -> str:
 
 
 def _axis_words(sets: Sequence[range | Array], shape: tuple[int, ...]) -> str:
-    """For a set that is limited on one axis only."""
+    """Describe a set that is limited on one axis only; return "" for any other."""
     limited = [axis for axis, indices in enumerate(sets) if len(indices) < shape[axis]]
     if len(limited) != 1:
         return ""
@@ -142,7 +145,7 @@ def _axis_words(sets: Sequence[range | Array], shape: tuple[int, ...]) -> str:
 
 
 def _axis_name(axis: int, axes: int) -> tuple[str, str, str]:
-    """What an index of it is called, and several, and what follows their numbers."""
+    """Return what an index of an axis is called, and several, and what follows their numbers."""
     if axes == 1:
         return "element", "elements", ""
     if axes == 2:
@@ -151,7 +154,7 @@ def _axis_name(axis: int, axes: int) -> tuple[str, str, str]:
 
 
 def _corner(mask: Array) -> str:
-    """A triangle or diagonal of the last two axes, the same for every index before."""
+    """Describe a triangle or diagonal of the last two axes, the same for every index before them, or return ""."""
     if mask.ndim < 2 or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
         return ""
     plane = np.ones(mask.shape[-2:], bool)
@@ -170,6 +173,6 @@ def _corner(mask: Array) -> str:
             return f"{name}{suffix}"
     for name, shape in list(shapes.items())[2:]:
         size, count = int(shape.sum()) * (mask.size // plane.size), int(mask.sum())
-        if 2 * count > size > 4 and not bool((mask & ~shape).any()):  # few could lie there by chance
+        if 2 * count > size > 4 and not bool((mask & ~shape).any()):  # fewer could be there by chance
             return f"within {name}{suffix}, {count} of {size} elements there"
     return ""

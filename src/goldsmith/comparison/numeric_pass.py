@@ -1,4 +1,4 @@
-"""The numeric pass: two arrays of one shape, block by block, in constant memory; and what it adds up."""
+"""Compare two arrays of one shape block by block, in constant memory, and accumulate counts, gaps and locations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USUAL = (1e-20, 1e30)
 
 
 class Pass:
-    """One leaf's way through its blocks. Class attributes are where counts start, so that a small leaf stays cheap."""
+    """The comparison of one leaf. Class attributes are initial values, so that a small leaf stays cheap."""
 
     identical = True
     mismatched = 0
@@ -57,7 +57,7 @@ class Pass:
             self.relative = SumOfSquares()
 
     def run(self, one: Array, two: Array, noisy: Array | None) -> None:
-        """All blocks of two arrays that have the same shape, of at least one axis."""
+        """Compare all blocks of two arrays that have the same shape, of at least one axis."""
         self.shape = one.shape
         self._comparable_bits = one.dtype == two.dtype and self.route.actual is self.route.gold
         size = one.size
@@ -79,8 +79,8 @@ class Pass:
         self._finish()
 
     def _settle_small(self, x: Array, y: Array) -> bool:
-        """What most leaves are, a few float32 numbers inside elementwise limits, without detours: there may be
-        thousands. False leaves it all to the general way."""
+        """Compare a few float32 numbers within elementwise limits by a fast path, since there may be thousands of such
+        leaves. Return False to leave the leaf to the general path."""
         limit, route = self.limit, self.route
         if not route.margin or limit.in_units or not limit.atol or x.dtype != route.working or y.dtype != route.working:
             return False
@@ -171,7 +171,7 @@ class Pass:
         if largest > self.largest or self.spot < 0:
             self.spot = block.offset + place
             if route.is_whole:
-                one_there, two_there = int(x.item(place)), int(y.item(place))  # of any size, exactly
+                one_there, two_there = int(x.item(place)), int(y.item(place))  # exact for integers of any size
             else:
                 one_there, two_there = one.item(place), two.item(place)
             self.largest, self.values = _magnitude(one_there - two_there), (one_there, two_there)
@@ -193,7 +193,8 @@ class Pass:
             self.details.add((x, y), one, two, (gap, largest), block, route)
 
     def _set_aside(self, one: Array, two: Array, block: Block) -> tuple[Array, Array, Array | None, int]:
-        """Blocks with zeros where either is not finite; which of those do not agree, and how many there are."""
+        """Return the blocks with zeros where either is not finite, a mask of those that do not agree, and how many were
+        not finite."""
         finite_one, finite_two = np.isfinite(one), np.isfinite(two)
         nan_one, nan_two = np.isnan(one), np.isnan(two)
         aside = ~(finite_one & finite_two)
@@ -224,7 +225,7 @@ class Pass:
     def _judge(
         self, one: Array, two: Array, gap: Array, largest: float, block: Block, route: ComputePath
     ) -> tuple[Array | None, int]:
-        """Which elements are beyond their own limit, and how many; the largest share is kept."""
+        """Return which elements are beyond their own limit, and how many; keep the largest share."""
         limit = self.limit
         if self.noisy is not None or (limit.in_units and (limit.rtol is not None or self._is_dwarfed(two, route))):
             return self._judge_slowly(gap, two, block)
@@ -248,7 +249,7 @@ class Pass:
             np.greater(gap, 0, out=mask)
             return mask, int(np.count_nonzero(mask))
         if largest <= self.share * limit.atol and self.share < 1 - route.margin:
-            return None, 0  # no element of this block can use up more than one before did
+            return None, 0  # no element here can use up more than an earlier one did
         shares = route.real_buffer("share", gap.size)
         np.absolute(two, out=shares)
         np.multiply(shares, limit.single_rtol if route.margin else limit.rtol, out=shares)
@@ -278,12 +279,12 @@ class Pass:
     def _beyond(
         self, gap: Array, one: Array, two: Array, route: ComputePath, shares: Array, place: int
     ) -> tuple[Array | None, int]:
-        """Counts exactly: elements within the margin of their limit are looked at again in float64."""
+        """Count exactly: elements within the margin of their limit are computed again in float64."""
         mask = route.buffers.take("mask", bool, gap.size)
         self._keep_share(place, gap, one, two, route)
         if not route.margin:
             np.less_equal(shares, 1, out=mask)
-            np.logical_not(mask, out=mask)  # so that what is not even a number counts
+            np.logical_not(mask, out=mask)  # negated, so that NaN counts
             count = int(np.count_nonzero(mask))
             return (mask, count) if count else (None, 0)
         near = route.buffers.take("near", bool, gap.size)
@@ -300,14 +301,14 @@ class Pass:
         return (mask, count) if count else (None, 0)
 
     def _judge_slowly(self, gap: Array, two: Array, block: Block) -> tuple[Array | None, int]:
-        """In float64: with noisy elements, elements that dwarf the tensor, or several limits at once."""
+        """Judge in float64: with noisy elements, elements that dwarf the tensor, or several limits at once."""
         limit = self.limit
         gaps, golds = gap.copy(), np.abs(two)
         shares = limit.shares(gaps, golds)
         if self.noisy is not None:
             noisy = self.noisy.read(block)
             if self._aside is not None:
-                noisy = noisy & ~self._aside  # what is not finite was counted apart
+                noisy = noisy & ~self._aside  # elements that are not finite were counted already
             self.noisy_counted += int(np.count_nonzero(noisy))
             shares[noisy] = ratios(gaps[noisy], limit.noisy_limit)
             gaps[noisy] = 0.0
@@ -317,18 +318,18 @@ class Pass:
         mask = shares > 1
         return mask, int(np.count_nonzero(mask))
 
-    # --- what came out
+    # --- results
 
     @property
     def whole_share(self) -> float:
-        """The share of the limit on the tensor as a whole."""
+        """Return the used share of the limit on the tensor as a whole."""
         if self.relative is None or self.limit.l2 is None:
             return 0.0
         return scalar_ratio(self.relative.root(self.counted - self.noisy_counted), self.limit.l2)
 
     @property
     def unsure(self) -> bool:
-        """Whether float32 may have decided the distance as a whole either way."""
+        """Say whether float32 rounding may have decided the comparison of the tensor as a whole."""
         return self.relative is not None and self.route.margin > 0 and abs(self.whole_share - 1) < _UNSURE
 
     @property
@@ -337,7 +338,7 @@ class Pass:
 
 
 def _magnitude(value: Any) -> Any:
-    """`abs`, which raises for a finite complex number that is too large."""
+    """Return `abs(value)`, also for a finite complex number so large that `abs` raises."""
     return math.hypot(value.real, value.imag) if isinstance(value, complex) else abs(value)
 
 

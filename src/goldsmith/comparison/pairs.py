@@ -1,4 +1,4 @@
-"""Two nested values walked side by side: which leaves stand beside each other, and which stand alone."""
+"""Walk two nested values in parallel: yield leaves in pairs, and those that only one side has."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DEEPEST = 200
 
 
 class Absent:
-    """Nothing stands here."""
+    """The type of `ABSENT`, which stands for a value that one side lacks."""
 
 
 ABSENT: Any = Absent()
 
 
 class Pair(NamedTuple):
-    """What stands at one path on both sides. `clash` says in words how two containers differ in kind."""
+    """The values at one path on both sides. `clash` says in words how two containers differ in kind."""
 
     path: str
     actual: Any
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 def pairs_of(actual: Any, gold: Any) -> Iterator[Pair]:
-    """Every pair of leaves in gold's order, then what only actual has."""
+    """Yield every pair of leaves in gold's order, then what only actual has."""
     return _walk(actual, gold, "", "", 0)
 
 
@@ -113,5 +113,5 @@ def _described(value: Any, container: str) -> str:
 
 
 def described(value: Any) -> str:
-    """A container in words, for one that stands alone."""
+    """Describe a container in words, for one that only one side has."""
     return _described(value, _container(value))

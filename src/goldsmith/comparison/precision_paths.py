@@ -1,4 +1,5 @@
-"""How the numbers of two blocks become gaps: in float32 where that can decide, else in float64, whole or complex."""
+"""Compute gaps between the numbers of two blocks: in float32 where that can decide, else in float64, integers or
+complex."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from goldsmith.comparison.blocks import Buffers
 from goldsmith.comparison.leaves import BFLOAT16, Array, Form
 
 ROW = 8192
-"""BLAS answers for at most this many elements with one thread, so the same on every machine of a kind."""
+"""BLAS uses one thread for at most this many elements, so the result is the same on every machine of a kind."""
 _SINGLE = ("float16", "bfloat16", "float32")
 
 
 class ComputePath:
-    """In float64: what every comparison means."""
+    """Gaps in float64, which defines the result of every comparison."""
 
     working: Any = np.dtype(np.float64)
     real: Any = np.dtype(np.float64)
@@ -32,7 +33,7 @@ class ComputePath:
         self._names = {name: name + self.real.char for name in ("gap", "share")}
 
     def widen(self, part: Array, form: Form, name: str) -> Array:
-        """A block as working numbers; a view where it already is."""
+        """Return a block as working numbers; a view where it already is."""
         if part.dtype == self.working:
             return part
         wide = self.buffers.take(name + self.working.char, self.working, part.size)
@@ -56,8 +57,8 @@ class ComputePath:
 
 
 class SingleRoute(ComputePath):
-    """In float32, for numbers no finer than that: each step errs by half a unit in the last place, so a share of a
-    limit is right to far better than `margin`, and float64 looks again only at what lies within it."""
+    """Gaps in float32, for numbers no finer than that. Each step errs by half a unit in the last place, so a share of a
+    limit is right to far better than `margin`; only what is within the margin is computed again in float64."""
 
     working = np.dtype(np.float32)
     real = np.dtype(np.float32)
@@ -69,7 +70,8 @@ class SingleRoute(ComputePath):
 
 
 class IntegerPath(ComputePath):
-    """Whole numbers: gaps of 64-bit ones are taken before they become float64, where neighbours would fall together."""
+    """Gaps of integers: those of 64-bit ones are computed before conversion to float64, where neighbours would
+    coincide."""
 
     def gap(self, one: Array, two: Array, out: Array, raw: tuple[Array, Array]) -> None:
         x, y = raw
@@ -89,7 +91,7 @@ class IntegerPath(ComputePath):
 
 
 class ComplexRoute(ComputePath):
-    """Complex numbers by the absolute value of their difference."""
+    """Gaps of complex numbers: the absolute value of their difference."""
 
     working = np.dtype(np.complex128)
 
@@ -110,7 +112,7 @@ def route_for(one: Form, two: Form, buffers: Buffers, in_single: bool) -> Comput
 
 
 def dot(one: Array, two: Array) -> float:
-    """The sum of products, in rows whose sums are added up in float64."""
+    """Return the sum of products, in rows whose sums are added up in float64."""
     if one.dtype.kind == "c":
         one, two = one.view(np.float64), two.view(np.float64)
     size = one.size
@@ -124,7 +126,7 @@ def dot(one: Array, two: Array) -> float:
 
 
 class SumOfSquares:
-    """A sum of squares that neither overflows nor vanishes: `total` in units of `unit` squared."""
+    """A sum of squares that neither overflows nor underflows: `total` in units of `unit` squared."""
 
     __slots__ = ("total", "unit")
 
@@ -133,7 +135,7 @@ class SumOfSquares:
         self.unit = 1.0
 
     def add(self, numbers: Array, plain: float | None = None) -> None:
-        """`plain` is their sum of squares where it is known already."""
+        """Add the squares of `numbers`; `plain` is their sum where it is known already."""
         found = dot(numbers, numbers) if plain is None else plain
         if 1e-20 < found < 1e30:
             self._merge(found, 1.0)

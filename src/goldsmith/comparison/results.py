@@ -1,4 +1,4 @@
-"""What a comparison found, leaf by leaf: plain data that reports and machines can read, and its words."""
+"""Results of a comparison, leaf by leaf, as plain data for reports and machines, and their description in words."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from goldsmith.foundation.nested import map_tree
 Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
 Number = bool | int | float | str | None
 TEXTS = ("str", "bytes")
-"""What a leaf's dtype says where it is no number."""
+"""The dtypes of leaves that are not numbers."""
 _SHOWN = 20
 
 
 class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One leaf of gold beside what stands in its place.
 
-    `problem` is the gravest of what is wrong, "" if nothing is. `excess` is the share of the tolerance that is used up:
+    `problem` is the most serious problem, "" if there is none. `excess` is the share of the tolerance that is used up:
     at most 1 exactly if the leaf agrees. Gaps and sizes are over elements that are finite on both sides. `index`,
-    `actual` and `gold` are the place of the largest gap, or of the first new NaN or infinity; in text and bytes, of the
-    first difference, and what stands from there on. `mismatched` counts
-    elements beyond their own limit; it can be 0 where only the distance as a whole (l2) is too large. What is None was
-    not computed: leaves that agree stay cheap.
+    `actual` and `gold` belong to the largest gap, or to the first new NaN or infinity; in text and bytes, to the first
+    difference, from which on the values are quoted. `mismatched` counts elements beyond their own limit; it can be 0 if
+    only the distance as a whole (l2) is too large. What is None was not computed: leaves that agree stay cheap.
     """
 
     path: str
@@ -93,7 +92,7 @@ class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.path or "value"
 
     def plain(self) -> dict[str, Any]:
-        """As JSON can hold it: what is not finite becomes "inf", "-inf" or "nan"."""
+        """Return the result as JSON can hold it: what is not finite becomes "inf", "-inf" or "nan"."""
         found: dict[str, Any] = map_tree(_finite, msgspec.to_builtins(self))
         return found
 
@@ -102,7 +101,7 @@ class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Every leaf of two nested values. True exactly if there is a leaf and all agree."""
+    """The results for every leaf of two nested values. True exactly if there is a leaf and all agree."""
 
     leaves: tuple[LeafComparison, ...]
 
@@ -116,14 +115,14 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def worst(self) -> LeafComparison | None:
-        """The leaf that uses up most of its tolerance."""
+        """Return the leaf that uses up most of its tolerance."""
         return max(self.leaves, key=lambda leaf: (not leaf.agrees, leaf.excess), default=None)
 
     def __bool__(self) -> bool:
         return self.agrees
 
     def plain(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the results as JSON can hold them."""
         return {"agrees": self.agrees, "leaves": [leaf.plain() for leaf in self.leaves]}
 
     def __str__(self) -> str:
@@ -154,7 +153,7 @@ def _agreement(leaves: tuple[LeafComparison, ...]) -> str:
 
 
 def _sentence(leaf: LeafComparison) -> str:
-    """What is wrong with it, or how well it agrees."""
+    """Say what is wrong with a leaf, or how well it agrees."""
     match leaf.problem:
         case "missing":
             return f"is missing; gold has {_form(leaf.gold_dtype, leaf.gold_shape)}"
