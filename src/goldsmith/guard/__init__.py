@@ -1,1 +1,1 @@
-"""Guard: is any solution visible in what students get? Reads, compares, reports; changes nothing and runs nothing."""
+"""`goldsmith guard`: look for solutions in what students get. It only reads and reports; nothing is changed or run."""

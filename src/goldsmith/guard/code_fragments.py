@@ -1,7 +1,7 @@
-"""Code in whatever students get, cut into pieces that can be compared however they were renamed or reformatted.
+"""Code in public files, cut into pieces that can be compared even if they were renamed or reformatted.
 
-A piece is a function, or what stands outside of any. It is known by its grams: short runs of its syntax tree, in which
-variables, attributes of `self`, comments, docstrings and annotations leave no trace, and library names are spelt out.
+A piece is a function, or the code outside of any. It is compared by its grams: short runs of its syntax tree, without
+variables, attributes of `self`, comments, docstrings and annotations, and with library names in full.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Piece:
-    """Lines `first` to `last` of `file`; `name` is dotted for what is nested, "" for what is in no function."""
+    """Lines `first` to `last` of `file`; `name` is dotted for nested functions, "" for code outside of any function."""
 
     file: str
     name: str
@@ -33,7 +33,7 @@ class Piece:
 
 
 def pieces_in(file: str, content: bytes) -> list[Piece]:
-    """All code in a file of any kind."""
+    """Return all code in a file of any kind."""
     found: dict[tuple[str, frozenset[str]], Piece] = {}
     for tree, first in trees_in(file, content):
         names = dict(_USUAL)
@@ -72,7 +72,7 @@ def _of_body(file: str, body: list[ast.stmt], prefix: str, first: int, names: Ma
 
 
 def _lambdas(file: str, node: ast.stmt, first: int, names: Mapping[str, str]) -> Iterator[Piece]:
-    """`norm = lambda x: …` is a function, too."""
+    """Yield `norm = lambda x: …` as a function, too."""
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
         body = ast.copy_location(ast.Return(node.value.body), node)
         yield _piece(file, node.targets[0].id, [body], first, names)
@@ -90,7 +90,7 @@ def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mappin
 
 
 def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
-    """The tree in reading order, a word a node; names only where a library or the language gave them."""
+    """Append the tree in reading order, a word for each node; names only if a library or the language defines them."""
     dotted = _dotted(node, names)
     if dotted is not None:
         words += dotted.split(".")
@@ -107,7 +107,7 @@ def _read(node: ast.AST, names: Mapping[str, str], words: list[str]) -> None:
 
 
 def _dotted(node: ast.AST, names: Mapping[str, str]) -> str | None:
-    """`F.silu` as torch.nn.functional.silu."""
+    """Return the full name of something in a library: torch.nn.functional.silu for `F.silu`."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

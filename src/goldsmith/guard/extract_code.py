@@ -1,6 +1,6 @@
-"""Python in files of any kind: modules, notebooks, prose with code in it, patches, what was commented out or quoted.
+"""Python in files of any kind: modules, notebooks, prose with code in it, patches, commented-out or quoted code.
 
-A file need not parse as a whole. What does, stretch by stretch, is handed on; prose that happens to parse does no harm.
+A file need not parse as a whole: every stretch that parses is returned. Prose that happens to parse does no harm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOOKS = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
 
 
 def decoded(content: bytes) -> str | None:
-    """Text in any of the usual encodings; None for what is none."""
+    """Decode text in any of the usual encodings; None for binary content."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content.decode(encoding, "replace")
@@ -36,7 +36,7 @@ def decoded(content: bytes) -> str | None:
 
 
 def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int]]:
-    """Every stretch of code with the line it begins at."""
+    """Yield every stretch of code with the line it begins at."""
     suffix = PurePosixPath(file).suffix.lower()
     text = decoded(content)
     if text is None or len(content) > LARGEST or suffix in _DATA:
@@ -49,7 +49,7 @@ def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int]]:
 
 
 def notebook_texts(text: str) -> Iterator[tuple[str, int]]:
-    """Sources and printed outputs of a notebook's cells, whatever kind they are, with a line of the file."""
+    """Yield sources and printed outputs of all of a notebook's cells, with a line of the file."""
     try:
         book = json.loads(text)
     except ValueError:
@@ -64,7 +64,7 @@ def notebook_texts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """Texts of more than one line, and lists of lines, however nested."""
+    """Yield texts of more than one line, and joined lists of lines, at any depth."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key not in ("image/png", "metadata"):
@@ -79,7 +79,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _in_text(text: str, first: int) -> Iterator[tuple[ast.Module, int]]:
-    """The text itself, then what hides in it: comments, strings, and code marked off from prose."""
+    """Yield the trees of the text itself, then of code hidden in it: comments, strings, code blocks in prose."""
     whole = _parsed(text)
     if whole is not None:
         yield whole, first
@@ -103,7 +103,7 @@ def _hidden(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _marked_off(text: str) -> Iterator[tuple[str, int]]:
-    """Fenced blocks, to the end of the file where nobody closed them; and the text without what marks quotations."""
+    """Yield fenced blocks, up to the end of the file if not closed, and then the whole text without prompts."""
     for block in re.finditer(r"^[ \t>]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", text, flags=re.M | re.S):
         body = re.sub(r"^[ \t]*>+ ?", "", block[2], flags=re.M)
         yield _unprompted(body), text.count("\n", 0, block.start(2)) + 1
@@ -111,7 +111,7 @@ def _marked_off(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _unprompted(text: str) -> str:
-    """Without the signs of patches, consoles and conflicts."""
+    """Remove the prefixes of patches, consoles and merge conflicts."""
     text = re.sub(r"^(<{7}|={7}|>{7}).*$", "", text, flags=re.M)
     if re.search(r"^\s*>>> ", text, flags=re.M):
         return re.sub(r"^\s*(>>>|\.\.\.) ?", "", text, flags=re.M)
@@ -121,7 +121,7 @@ def _unprompted(text: str) -> str:
 
 
 def _salvaged(text: str) -> Iterator[tuple[ast.Module, int]]:
-    """The stretches of `text` that parse, each as long as can be, those that look like code."""
+    """Yield the longest stretches of `text` that parse and look like code."""
     lines = text.splitlines()
     start, cuts = 0, 0
     while start < len(lines) and cuts < _MOST_CUTS:
@@ -137,7 +137,7 @@ def _salvaged(text: str) -> Iterator[tuple[ast.Module, int]]:
 
 
 def _end_of_stretch(lines: list[str], start: int) -> int:
-    """To where something stands less indented than the first line, and no farther than a function ever is."""
+    """Return where a line is indented less than the first, or a function could not be longer."""
     indent = len(lines[start]) - len(lines[start].lstrip())
     last = min(len(lines), start + _LONGEST)
     for number in range(start + 1, last):
@@ -148,7 +148,7 @@ def _end_of_stretch(lines: list[str], start: int) -> int:
 
 
 def _longest(lines: list[str]) -> tuple[ast.Module | None, int]:
-    """The longest beginning of `lines` that parses: cut at the line that does not, and try again."""
+    """Parse the longest beginning of `lines` that parses: cut before the line with the error, and try again."""
     length = len(lines)
     for _ in range(12):
         if length <= 0:
@@ -162,7 +162,7 @@ def _longest(lines: list[str]) -> tuple[ast.Module | None, int]:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    """As a module, or as the body of a function, which is how people paste."""
+    """Parse as a module, or as the body of a function, which is how people paste."""
     for text in (source, textwrap.dedent(source), "def _():\n" + textwrap.indent(textwrap.dedent(source), " ")):
         tree, _ = _tried(text)
         if tree is not None:
@@ -171,7 +171,7 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def _tried(source: str) -> tuple[ast.Module | None, int]:
-    """The tree, or the line that is wrong; what `return` outside of a function breaks is no matter here."""
+    """Return the tree, or the line with the error. A `return` outside of a function is accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

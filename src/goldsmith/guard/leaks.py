@@ -1,9 +1,9 @@
-"""Is any of the solution visible in what students get?
+"""Leaks: code of a solution that is visible in what students get.
 
-A solution's *secret* parts are those that students have to write: what is a stub in the starter, what was one when gold
-was made, and what only the solution has. Code that starter and solution share is no secret, be it in a provided part or
-in a stub with most of its lines given. A piece of public code is a finding when it holds most of a secret part's grams
-that are not in the starter as well.
+A solution's *secret* parts are those that students have to write: stubs in the starter, stubs at the time the gold was
+made, and parts that only the solution has. Code that starter and solution share is not secret, whether in a provided
+part or in a stub with most of its lines given. A piece of public code is a finding when it has most of those grams of a
+secret part that the starter does not have.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from goldsmith.guard.extract_code import LARGEST, decoded, notebook_texts
 from goldsmith.guard.secrets import find_secrets
 
 FEWEST, FEW, MANY = 14, 25, 40
-"""Of a part with the fewest grams of its own, only the very same code under the same name is a finding. One with few
-could be anybody's, unless the name or the file is the same. Only of one with many are scattered pieces put together."""
+"""Bounds on the number of grams of a secret part alone: below `FEWEST`, only the same code under the same name is a
+finding; below `FEW`, the name or the file must be the same; from `MANY` on, scattered pieces are added up."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Secret:
-    """One part of a solution that students have to write, without what the starter shows of it."""
+    """One part of a solution that students have to write; `own` are its grams that the starter does not show."""
 
     part: str
     piece: Piece
@@ -59,8 +59,11 @@ class Secret:
 
 @dataclass(frozen=True)
 class Guarded:
-    """What must not be seen: secret parts; private files, as kind and name, by the hash of their bytes; folders that
-    stay private. `stems` are the names of modules that have a solution, `blind` says of which nothing is known."""
+    """What must not be public: secret parts; private files, as kind and name, by the hash of their bytes; private
+    folders.
+
+    `stems` are the names of modules that have a solution; `blind` says of which assignments nothing is known.
+    """
 
     secrets: Sequence[Secret]
     copies: Mapping[str, tuple[str, str]]
@@ -72,10 +75,10 @@ class Guarded:
 
 
 def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written: Iterable[str]) -> list[Secret]:
-    """The secret parts of one solution file: all that no starter shows.
+    """Return the secret parts of one solution file: everything that no starter shows.
 
-    `starters` are the starter's file as it stands and as it was committed: one of them may be leaked. `written` are
-    names known from elsewhere to be the students' to write.
+    `starters` are the starter's file as it is and as it was committed: one of them may contain a leak. `written` are
+    names known from elsewhere to be for students to write.
     """
     stem = PurePosixPath(solution).name.removesuffix("_solution.py").removesuffix(".py")
     unfinished = [written_by_students(starter) for starter in starters]
@@ -102,18 +105,18 @@ def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written
 
 
 def _is_stub(standing: Piece, piece: Piece, unfinished: Collection[str]) -> bool:
-    """Whether what stands in the starter is a stub still, however much it shows: a leaked one shows nothing."""
+    """Say whether the starter's piece is still a stub; the code of a leaked one must not count as shown."""
     return standing.name in unfinished and not piece.grams <= standing.grams
 
 
 def leaks_in(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
-    """Everything in one file that students must not see."""
+    """Yield everything in one file that students must not see."""
     if private_folder(file, guarded.private) is not None:
         yield Finding(kind="private", file=file, why="it lies in a folder that is not for students")
         return
     try:
         found = [*_by_name(file, content, guarded), *_in_text(file, content), *_in_code(file, content, guarded)]
-    except Exception as error:  # whatever it is, it must not hide what is in other files
+    except Exception as error:  # an error in one file must not hide leaks in others
         yield Finding(kind="unreadable", file=file, why=f"it could not be looked at ({type(error).__name__})")
         return
     for finding in found:
@@ -122,12 +125,12 @@ def leaks_in(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
 
 
 def private_folder(file: str, folders: Iterable[str]) -> str | None:
-    """The private folder that `file` lies in, wherever that was copied to."""
+    """Return the private folder that `file` is in, even if it was copied to another place."""
     return next((folder for folder in folders if f"/{folder}/" in f"/{file}"), None)
 
 
 def _is_allowed(finding: Finding, allowed: Mapping[str, str]) -> bool:
-    """A file's name alone covers its code, nothing else in it."""
+    """Say whether the course allows a finding; a pattern with a file's name alone covers only code in it."""
     names = [f"{finding.file}:{finding.part}", f"{finding.file}:{finding.kind}"]
     names += [finding.file] if finding.kind == "solution" else []
     return any(fnmatch.fnmatch(name, pattern) for name in names for pattern in allowed)
@@ -164,7 +167,7 @@ def _in_text(file: str, content: bytes) -> Iterator[Finding]:
         for match in _MARKER.finditer(source):
             line = source.count("\n", 0, match.start(1))
             if suffix == ".md" and _HEADING.fullmatch(source.splitlines()[line]):
-                continue  # a heading of a report, to be filled in
+                continue  # a heading in a report that students fill in
             yield Finding(kind="marker", file=file, first=first + line, last=first + line, why=f"it says {match[1]!r}")
         for line, what in find_secrets(file, source):
             at = first + line - 1
@@ -172,7 +175,7 @@ def _in_text(file: str, content: bytes) -> Iterator[Finding]:
 
 
 def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
-    """For each secret part the piece that holds most of it, or the file as a whole where it was cut up."""
+    """Yield for each secret part the piece that has most of it, or the file as a whole where it was cut up."""
     pieces = pieces_in(file, content)
     if not pieces:
         return
@@ -214,7 +217,7 @@ def share_of(secret: Secret, grams: frozenset[str]) -> float:
 
 
 def _is_related(secret: Secret, piece: Piece) -> bool:
-    """The same name, with its class where every class has one of that name, or a file named like the solution's."""
+    """Say whether the names are the same, with the class for common ones, or the file is named like the solution's."""
     mine, theirs = secret.piece.name, piece.name
     last = mine.rpartition(".")[2]
     same_name = mine == theirs or (last == theirs.rpartition(".")[2] and last not in _EVERYBODYS)
@@ -222,7 +225,7 @@ def _is_related(secret: Secret, piece: Piece) -> bool:
 
 
 def _is_same(secret: Secret, piece: Piece) -> bool:
-    """Small parts: the very same code in the same place, and enough of it to be no accident."""
+    """Say whether a small part is exactly the same code in the same place, and too long for a coincidence."""
     return bool(secret.own and piece.name and piece.size > 3 and piece.grams == secret.piece.grams) and _is_related(
         secret, piece
     )

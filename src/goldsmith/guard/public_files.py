@@ -1,4 +1,4 @@
-"""What students get: public files of the working tree, of a folder, of a git revision with its history, or staged."""
+"""The files that students get: of the working tree, of a folder, of a git revision with its history, or staged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = 50 * 2**20
 
 @dataclass(frozen=True)
 class PublicFile:
-    """`past` names the blob when the file is not in the revision itself, only reachable through its history."""
+    """A file and its content. `past` is the blob of a file that is only in the revision's history."""
 
     path: str
     content: bytes
@@ -29,7 +29,7 @@ class PublicFile:
 
 
 def public_files(course: Course) -> Iterator[PublicFile]:
-    """The working tree without its private folders and without what git ignores."""
+    """Yield the working tree's files, without private folders and files that git ignores."""
     listed = git(course, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     names = [name for name in (listed or "").split("\0") if name] or list(_walk(course.root))
     for name in sorted(set(names)):
@@ -38,7 +38,7 @@ def public_files(course: Course) -> Iterator[PublicFile]:
 
 
 def public_in(folder: Path) -> Iterator[PublicFile]:
-    """Everything in a folder, an archive or one file that somebody means to hand out; nothing is skipped there."""
+    """Yield everything in a folder, an archive or one file that is to be handed out; nothing is skipped."""
     if folder.is_file():
         yield from _read(folder, folder.name)
         return
@@ -47,7 +47,7 @@ def public_in(folder: Path) -> Iterator[PublicFile]:
 
 
 def staged_files(course: Course) -> Iterator[PublicFile]:
-    """What the next commit would add or change, outside private folders."""
+    """Yield what the next commit would add or change, outside private folders."""
     listed = _must(git(course, "diff", "--cached", "--name-only", "--relative", "--diff-filter=ACMRT", "-z"), course)
     for name in filter(None, listed.split("\0")):
         if private_folder(name, course.private_folders) is None:
@@ -57,7 +57,7 @@ def staged_files(course: Course) -> Iterator[PublicFile]:
 
 
 def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
-    """Every file of a revision, of the whole repository, private folders included, and all that its history holds."""
+    """Yield every file of a revision, in the whole repository with its private folders, and of its history."""
     tree = git(course, "ls-tree", "-r", "-z", "--full-tree", revision)
     if tree is None:
         raise NoSuchRevision(revision, course.root)
@@ -80,14 +80,14 @@ def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
 
 
 def _must(answer: str | None, course: Course) -> str:
-    """Git's answer; that it has none is never taken for "nothing found"."""
+    """Return git's answer; raise where there is none, which must not pass for "nothing found"."""
     if answer is None:
         raise GitCannotSay(course.root)
     return answer
 
 
 def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
-    """The file itself and, of an archive, the files in it."""
+    """Yield the file itself and, for an archive, the files in it."""
     yield PublicFile(name, content)
     buffer = io.BytesIO(content)
     try:
@@ -104,7 +104,7 @@ def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
                     if file is not None:
                         yield PublicFile(f"{name}/{member.name}", file.read())
     except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, OSError, EOFError):
-        return  # no archive after all
+        return  # not an archive after all
 
 
 def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:

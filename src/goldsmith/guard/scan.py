@@ -1,4 +1,4 @@
-"""The guard's round: what must not be seen, gathered from solutions, gold and journals, then looked for."""
+"""The guard's scan: collect what must not be public from solutions, gold and journals, then look for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from goldsmith.workspace.snapshot import file_hash
 
 
 def guarded_by(course: Course, *, everything_public: bool) -> Guarded:
-    """What this course keeps from students. `everything_public` says that private folders must not be there at all.
+    """Return what this course keeps from students. With `everything_public`, private folders must not be there at all.
 
     Raises `BlindGuard` where it cannot know: doubt is never an all-clear.
     """
@@ -55,14 +55,14 @@ def _solutions_of(assignment: Assignment) -> str:
 
 
 def belongs(file: str, assignment: Assignment) -> bool:
-    """In the assignment's folder, or in the old flat layout, where any of them may be its."""
+    """Say whether a solution file is in the assignment's folder, or in the old flat layout and may be any one's."""
     own = assignment.course.relative(assignment.solution).as_posix()
     flat = PurePosixPath(file).parent.as_posix() == assignment.course.config.solutions
     return flat or PurePosixPath(file).is_relative_to(own)
 
 
 def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
-    """Every file below the solutions' folders that can hold code, as it stands, or as committed where it is gone."""
+    """Yield every file in the solutions' folders that can hold code, as it is, or as committed if it was deleted."""
     folders = [course.relative(folder).as_posix() for folder in course.solution_folders]
     present = {name: path for folder in folders for name, path in _files_below(course, folder)}
     for name, path in present.items():
@@ -76,7 +76,7 @@ def _solution_files(course: Course) -> Iterator[tuple[str, bytes]]:
 
 
 def _files_below(course: Course, folder: str) -> Iterator[tuple[str, Path]]:
-    """Files by their name in the course, without what tools leave behind."""
+    """Yield files by their path in the course, without those that tools leave behind."""
     for path in sorted((course.root / folder).rglob("*")):
         name = course.relative(path)
         if path.is_file() and not LITTER.intersection(name.parts):
@@ -89,8 +89,11 @@ def _holds_code(course: Course, name: str) -> bool:
 
 
 def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Private files, as kind and name, by the hash of their bytes; not what is next to empty, nor what a starter has as
-    well, unless there is a solution for it: equal to that, it is a leak and nothing shared."""
+    """Return private files, as kind and name, by the hash of their bytes.
+
+    Leave out very small files, and files that a starter has as well, unless there is a solution for them: such a copy
+    in the starter is a leak, not a shared file.
+    """
     found = {}
     for folder in course.private_folders:
         for name, path in _files_below(course, folder):
@@ -105,8 +108,10 @@ def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[s
 
 
 def _is_provided(assignment: Assignment, path: Path) -> bool:
-    """Whether a file that starter and solution have alike was given to students: the solution has it under the same
-    name, as a copy of all files has, and nothing in it has ever been theirs to write."""
+    """Say whether a file that is the same in starter and solution was given to students.
+
+    It was if the solution has it under the same name, and nothing in it has ever been for students to write.
+    """
     course, inside = assignment.course, path.relative_to(assignment.starter)
     if not (assignment.solution / inside).is_file() or any(_written_in(assignment, inside)):
         return False
@@ -125,7 +130,7 @@ _MOST_VERSIONS = 20
 def sweep(
     course: Course, files: Iterable[PublicFile], guarded: Guarded, *, nothing_is_fine: bool = False
 ) -> list[Finding]:
-    """Every finding in `files`, a private folder named once, past ones with the commit they came in with."""
+    """Return every finding in `files`: each private folder once, those of the past with the commit that added them."""
     found: list[Finding] = []
     folders: dict[tuple[str, bool], list[str]] = {}
     count = 0
@@ -161,7 +166,7 @@ def injected_findings(course: Course) -> list[Finding]:
 
 
 def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
-    """The secret parts of one solution file, whichever assignments it may belong to."""
+    """Yield the secret parts of one solution file, for all assignments it may belong to."""
     starters: list[bytes] = []
     written: list[str] = []
     for assignment in course.assignments():
@@ -173,20 +178,20 @@ def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
 
 
 def _target(assignment: Assignment, name: str) -> Path:
-    """The file of the starter, in its folder, that the solution's file `name` takes the place of."""
+    """Return the starter's file that the solution's file `name` replaces, relative to the starter."""
     path, folder = PurePosixPath(name), assignment.course.relative(assignment.solution).as_posix()
     inside = path.relative_to(folder) if path.is_relative_to(folder) else PurePosixPath(path.name)
     return Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
 
 
 def _written_in(assignment: Assignment, target: Path) -> list[str]:
-    """The parts of one file that were the students' to write when gold was made."""
+    """Return the parts of one file that were for students to write when the gold was made."""
     stem = f"{target.stem}."
     return [part.removeprefix(stem) for part in _written(assignment) if part.startswith(stem)]
 
 
 def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
-    """The starter's file from before an injection, as committed, and as it stands: one of them may be leaked."""
+    """Yield the starter's file from before an injection; else as committed and as it is, of which one may be a leak."""
     course = assignment.course
     path = course.relative(assignment.starter / target)
     kept = before_injection(course, assignment.name, path.as_posix())
@@ -201,7 +206,7 @@ def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
 
 
 def _written(assignment: Assignment) -> tuple[str, ...]:
-    """What was the students' to write when gold was made: known even where the starter has been overwritten since."""
+    """Return what was for students to write when the gold was made: known even if the starter was overwritten since."""
     try:
         return read_manifest(assignment.gold).provenance.written
     except GoldUnreadable:
@@ -215,6 +220,6 @@ def _private_folder(finding: Finding, guarded: Guarded) -> str | None:
 
 
 def _commit(course: Course, blob: str) -> str:
-    """The oldest commit in which a file's content appears."""
+    """Return the oldest commit that has a file's content."""
     rows = (git(course, "log", "--all", "--format=%h", f"--find-object={blob}") or "").split()
     return rows[-1] if rows else ""

@@ -1,4 +1,4 @@
-"""Secrets of the kind that get committed by mistake. Few patterns, each all but certain."""
+"""Credentials of the kind that get committed by mistake. Few patterns, each nearly certain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXAMPLE = re.compile(
 
 
 def find_secrets(file: str, text: str) -> Iterator[tuple[int, str]]:
-    """Lines with what stands there; placeholders are no secrets."""
+    """Yield the lines with credentials and what they are; placeholders do not count."""
     name = PurePosixPath(file).name
     if name in CREDENTIALS:
         yield 1, f"a file of credentials ({name})"

@@ -1,4 +1,4 @@
-"""How much of a solution's parts somebody's files hold: a remark for staff, from which nothing follows."""
+"""How much of a solution's parts a submission's files contain: a remark for staff that decides nothing."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from goldsmith.guard.scan import belongs, guarded_by
 from goldsmith.injection.journal import journals
 
 _LARGEST, _LONGEST_S = 256 * 2**10, 5.0
-"""Bytes of a file that are looked at, and seconds of processor time after which no other file is: a remark is worth no
-more. A course's assignment has some ten thousands of bytes, and takes a tenth of a second."""
+"""Bytes that are read of a file, and seconds of processor time after which no other file is read: a remark is not worth
+more. A course's assignment has some ten thousand bytes, and takes a tenth of a second."""
 
 
 def parts_to_write(assignment: Assignment) -> list[Secret]:
-    """The parts of a solution that students write and that are long enough not to be anybody's; none where the course
-    has no solution at hand. What any file of the starter shows is nobody's doing, and left out."""
+    """Return the parts that students write, without what any file of the starter shows, if long enough to be telling.
+
+    Return none where the course has no solution at hand.
+    """
     try:
         secrets = guarded_by(assignment.course, everything_public=False).secrets
     except GoldsmithError:
@@ -32,7 +34,7 @@ def parts_to_write(assignment: Assignment) -> list[Secret]:
 
 
 def _shown(assignment: Assignment) -> frozenset[str]:
-    """All code of the starter, unless the solution stands in its place."""
+    """Return the grams of all of the starter's code, none while the solution is injected there."""
     if any(journal.assignment == assignment.name for journal in journals(assignment.course)):
         return frozenset()
     files = [path for path in assignment.files(".py") if path.is_file()]
@@ -42,8 +44,10 @@ def _shown(assignment: Assignment) -> frozenset[str]:
 
 
 def similarity(parts: Sequence[Secret], files: Mapping[str, bytes], threshold: float) -> dict[str, float]:
-    """By part, the largest share of it in one piece of `files`, where that is remarkable. Files after those that took
-    too long are not looked at, nor is one that nobody can read."""
+    """Return by part its largest share in one piece of `files`, where that reaches `threshold`.
+
+    After `_LONGEST_S` no further file is read; a file that cannot be parsed is skipped.
+    """
     found = {part.part: 0.0 for part in parts}
     began = time.thread_time()
     for name, content in files.items():

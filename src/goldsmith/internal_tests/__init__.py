@@ -1,1 +1,1 @@
-"""`goldsmith test`: the internal tests must pass on the solution and fail on the starter."""
+"""`goldsmith test`: run the internal tests, which must pass on the solution and fail on the starter."""

@@ -1,10 +1,10 @@
-"""A pytest plugin that writes what became of every test into one JSON file; loaded with `-p` and its dotted name.
+"""A pytest plugin that writes every test's outcome into one JSON file; loaded with `-p` and its dotted name.
 
-pytest's exit code says too little (a run in which all tests are skipped is a success to it), and its own report knows
-no markers. The file is written at the very end; where there is none, pytest did not come to its end.
+pytest's exit code says too little (a run in which all tests are skipped is a success), and its own report has no
+markers. The file is written last; without it, pytest did not finish.
 
-A test that the course's settings, a conftest.py or a plugin took out is in it as well: pytest itself is content to say
-how many those are, if that.
+It also lists tests that the course's settings, a conftest.py or a plugin deselected, of which pytest gives at most the
+number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In every process that runs tests: categories travel with each test's properties, and into JUnit's XML."""
+    """Add each test's categories to its properties, which reach workers and JUnit XML; select by the `gold` marker."""
     wanted = config.option.gold_marked
     if wanted:
         items[:] = [item for item in items if _names_assignment(item.iter_markers(), wanted)]
@@ -70,9 +70,9 @@ def _categories(marks: Iterable[pytest.Mark]) -> list[str]:
 
 
 class _Watch:
-    """In every process that collects: what there was before anybody took something out, and what is left at the end.
+    """Compares, in every process that collects, the tests before anything was deselected with those left at the end.
 
-    The difference is compared, not what `pytest_deselected` is told: who takes tests out need not tell it.
+    `pytest_deselected` is not enough: a plugin that deselects tests need not call it.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -99,7 +99,7 @@ class _Watch:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self._config.pluginmanager.has_plugin("dsession"):
-            return  # xdist's workers collect, each of them everything
+            return  # with xdist, each worker collects all tests and reports them
         found = {
             "deselected": [*self._deselected(session), *self._not_collected()],
             "unread": sorted(self._unread()),
@@ -120,7 +120,7 @@ class _Watch:
         return not wanted or _names_assignment(marks, wanted)
 
     def _deselected(self, session: pytest.Session) -> Iterator[dict[str, Any]]:
-        """Collected, marked rigor then or now, chosen by our own -k, and yet not among what was to run."""
+        """Yield tests that were collected, marked rigor then or now, chosen by our own -k, and yet not going to run."""
         left = {name for item in session.items for name in (id(item), item.nodeid)}
         by_option = tuple(self._config.option.deselect or ())
         for name, (item, before) in self._items.items():
@@ -138,10 +138,10 @@ class _Watch:
         return any(mark.name == "rigor" for mark in found) and self._is_ours(found)
 
     def _not_collected(self) -> Iterator[dict[str, Any]]:
-        """Functions that are called like tests and marked rigor, and that pytest never made a test of.
+        """Yield functions that are named like tests and marked rigor, and that pytest did not collect.
 
-        Not those of a file or class that is known to be broken or skipped: that hides them, and is told already.
-        What -k says about them is not known: with one, none.
+        Skip those of a file or class that is broken or skipped, which is reported already. With -k, yield none: what it
+        says about them is not known.
         """
         if self._config.option.gold_select:
             return
@@ -162,7 +162,7 @@ class _Watch:
                     yield _left_out(full, marks, reason, f"{module.nodeid}:{code.co_firstlineno}")
 
     def _unread(self) -> Iterator[str]:
-        """Test files in the folders that were named, that pytest did not look into."""
+        """Yield test files in the given folders that pytest did not collect from."""
         read, root = {module.path.resolve() for module in self._modules}, self._config.rootpath
         for folder in (Path(root, name) for name in self._config.args):
             for file in {file for pattern in _TEST_FILES for file in folder.rglob(pattern)}:
@@ -178,7 +178,7 @@ def _left_out(name: str, marks: Iterable[pytest.Mark], reason: str, where: str) 
 
 
 def _fits(item: pytest.Item, select: str) -> bool:
-    """Whether pytest's -k would choose the test. Only pytest knows, and has no public way to ask."""
+    """Say whether pytest's -k would choose the test, by pytest's private code: there is no public way to ask."""
     if not select:
         return True
     try:
@@ -191,8 +191,8 @@ def _fits(item: pytest.Item, select: str) -> bool:
 
 
 def _functions(module: pytest.Module) -> Iterator[tuple[str, list[pytest.Mark], Any]]:
-    """By name, with their marks; none where the file could not be imported. `__test__ = False` is respected."""
-    loaded = getattr(module, "_obj", None)  # what is public would import it once more
+    """Yield test functions with name and marks, except under `__test__ = False`; none if the import failed."""
+    loaded = getattr(module, "_obj", None)  # `module.obj` is public, but would import it once more
     marks = list(module.iter_markers())
     for name, found in list(vars(loaded).items()) if loaded is not None else ():
         if inspect.isclass(found) and name.startswith("Test") and getattr(found, "__test__", True):
@@ -205,7 +205,7 @@ def _functions(module: pytest.Module) -> Iterator[tuple[str, list[pytest.Mark], 
 
 
 def _is_test(name: str, found: Any) -> bool:
-    """A fixture is none, also where pytest (before 8.4) leaves it a function."""
+    """Say whether it is a test function, not a fixture, which before pytest 8.4 is a plain function, too."""
     if not name.startswith("test_") or not inspect.isfunction(found) or hasattr(found, "_pytestfixturefunction"):
         return False
     return bool(getattr(found, "__test__", True))
@@ -229,7 +229,7 @@ class _Counter:
         self._unmarked = 0
 
     def take(self, found: dict[str, Any]) -> None:
-        """What was left out, where it was collected: here, or in each of xdist's workers."""
+        """Record the tests that were left out, as found here or in each of xdist's workers."""
         for test in found["deselected"]:
             self._tests.setdefault(test["test"], test)
         self._unread, self._unmarked = found["unread"], found["unmarked"]
@@ -241,7 +241,7 @@ class _Counter:
             self.take(json.loads(told))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A file that cannot be imported, or is skipped as a whole, hides all of its tests."""
+        """Record a file that cannot be imported or is skipped as a whole, because it hides all of its tests."""
         if report.passed:
             return
         self._tests[report.nodeid] = {
@@ -253,7 +253,7 @@ class _Counter:
         }
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """The last one is where a crash happened."""
+        """Write the test's name as it begins: after a crash, the last one says where it happened."""
         if self._started:
             with Path(self._started).open("a", encoding="utf-8") as file:
                 file.write(nodeid + "\n")
@@ -296,7 +296,7 @@ class _Counter:
         os.replace(partial, self._file)
 
     def _told(self, told: Any, place: str) -> dict[str, str]:
-        """Why, in one line, and where: in the course's code if it is there, else in the test, its `place`."""
+        """Return the reason in one line, and where: in the course's code if it is there, else `place`, the test's."""
         crash, where = getattr(told, "reprcrash", None), None
         if crash is not None:
             reason, where = crash.message, self._shown(crash.path, crash.lineno)
@@ -309,13 +309,13 @@ class _Counter:
         return {"reason": _in_one_line(reason.replace(f"{self._root}{os.sep}", "")), "where": where or place}
 
     def _shown(self, path: str, line: int) -> str | None:
-        """As people in the course write it; None when it is not theirs."""
+        """Return the path relative to the course, with the line; None outside the course."""
         full = Path(self._root, path)
         return f"{full.relative_to(self._root).as_posix()}:{line}" if full.is_relative_to(self._root) else None
 
 
 def _in_one_line(text: str) -> str:
-    """Without what pytest adds on where values come from: it has addresses in it, different ones every time."""
+    """Return the message without pytest's explanation of values, which has addresses that change with every run."""
     lines = itertools.takewhile(lambda line: not line.startswith("+ "), map(str.strip, text.strip().splitlines()))
     joined = " ".join(" ".join(lines).split())
     return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"
@@ -327,7 +327,7 @@ def _place(report: pytest.TestReport) -> str:
 
 
 def _outcome(report: pytest.TestReport) -> str | None:
-    """Of one phase of a test; None for what is not its last word, as when it is run again."""
+    """Return the outcome of one phase of a test; None if it is not final, as when the test is rerun."""
     if report.outcome not in ("passed", "failed", "skipped"):
         return None
     if hasattr(report, "wasxfail") and report.outcome != "failed":

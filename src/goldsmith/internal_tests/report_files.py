@@ -1,7 +1,7 @@
-"""What `goldsmith test` leaves for people: pytest's text and its JUnit XML, under the internal tests.
+"""The files that `goldsmith test` keeps: pytest's text and its JUnit XML, under the internal tests.
 
-Which files those are is noted, by their digests, in the course's state folder: whatever else stands in their place is
-somebody's, and gets another name before theirs is taken.
+Their digests are kept in the course's state folder. Any other file in their place belongs to the user, and is renamed
+first.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _COPY = ".yours"
 
 
 def keep_reports(tried: Tried, text: str) -> Tried:
-    """Write text and JUnit XML under the internal tests; where that cannot be done, the verdict says so and stands.
+    """Write text and JUnit XML under the internal tests; if that is not possible, only add a note to the verdict.
 
-    A selection (`-k`) keeps nothing: the report is of all the tests.
+    With a selection (`-k`), keep nothing: the report is of all the tests.
     """
     verdict, course = tried.verdict, tried.assignment.course
     if verdict.selection or tried.solution is None:
@@ -45,7 +45,7 @@ def keep_reports(tried: Tried, text: str) -> Tried:
         for file, content in contents.items():
             write_durably(file, content)
         if junit is None:
-            xml.unlink(missing_ok=True)  # that of an earlier run would speak for this one
+            xml.unlink(missing_ok=True)  # one of an earlier run would pass for this one's
         _note(noted, list(map(_digest, contents.values())))
     except (OSError, CannotWrite) as error:
         why = error.strerror if isinstance(error, OSError) else None
@@ -61,7 +61,7 @@ def keep_reports(tried: Tried, text: str) -> Tried:
 
 
 def _move_what_is_not_ours(file: Path, known: Sequence[str]) -> Path | None:
-    """Give a file that is not known another name beside it that is free; return that name."""
+    """Rename a file with an unknown digest to a free name next to it; return that name."""
     if not os.path.lexists(file):
         return None
     if not file.is_symlink() and _digest(file.read_bytes()) in known:

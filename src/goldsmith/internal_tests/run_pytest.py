@@ -1,4 +1,4 @@
-"""The internal tests on the solution and on the starter, side by side, each in a fresh pytest in its own workspace."""
+"""The internal tests, run on solution and starter in parallel, each in a fresh pytest in its own workspace."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOG, _JUNIT = "output.log", "junit.xml"
 
 @dataclass(frozen=True)
 class Side:
-    """One run: what came out, what pytest printed, its JUnit XML."""
+    """One run: the outcomes, what pytest printed, its JUnit XML."""
 
     report: SuiteReport
     log: str
@@ -50,7 +50,7 @@ class Side:
 
 
 def run_sides(assignment: Assignment, chosen: Chosen, *, timeout: float, select: str, tell: Tell) -> tuple[Side, Side]:
-    """On the solution and on the starter; each has `timeout` seconds."""
+    """Run the tests on the solution and on the starter, each within `timeout` seconds."""
     if importlib.util.find_spec("pytest") is None:
         raise PytestMissing
     with _workspaces(assignment) as workspaces:
@@ -121,7 +121,7 @@ class _Run:
             raise CannotWrite(self.workspace.scratch, error.strerror or str(error)) from None
 
     def _environment(self) -> dict[str, str]:
-        """That of a recipe's process, without what the caller tells a pytest of their own."""
+        """Return the environment of a recipe's process, without the caller's own settings for pytest."""
         config = self.assignment.course.config
         root = str(self.workspace.root)
         job = Job(
@@ -146,7 +146,7 @@ class _Run:
         return not self._overrun
 
     def stop(self) -> None:
-        """End pytest and everything it started, whatever state it is in."""
+        """Kill pytest and everything it started, whatever state it is in."""
         if self._process is None:
             return
         end_group(self._process)
@@ -166,7 +166,7 @@ class _Run:
         return Side(read_suite(self._left, ending), log, None if junit is None else junit.encode())
 
     def _text(self, read: Callable[[], bytes]) -> str | None:
-        """With paths as people in the course write them, not as they were for a moment; None if it cannot be read."""
+        """Read text and make its paths relative to the course, not to the workspace; None if it cannot be read."""
         try:
             text = read().decode("utf-8", "replace")
         except OSError:

@@ -1,6 +1,6 @@
-"""An assignment's internal tests: which they are, how pytest is told to run them, what came out.
+"""An assignment's internal tests: which they are, pytest's arguments to run them, and the outcome.
 
-Nothing is started here. What runs them, a fresh process or a forked one, hands over how that ended.
+Nothing is started here: the caller runs them, in a fresh process or a forked one, and passes in how that ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Test files, relative to the course's root. With `marked`, only those tests in them whose `gold` marker has it."""
+    """Test files, relative to the course's root. With `marked`, only tests in them whose `gold` marker names it."""
 
     files: tuple[str, ...]
     marked: str = ""
@@ -53,17 +53,17 @@ class TestOutcome(msgspec.Struct, frozen=True):
 
     @property
     def skipped(self) -> bool:
-        """Neither passed nor failed: skipped, deselected, or expected to fail, whatever it did then."""
+        """Say whether it neither passed nor failed: skipped, deselected, or expected to fail, whatever it did then."""
         return not self.failed and not self.passed
 
     @property
     def deselected(self) -> bool:
-        """Taken out before it could run, by the course's settings, a conftest.py or a plugin."""
+        """Say whether the course's settings, a conftest.py or a plugin took it out before it could run."""
         return self.outcome == "deselected"
 
     @property
     def hides_fidelity(self) -> bool:
-        """A skipped file may hold anything."""
+        """Say whether a fidelity test did not run; a skipped file may contain one."""
         return self.skipped and (self.file or FIDELITY in self.categories)
 
     @property
@@ -91,7 +91,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class SuiteReport(msgspec.Struct, frozen=True):
-    """What became of the tests; or a `problem`, why that is not known, and then there are none."""
+    """The outcomes of the tests; or none, and the `problem` because of which they are not known."""
 
     tests: tuple[TestOutcome, ...] = ()
     problem: str = ""
@@ -105,7 +105,7 @@ class SuiteReport(msgspec.Struct, frozen=True):
         return Counts.of(self.tests)
 
     def categories(self) -> dict[str, Counts]:
-        """By category; a test that has several counts in each."""
+        """Count by category; a test that has several counts in each."""
         found: dict[str, list[TestOutcome]] = {}
         for test in self.tests:
             for name in (WHOLE_FILES,) if test.file else test.categories or (NO_CATEGORY,):
@@ -114,13 +114,14 @@ class SuiteReport(msgspec.Struct, frozen=True):
 
 
 def category_order(name: str) -> tuple[bool, str]:
-    """By name; what is none comes last."""
+    """Return a sort key: by name, then tests without a category and whole files."""
     return name in (NO_CATEGORY, WHOLE_FILES), name
 
 
 def tests_of(assignment: Assignment) -> Chosen:
-    """The files that the configuration names; else those named after the assignment; else those with tests that its
-    `gold` marker names."""
+    """Return the files that the configuration names; else those named after the assignment; else those with tests whose
+    `gold` marker names it.
+    """
     course = assignment.course
     if assignment.config.tests:
         return Chosen(tuple(_configured(assignment)))
@@ -163,9 +164,9 @@ def _test_files(course: Course) -> list[Path]:
 
 
 def _owner(course: Course, file: Path) -> str | None:
-    """The assignment whose name is in the file's own, or in that of a folder on the way, the nearest first.
+    """Return the assignment named in the file's name, or in that of a folder above it, the nearest first.
 
-    As whole words: test_scratch_1.py is not scratch-10's. Of two names in one, the longer counts.
+    Names match as whole words: test_scratch_1.py is not scratch-10's. Of two names in one, the longer counts.
     """
     names = sorted((item.name for item in course.assignments()), key=len, reverse=True)
     inside = file.relative_to(course.internal_tests_folder)
@@ -183,10 +184,11 @@ def _plain(name: str) -> str:
 def pytest_arguments(
     chosen: Chosen, root: Path, counts: Path, *, junit: Path | None = None, stop: bool = False, select: str = ""
 ) -> list[str]:
-    """What pytest is told: run what is marked `rigor`, in `root`, and write `counts`; `stop` at the first failure.
+    """Return pytest's arguments: run what is marked `rigor`, in `root`, and write `counts`; `stop` at the first
+    failure.
 
-    What the course's own configuration says about the same things comes before, so that this has the last word.
-    Options that make sense only after an earlier run (--last-failed, --stepwise) are known, but do nothing.
+    They come after the course's own settings, so that they override those. Options that depend on an earlier run
+    (--last-failed, --stepwise) are accepted, but do nothing.
     """
     after_an_earlier_run = [f"no:{name}plugin" for name in ("lf", "nf", "stepwise")]
     return [
@@ -204,7 +206,7 @@ def pytest_arguments(
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """The file that `counting` writes."""
+    """The content of the file that `pytest_recorder` writes."""
 
     process: int
     status: int
@@ -218,8 +220,10 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def read_suite(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
-    """What `counting` wrote into that folder. What is not whole, or not of that process, or at odds with how it ended,
-    is a problem."""
+    """Read the file that `pytest_recorder` wrote.
+
+    One that is incomplete, of another process, or at odds with how the process ended is a problem.
+    """
     written = _read(left, ending.pid)
     if ending.overrun:
         problem = f"pytest took longer than {ending.overrun}{_at(left)}"
@@ -268,7 +272,10 @@ def _nothing_collected(written: _Written) -> str:
 
 
 def _not_begun(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
-    """No file: code that left early, or a pytest that could not begin. A conftest.py that does not import hides all."""
+    """Say why there is no file: code that exited early, or a pytest that could not begin.
+
+    A conftest.py that cannot be imported counts as a whole file, because it hides all tests.
+    """
     told = _lines(ending.log_tail)
     raised = [line[1:].strip() for line in told if re.match(r"E\s", line)]
     if ending.code == _USAGE_ERROR:
@@ -295,7 +302,7 @@ def _complaint(log: str) -> str:
 
 
 def started_count(left: UntrustedFolder) -> int:
-    """How many tests have begun."""
+    """Return how many tests have begun."""
     return len(_started(left))
 
 

@@ -1,4 +1,4 @@
-"""`goldsmith test`: what the internal tests are worth. They must pass on the solution and fail on the starter."""
+"""`goldsmith test`: the verdict on internal tests, which must pass on the solution and fail on the starter."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class InternalVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Tried:
-    """A verdict with what it was drawn from; a side is None where nothing was run."""
+    """A verdict with the runs it is based on; a side is None where nothing was run."""
 
     assignment: Assignment
     verdict: InternalVerdict
@@ -136,7 +136,10 @@ class Tried:
 
 
 def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = "", tell: Tell) -> Tried:
-    """Run them on both sides and judge. What keeps one assignment from being tried is its verdict: others go on."""
+    """Run an assignment's internal tests on both sides and judge.
+
+    An error about this assignment becomes its verdict, so that others go on.
+    """
     began = time.monotonic()
     try:
         journal = read_journal(assignment.course, assignment.name)
@@ -164,7 +167,7 @@ def try_internal_tests(assignment: Assignment, *, timeout: float, select: str = 
 
 
 def judge(name: str, solution: SuiteReport, starter: SuiteReport, gold: Freshness, select: str = "") -> InternalVerdict:
-    """The verdict from what came out on both sides."""
+    """Return the verdict from the outcomes on both sides."""
     outcome, headline = _outcome(solution, starter)
     if outcome == PASSED and gold.outcome == "stale":
         headline = f"passed, but {_gold(gold, 'the')}; {headline}"
@@ -195,7 +198,7 @@ def judge(name: str, solution: SuiteReport, starter: SuiteReport, gold: Freshnes
 
 
 def _outcome(solution: SuiteReport, starter: SuiteReport) -> tuple[str, str]:
-    """What was found on the solution counts before what could not be found out on the starter."""
+    """Return outcome and headline; a failure on the solution counts before a problem on the starter."""
     right, wrong = solution.counts, starter.counts
     if solution.problem or (right.failed == right.total == _whole_files(solution)):
         return NOT_RUN, f"could not run on the solution: {solution.problem or _not_collected(solution)}"
@@ -244,7 +247,7 @@ def _numbers_away(suite: SuiteReport) -> str:
 
 
 def _away(tests: Sequence[TestOutcome]) -> str:
-    """How tests that did not run went missing."""
+    """Say how tests that did not run went missing: skipped, deselected, or both."""
     words = {"deselected" if test.deselected else "skipped" for test in tests if test.skipped}
     return " or ".join(sorted(words, reverse=True))
 
