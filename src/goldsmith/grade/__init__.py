@@ -1,6 +1,6 @@
-"""Grading: from verdicts to scores, and to the files that people use.
+"""Grading: turn verdicts into scores, and scores into the files that people use.
 
-What was handed in, opened with suspicion; graders that judge it, locked in, and engines that run them; then pure
-functions over verdicts: rubrics, scores, feedback, tables. What a submission's run is worth as a run is decided by
-`checking`. All text that comes from a submission passes `texts` before it is shown.
+Submissions are collected and opened with suspicion, and judged in a sandbox by an engine. Rubrics, scores, feedback and
+tables are pure functions over verdicts. Whether a submission is right is decided in `check`. All text that comes from a
+submission passes through `redaction` before it is shown.
 """

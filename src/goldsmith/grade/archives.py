@@ -1,4 +1,4 @@
-"""Archives that somebody handed in, unpacked with suspicion: nothing outside the folder, no links, no bombs."""
+"""Unpack submitted archives safely: nothing outside the folder, no links, no decompression bombs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from goldsmith.errors.grade import BadArchive
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CHUNK = 2**16
 _LARGEST_PIECE = 2**17
-"""Bytes of a tar that are read at once: a piece of a file; a long name or PAX header, which `tarfile` reads whole."""
+"""Bytes of a tar that are read at once: a chunk of a file; a long name or PAX header, which `tarfile` reads whole."""
 _LONGEST_HEAD = 2**18
 """Bytes of all headers that belong to one file of a tar."""
 _LARGEST_INDEX = 4 * 2**20
-"""Bytes of a zip that are read at once: its list of files, some hundred each, in any case."""
+"""Bytes of a zip that are read at once: the list of files takes about a hundred for each."""
 _LARGEST_TAR = MOST_BYTES + 64 * 2**20
-"""Bytes of a tar once it is no longer compressed: its files, and headers, of which even a long one is a few KiB."""
+"""Bytes of an uncompressed tar: its files, and their headers, of which even a long one is a few KiB."""
 _MEMORY_TO_UNPACK = 128 * 2**20
-"""Bytes that the xz format may take to unpack: twice what its highest level needs."""
+"""Bytes of memory that unpacking xz may take: twice what its highest level needs."""
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 
 
@@ -39,9 +39,9 @@ def is_archive(path: Path) -> bool:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Every plain file of `archive` into `folder`; raises `BadArchive` at the first thing that is not decent.
+    """Unpack every plain file of `archive` into `folder`; raise `BadArchive` at the first entry that is not acceptable.
 
-    What an archive says about its sizes is not believed: bytes are counted as they come.
+    The sizes that an archive declares are not believed: bytes are counted as they are read.
     """
     members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
     seen: set[Path] = set()
@@ -72,7 +72,7 @@ _CannotBeRead = (
 
 
 def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
-    """Files by name; of folders, only that they are there."""
+    """Yield files by name with a reader, and folders with None."""
     with archive.open("rb") as file, zipfile.ZipFile(_Bounded(file, _LARGEST_INDEX)) as content:
         for item in content.infolist():
             if item.is_dir():
@@ -88,7 +88,8 @@ def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
 
 
 def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
-    """The same. `tarfile` keeps all that it has read about each file: that is thrown away."""
+    """Yield files by name with a reader, and folders with None. `tarfile` keeps the headers of all files: they are
+    dropped to bound memory."""
     with _decompressed(archive) as stream:
         bounded = _Bounded(stream, _LARGEST_PIECE, _LARGEST_TAR)
         bounded.begin(_LONGEST_HEAD)
@@ -106,7 +107,7 @@ def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
 
 @contextlib.contextmanager
 def _decompressed(archive: Path) -> Iterator[IO[bytes]]:
-    """What a tar holds, whatever its name says about how it was compressed."""
+    """Open a tar by its compression, whatever its name says."""
     with archive.open("rb") as file:
         begins = file.read(6)
         file.seek(0)
@@ -121,7 +122,7 @@ def _decompressed(archive: Path) -> Iterator[IO[bytes]]:
 
 
 class _Bounded(io.RawIOBase):
-    """A file of which no more than so much is read at once, and in all; and, until the next `begin`, in headers."""
+    """A file with limits on how much is read at once and in all; and, until the next `begin`, in headers."""
 
     def __init__(self, file: IO[bytes], most: int, whole: float = float("inf")) -> None:
         self._file, self._most, self._whole = file, most, whole
@@ -154,7 +155,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Xz(io.RawIOBase):
-    """What an xz file holds, read from its beginning to its end, with a bound on the memory that this takes."""
+    """A stream of what an xz file contains, with a limit on memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._place = file, 0
@@ -188,7 +189,7 @@ class _Xz(io.RawIOBase):
         return self._place
 
     def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        """Forwards, by reading what lies between."""
+        """Seek forwards, by reading what lies between."""
         if whence != io.SEEK_SET or place < self._place:
             raise ValueError("it can only be read from its beginning to its end")
         skipped = bytearray(_CHUNK)

@@ -1,6 +1,5 @@
-"""Where submissions are judged: on this machine, or on many. An engine takes work and items, and gives back what came
-of each, in whatever order; nothing else is asked of it.
-"""
+"""Engines that judge submissions, on this machine or on a Dask cluster. An engine takes a function and items, and
+yields each item with its result, in any order; nothing else is required of it."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ Work = Callable[[SubmissionRef], Judged]
 
 
 class Engine(Protocol):
-    """`run` yields every item once with what became of it; closed early, it ends what is running."""
+    """`run` yields every item once with its result; if it is closed early, it stops what is running."""
 
     def run(self, work: Work, items: Sequence[SubmissionRef]) -> Generator[tuple[SubmissionRef, Judged]]: ...
 
 
 @dataclass(frozen=True)
 class Local:
-    """Threads that wait for children of one warm process. No dependency."""
+    """Threads that wait for children of one fork server. No dependency."""
 
     jobs: int = 1
 
@@ -37,7 +36,8 @@ class Local:
 
 @dataclass(frozen=True)
 class Tls:
-    """Files by which both sides of a connection know each other; a certificate may hold its key."""
+    """Files by which both sides of a connection authenticate each other; the certificate's file may also contain the
+    key."""
 
     ca_file: str
     cert: str
@@ -46,9 +46,9 @@ class Tls:
 
 @dataclass(frozen=True)
 class Dask:
-    """Workers of a Dask cluster: one that is running at `scheduler`, or one that is started here. They must see the
-    course and the submissions under the same paths. A worker that is lost costs the submission it was at, which another
-    takes over, as often as the scheduler allows. With `tls`, nothing is said to a scheduler without its certificate."""
+    """Workers of a Dask cluster, running at `scheduler` or started here. They must see the course and the submissions
+    under the same paths. If a worker is lost, another retries its submission, as often as the scheduler allows. With
+    `tls`, nothing is sent to a scheduler that has no valid certificate."""
 
     scheduler: str = ""
     jobs: int = 1
@@ -81,7 +81,8 @@ class Dask:
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:
-        """With workers that are processes of one thread each, on the loopback interface only, if they are ours."""
+        """Connect to the cluster. One started here has single-threaded worker processes, on the loopback interface
+        only."""
         import distributed
 
         package: Any = distributed
@@ -94,12 +95,12 @@ class Dask:
                 where = stack.enter_context(cluster)
             try:
                 client = stack.enter_context(package.Client(where, security=self._security()))
-            except (OSError, RuntimeError, TypeError, ValueError) as error:  # what it raises for all that can be wrong
+            except (OSError, RuntimeError, TypeError, ValueError) as error:  # Dask raises any of these
                 raise NoCluster(self.scheduler or "this machine", str(error) or type(error).__name__) from None
             yield client
 
     def _security(self) -> Any:
-        """Without files of our own, what Dask's configuration says."""
+        """Return the TLS settings; None leaves them to Dask's configuration."""
         if self.tls is None:
             return None
         from distributed import Security

@@ -1,7 +1,7 @@
 """Feedback for the student, in Markdown: the score and what it is made of, the next step, then the details.
 
-No value of gold's, no path of the grader's, no line of the solution; and nothing that a submission has printed, named
-or raised can become markup.
+It contains no values of gold's, no paths of the grader's and no lines of the solution; and nothing that a submission
+has printed, named or raised can become markup.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _NEXT = {
 
 
 def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = None, *, verbose: bool = False) -> str:
-    """The whole file. `verdict` is what the grade was made from. A `verbose` one also tells of every case and part."""
+    """Render the whole file. The grade was made from `verdict`. With `verbose`, describe every case and part as
+    well."""
     shown = redact(verdict, veil or Redaction())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
     details = what_to_look_at(shown)
@@ -52,7 +53,7 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = N
 
 
 def _points(grade: Grade) -> list[str]:
-    """What earned its points and what did not, in a line each."""
+    """List what earned its points and what did not, one line for each group."""
     full = [item for item in grade.items if item.points and item.earned == item.points]
     some = [item for item in grade.items if 0 < item.earned < item.points]
     none = [item for item in grade.items if item.points and not item.earned]
@@ -93,7 +94,7 @@ def _table(grade: Grade) -> list[str]:
 
 
 def next_step(grade: Grade) -> str:
-    """One thing to do, the most useful one."""
+    """Return one thing to do, the most useful one."""
     first = grade.telling
     if grade.outcome == AGREES:
         return "None: everything is right."
@@ -123,7 +124,7 @@ def next_step(grade: Grade) -> str:
 
 
 def first_name(grade: Grade) -> tuple[str, str]:
-    """What goes wrong first, in the student's own names, and the part that it is unless its name says so."""
+    """Return what goes wrong first, in the student's own names, and its part unless the name already says it."""
     name, part = grade.first_name or grade.first_divergence, grade.first_part
     return name, "" if part in (name, name.partition(".")[0]) else part
 
@@ -145,7 +146,7 @@ def _remarks(grade: Grade) -> list[str]:
 
 
 def item_text(grade: Grade, name: str, kind: str) -> str:
-    """What there is to say about one item, as plain text: its sentence, and its case's title."""
+    """Describe one item as plain text: its case's title, and its reason."""
     item = next(item for item in grade.items if (item.name, item.kind) == (name, kind))
     case = next((case for case in grade.cases if kind == CASE and case.name == name), None)
     lines = [case.title] if case and case.title else []
@@ -155,5 +156,5 @@ def item_text(grade: Grade, name: str, kind: str) -> str:
 
 
 def number(value: float) -> str:
-    """Points as people write them: 4, 2.5, 0.333."""
+    """Format points as people write them: 4, 2.5, 0.333."""
     return f"{value:.3f}".rstrip("0").rstrip(".")

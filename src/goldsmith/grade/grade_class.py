@@ -1,4 +1,4 @@
-"""`grade_all`: every submission judged, scored and written down as it comes; then the class as a whole."""
+"""`grade_all`: judge, score and write every submission as it finishes; then write the results of the whole class."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from goldsmith.workspace.selection import needed_files
 
 @dataclass(frozen=True)
 class Class:
-    """Everybody's grades, in the order in which they were handed in. `earlier` is where this run has put aside what
-    stood in its way, `left` names files that a person has changed and that it had nothing new to say in."""
+    """Everybody's grades, in the order of submission. `earlier` is the folder to which this run moved files that were
+    in its way; `left` names files that a person has changed and for which this run had nothing new."""
 
     grades: tuple[Grade, ...]
     overview: Overview
@@ -40,7 +40,8 @@ class Class:
 
 @dataclass(frozen=True)
 class GradingOptions:
-    """Who is to be graded, how, by which engine, and where it is written; with `verbose`, all that is known."""
+    """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
+    detail."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -51,7 +52,7 @@ class GradingOptions:
 
 
 def grade_all(wanted: GradingOptions) -> Class:
-    """Grade everybody. What is finished is on disk at once; a run that is cut off loses what it was at, no more."""
+    """Grade everybody. Finished grades are on disk at once; an interrupted run loses only what it was judging."""
     grader = wanted.grader
     stems = dict(zip(wanted.items, file_names([item.name for item in wanted.items]), strict=True))
     found: dict[SubmissionRef, Grade] = {}
@@ -72,8 +73,8 @@ def grade_all(wanted: GradingOptions) -> Class:
 
 
 def _private(assignment: Assignment) -> Redaction:
-    """What of the course nobody's feedback shows: a recipe and an adapter beside the solution, and code that is given
-    to submissions, but not handed out with the assignment."""
+    """Return what feedback must not show of the course: a recipe and adapter kept outside the starter, and code that
+    submissions are given but that is not part of the starter."""
     starter = assignment.starter
     given = needed_files(assignment, read_manifest(assignment.gold).provenance.reads, ())
     own = [path for path in (assignment.recipe, assignment.adapter) if not path.is_relative_to(starter)]
@@ -99,7 +100,7 @@ def _write_grade(
         made, text = _grade_and_feedback(wanted, item, judged, judged.verdict, hidden)
     except GoldsmithError:
         raise
-    except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+    except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
         verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
         made, text = _grade_and_feedback(wanted, item, judged, verdict, hidden)
     write_submission(folder, stem, made, text)
@@ -109,9 +110,9 @@ def _write_grade(
 def _grade_and_feedback(
     wanted: GradingOptions, item: SubmissionRef, judged: Judged, verdict: Verdict, hidden: Redaction
 ) -> tuple[Grade, str]:
-    """The grade that a verdict comes to, and the feedback on it."""
+    """Make the grade from a verdict, and the feedback on it."""
     grader = wanted.grader
-    what = () if item.revision or "/" not in item.what else (item.what,)  # a lone name may be part of any word
+    what = () if item.revision or "/" not in item.what else (item.what,)  # a bare name may be part of any word
     veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), *what))
     made = grade(
         verdict,

@@ -1,7 +1,7 @@
-"""Judge one submission in a sandbox, and cache its verdict under the content that it follows from.
+"""Judge one submission in a sandbox, and cache its verdict under everything that it depends on.
 
-A grader can be sent to another process: what it needs there (gold, a fork server) it opens there, once. The same work
-done twice gives the same file, so that nothing is lost when a worker is, or the whole run.
+A grader can be sent to another process: what it needs there (gold, a fork server) it opens there, once. Judging the
+same submission twice gives the same result, so nothing is lost when a worker or the whole run dies.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ from goldsmith.workspace.temporary import private_folder
 
 _MIN_SIMILARITY = 0.9
 METHOD = 9
-"""Counted up whenever a submission may be judged differently than before."""
+"""Increased whenever a submission may be judged differently than before, so that cached verdicts are not used."""
 _MACHINE_KINDS = (*CUT_OFF, "device", "package")
-"""Kinds of failure that depend on the machine, and pass: its packages, device, load and limits."""
+"""Kinds of failure that depend on the machine and may not recur: its packages, device, load and limits."""
 _GIB = 2**30
 _DISK_BYTES, _MAX_FILES = _GIB, 20_000
 _GC_THRESHOLD_OBJECTS = 50_000
 _ARENA_MAX, _MMAP_THRESHOLD, _MMAP_BYTES = -8, -3, 2**18
 _IDLE_S = 3600.0
-"""Seconds after which an unused context is taken for one of a run that is over."""
+"""Seconds after which an unused context is assumed to belong to a finished run."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,20 +74,20 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stopped(Exception):
-    """The run was interrupted: nothing is to be judged any more."""
+    """The run was interrupted, and nothing more is judged."""
 
 
 _FATAL = (NoSandbox, Interrupted, OSError, Stopped)
-"""What ends the whole run, because it would affect every submission."""
+"""Errors that end the whole run, because they would affect every submission."""
 _SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
-"""Errors of the system that submitted names and folders can cause, and that affect no other submission."""
+"""System errors that a submission's names and folders can cause, and that affect no other submission."""
 
 
 @dataclass(frozen=True)
 class Grader:
-    """How submissions to one assignment are judged. Without a sandbox only where that was asked for. `without` is where
-    in the course other people's work lies, relative to its root; `hidden` are folders besides the course's own that
-    nobody's work may read, whatever Python is told to import from."""
+    """How submissions to one assignment are judged: in a sandbox, unless the user declined it. `without` lists where in
+    the course other people's work lies, relative to its root; `hidden` are folders besides the course's own that no
+    submission may read, even if they are on Python's path."""
 
     assignment: Assignment
     rubric: Rubric
@@ -105,12 +105,12 @@ class Grader:
         if self.sandboxed:
             probe().require()
         verdict = None
-        for _ in range(2):  # what fails by chance may not fail again
+        for _ in range(2):  # a retry helps where the failure was by chance
             try:
                 return self._grade(item)
             except _FATAL:
                 raise
-            except Exception as error:  # ours, and no verdict on anybody; the others are not lost over it
+            except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
                 verdict = failed(item.name, self.assignment.name, self.rubric, error)
         assert verdict is not None
         return Judged(verdict=verdict)
@@ -139,9 +139,9 @@ class Grader:
     def _with_similarity(
         self, verdict: Verdict, submission: Submission, digest: str, sandbox: str, kept: bool
     ) -> Judged:
-        """The verdict with what staff may want to know besides."""
+        """Add to a verdict how similar its parts are to the solution, for staff."""
         alike: dict[str, float] = {}
-        with contextlib.suppress(Exception):  # a remark that nothing follows from, on files that may be anything
+        with contextlib.suppress(Exception):  # only a remark, about files that may contain anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
             files = read_code({item.target.as_posix(): item.source for item in code}, self.assignment)
             alike = similarity(_parts_of(self), files, _MIN_SIMILARITY)
@@ -162,8 +162,8 @@ class Grader:
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
     def _confinement(self) -> Confinement:
-        """What every submission is left with; what one of them is given comes on top. All results of a request are one
-        file, which may be a few times as large as all gold."""
+        """Return the sandbox that all submissions share; a single one's own paths are added later. All results of a
+        request are one file, which may be a few times as large as all gold."""
         gold = sum(file.stat().st_size for file in self.assignment.gold.iterdir() if file.is_file())
         return Confinement(
             home="",
@@ -182,7 +182,7 @@ class Grader:
 
     @functools.cached_property
     def reach(self) -> Reach:
-        """What every process may read: Python, and nothing of the course."""
+        """Return what every process may read: Python, and nothing of the course."""
         course = self.assignment.course
         return reach([str(course.root), *self.hidden], course.config.packages)
 
@@ -190,7 +190,7 @@ class Grader:
 
     @functools.cached_property
     def base(self) -> str:
-        """Of everything but the submission that a verdict follows from."""
+        """Return the cache key of everything but the submission that a verdict depends on."""
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
         recipe = recipe_hash(assignment.recipe)
@@ -201,7 +201,7 @@ class Grader:
 
     @property
     def _cache(self) -> ContentCache[Judged]:
-        """Keep verdicts as msgpack: JSON has no infinity, by which what should be exact may be off."""
+        """Keep verdicts as msgpack: JSON has no infinity, which is how far off an exact value can be."""
         folder = self.assignment.course.state_folder / "grades" / self.assignment.name
         return ContentCache(folder, ".msgpack", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Judged).decode)
 
@@ -214,13 +214,13 @@ class Grader:
 
 
 def _follows_from_content(verdict: Verdict) -> bool:
-    """Whether it would come out the same on another day and another machine: no error of ours is in it, nothing that a
-    process was ended for, and no package or device that was not here."""
+    """Return whether a verdict would be the same on another day and machine: it has no error of ours, no process that
+    was killed, and no missing package or device."""
     return verdict.outcome != ERROR and not any(case.kind in _MACHINE_KINDS for case in verdict.cases)
 
 
 def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
-    """The course's rubric, which must fit the gold that stands there."""
+    """Read the course's rubric, which must fit the current gold."""
     gold = open_gold(assignment, Submission(""), allow_stale=allow_stale)
     rubric = rubric_of(assignment, list(gold), gold.manifest.provenance.written, parts_shown(gold))
     return with_hollow(rubric, gold)
@@ -228,9 +228,9 @@ def rubric_for(assignment: Assignment, *, allow_stale: bool) -> Rubric:
 
 @dataclass
 class JudgingContext:
-    """What one process needs to judge: gold, a room with what of it is given away, and a warm process that has seen no
-    more of gold than that, and nothing of this process's environment. `level` says which walls stand around what that
-    forks."""
+    """What one process needs to judge: gold, a private folder with gold's inputs and weights, and a fork server that
+    has seen nothing else of gold, nor this process's environment. `level` says which sandbox layers surround its
+    children."""
 
     opened: Opened
     warm: ForkServer
@@ -269,16 +269,16 @@ class JudgingContext:
 
 
 def _limit_malloc_arenas() -> None:
-    """One heap for all threads, and large arrays outside of it: else what is free would lie in pieces between what is
-    not, in more and more places, and a long run would grow."""
-    with contextlib.suppress(OSError, AttributeError):  # a C library that has no such thing
+    """Use one malloc arena for all threads, and mmap for large arrays: otherwise the heap fragments, and the memory of
+    a long run keeps growing."""
+    with contextlib.suppress(OSError, AttributeError):  # not every C library has mallopt
         for option, value in ((_ARENA_MAX, 1), (_MMAP_THRESHOLD, _MMAP_BYTES)):
             ctypes.CDLL(None).mallopt(option, value)
 
 
 def _sandbox_layers(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
-    """The walls that can be had here, and what puts up those that stand around the warm process: bubblewrap, if behind
-    it gold and solutions are seen to be gone."""
+    """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap, if a
+    test shows that bubblewrap hides gold and solutions."""
     if not grader.sandboxed:
         return None, []
     level = probe()
@@ -293,11 +293,11 @@ def _sandbox_layers(grader: Grader, room: Path) -> tuple[Level | None, list[str]
 
 _parts: dict[str, list[Any]] = {}
 _contexts: dict[str, JudgingContext] = {}
-"""Both by all that a verdict follows from: a worker may outlive many runs, on other gold and with other walls."""
+"""Both are keyed by `Grader.base`: a worker may outlive many runs, with different gold and sandbox layers."""
 
 
 def _parts_of(grader: Grader) -> list[Any]:
-    """What similarity is measured with, found once in each process."""
+    """Return the solution's parts that similarity is measured against, read once in each process."""
     if grader.base not in _parts:
         _parts[grader.base] = parts_to_write(grader.assignment)
     return _parts[grader.base]
@@ -312,13 +312,13 @@ def _context(grader: Grader) -> JudgingContext:
         if grader.base not in _contexts:
             _close_idle()
             _contexts[grader.base] = JudgingContext.of(grader)
-            atexit.register(close_contexts)  # a worker of a cluster may end at any time
+            atexit.register(close_contexts)  # a cluster's worker may end at any time
         _contexts[grader.base].used = time.monotonic()
         return _contexts[grader.base]
 
 
 def _close_idle() -> None:
-    """Nobody tells a worker that a run is over."""
+    """Close contexts that have been idle for long: workers are not told when a run is over."""
     for base, context in list(_contexts.items()):
         if time.monotonic() - context.used > _IDLE_S:
             context.close()
@@ -328,8 +328,8 @@ def _close_idle() -> None:
 
 @contextlib.contextmanager
 def judging_contexts() -> Iterator[None]:
-    """While this lasts, submissions can be judged in this process; then all that was opened for it is closed. What is
-    opened for it is a lot, and no garbage: it is not looked through all the time."""
+    """Let submissions be judged in this process while the context lasts, then close all that was opened. The garbage
+    collector runs less often meanwhile: gold is many objects, none of them garbage."""
     _stopped.clear()
     before = gc.get_threshold()
     gc.set_threshold(_GC_THRESHOLD_OBJECTS)
@@ -342,7 +342,7 @@ def judging_contexts() -> Iterator[None]:
 
 
 def stop() -> None:
-    """Judge no more in this process: what is running ends where it next looks."""
+    """Judge no more in this process: running checks end at their next poll."""
     _stopped.set()
 
 

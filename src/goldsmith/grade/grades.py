@@ -1,6 +1,6 @@
-"""Grades: one submission's score with its reasons, as plain data that everything people use is made from.
+"""Grades: one submission's score with its reasons, as plain data from which all result files are made.
 
-All text in a grade has been cleaned, and nothing in it is gold's.
+All text in a grade has been cleaned, and contains nothing of gold's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scorer, total
 
 _LONGEST_NAME = 80
 UNSANDBOXED = "none"
-"""What is recorded as a submission's sandbox where nothing kept it in."""
+"""What is recorded as a submission's sandbox where there was none."""
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +60,9 @@ class PartResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grade(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission. `first_part` is the class of the module `first_divergence`, or the function that it is; `cause`
-    the kind of what is wrong there. `off_by`, how far, over the size of gold's, `similarity` to the solution, by part,
-    `sandbox` and `seconds` are for staff; `digest` says what was graded."""
+    """One submission. `first_part` is the class of the module `first_divergence`, or the function itself; `cause` is
+    the kind of what is wrong there. `off_by` (the relative error), `similarity` to the solution by part, `sandbox` and
+    `seconds` are for staff; `digest` identifies what was graded."""
 
     name: str
     """The submission."""
@@ -123,17 +123,17 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def review(self) -> tuple[str, ...]:
-        """What a person should look at."""
+        """List what needs review."""
         used = dict.fromkeys(use.partition(" ")[0] for use in self.forbidden)
         return (*(item.name for item in self.items if item.needs_review), *used)
 
     @property
     def telling(self) -> CaseResult | None:
-        """The case that the outcome is known by; none if all agree."""
+        """Return the case that determines the outcome; None if all agree."""
         return next((case for case in self.cases if case.name == self.first_case), None)
 
     def plain(self) -> dict[str, Any]:
-        """Every field, as JSON can hold it, for staff."""
+        """Return every field, as JSON can hold it, for staff."""
         return {**msgspec.to_builtins(self), "review": list(self.review)}
 
 
@@ -150,8 +150,8 @@ def grade(
     name: str = "",
     forbidden_costs: float = 0.0,
 ) -> Grade:
-    """What a verdict is worth. `name` is what people call the submission, if that is not the verdict's own. What is
-    forbidden costs points only where it stands in the code: what a process says of itself proves nothing."""
+    """Score a verdict. `name` is what people call the submission, if that is not the verdict's own. Forbidden uses cost
+    points only where they are in the code: what a process reports about itself proves nothing."""
     shown = redact(verdict, veil or Redaction())
     scene = Scorer(shown, rubric)
     items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
@@ -191,7 +191,7 @@ def grade(
 
 
 def rejected(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
-    """The verdict on what could not even be opened as a submission: no case could run, and this is why."""
+    """Return the verdict on what could not be opened as a submission: no case could run, for the reason `why`."""
     cases = tuple(
         CaseVerdict(name=case, title="", outcome=COULD_NOT_RUN, reason=why, kind="unopened") for case in rubric.cases
     )
@@ -199,7 +199,7 @@ def rejected(name: str, assignment: str, rubric: Rubric, why: str) -> Verdict:
 
 
 def failed(name: str, assignment: str, rubric: Rubric, error: Exception) -> Verdict:
-    """No verdict on what goldsmith itself could not judge: an error of ours, in every case."""
+    """Return an error verdict for every case, where goldsmith itself failed."""
     why = f"goldsmith could not judge this: {str(error) or repr(error)}"
     cases = tuple(CaseVerdict(name=case, title="", outcome=ERROR, reason=why, kind="error") for case in rubric.cases)
     return Verdict(name=name, assignment=assignment, outcome=ERROR, cases=cases)
@@ -232,7 +232,7 @@ def _missing_packages(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _first_wrong(verdict: Verdict, scene: Scorer) -> CaseVerdict | None:
-    """The case that the overall outcome is known by: of those that could not run, the one that needs the least."""
+    """Return the case that determines the outcome: of those that could not run, the one with the fewest parts."""
     if verdict.outcome == AGREES:
         return None
     found = [case for case in verdict.cases if case.outcome == verdict.outcome]
@@ -241,8 +241,8 @@ def _first_wrong(verdict: Verdict, scene: Scorer) -> CaseVerdict | None:
 
 
 def _off_by(case: CaseVerdict, module: str) -> float | None:
-    """How far off the first wrong module is, or else the first wrong record: the same mistake is off by the same
-    amount."""
+    """Return the relative error of the first wrong module, or else of the first wrong record: the same mistake has the
+    same error."""
     found = [item.relative for item in case.modules if item.source and item.label == module and not item.alone]
     if case.first_wrong is not None:
         found.append(case.first_wrong.relative)

@@ -21,7 +21,8 @@ _FAULTS = ("failure", "error", "skipped")
 
 
 def junit_xml(assignment: str, grades: Sequence[Grade]) -> str:
-    """Differs is a failure, could not run an error, not judged and withheld are skipped: neither for nor against."""
+    """Render grades as JUnit XML: "differs" is a failure, "could not run" an error; not judged and withheld are
+    skipped."""
     root = Xml.Element("testsuites", name=one_line(assignment))
     totals: Counter[str] = Counter()
     for grade in grades:
@@ -53,7 +54,8 @@ def _tests(grade: Grade) -> Iterator[tuple[Kind, str, str, str, bool]]:
 
 
 def _fault(kind: Kind, outcome: str, withheld: bool) -> str:
-    """A part that is right once provided code is put back is right; a case, as it was handed in, is not."""
+    """Return the kind of fault, or nothing. A part that is right once provided code is restored is right; a case, as it
+    was submitted, is not."""
     if withheld or outcome == NOT_JUDGED:
         return "skipped"
     if outcome in (COULD_NOT_RUN, ERROR):

@@ -1,5 +1,5 @@
-"""The folder that a class's files go to. It knows what it has written there: so the files of one run always belong
-together, and nothing that a person has written is ever lost."""
+"""The folder that a class's files are written to. It records what goldsmith wrote there, so that all files are of one
+run, and nothing that a person has written is lost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LINK = "a link, which nobody but a person makes there"
 
 
 class Folder:
-    """A run's own view of the folder: what it writes takes the place of what earlier runs wrote.
+    """A run's view of the folder: what it writes replaces what earlier runs wrote.
 
-    What they wrote and this one does not, and what a person has changed, goes to `earlier/1/`, `earlier/2/` and so on,
-    one for each run that has something to put there. A file that a person has changed stays where it is as long as
-    there is nothing new to say in it: `left` names those.
+    Files that earlier runs wrote and this one does not, and files that a person has changed, are moved to `earlier/1/`,
+    `earlier/2/` and so on, one for each run that moves any. A file that a person has changed stays in place as long as
+    there is nothing new to write: `left` names those.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,11 +35,11 @@ class Folder:
         self._now: dict[str, str] = {}
         with self._writing():
             path.mkdir(parents=True, exist_ok=True)
-            if not (path / _IGNORE).exists():  # for staff alone: git never takes it up
+            if not (path / _IGNORE).exists():  # for staff alone: git must not track it
                 (path / _IGNORE).write_text("*\n", encoding="utf-8")
             if (path / GRADES_MARK).is_symlink():
                 raise CannotWrite(path / GRADES_MARK, "it is a link")
-            (path / GRADES_MARK).touch()  # before there is anything that others' work must not see
+            (path / GRADES_MARK).touch()  # before anything is written that submissions must not see
         with contextlib.suppress(FileNotFoundError):
             for line in (path / GRADES_MARK).read_text(encoding="utf-8", errors="replace").splitlines():
                 if not _LINE.fullmatch(line):
@@ -48,7 +48,8 @@ class Folder:
                 self._known.setdefault(name, []).append(digest)
 
     def write(self, name: str, content: bytes) -> Path:
-        """A file of this run. It is noted first: a run that is cut off leaves nothing that the next would not know."""
+        """Write a file of this run. Its digest is recorded first, so that an interrupted run leaves no file that the
+        next one would not know."""
         path, digest = self.path / name, hashlib.sha256(content).hexdigest()
         known = self._known.setdefault(name, [])
         with self._writing():
@@ -69,7 +70,8 @@ class Folder:
         return path
 
     def put_aside_the_rest(self, along: Iterable[str]) -> None:
-        """What earlier runs wrote, and this one did not. Files that go `along` with it go only if there is any."""
+        """Move away what earlier runs wrote and this one did not. The files `along` are moved only if there is any such
+        file."""
         with self._writing():
             rest = [name for name in self._known if name not in (*self._now, *along) and (self.path / name).is_file()]
             for name in (*rest, *(along if rest else ())):
@@ -77,7 +79,7 @@ class Folder:
                     self._put_aside(name)
 
     def finish(self) -> None:
-        """From here on, what this run has written is all that is known."""
+        """Record that only the files of this run are known from now on."""
         with self._writing():
             lines = [f"{digest}  {name}\n" for name, digest in self._now.items()]
             write_durably(self.path / GRADES_MARK, "".join(lines).encode())
@@ -90,7 +92,7 @@ class Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).rename(target)
         for folder in (self.path / name).parents[: name.count("/")]:
-            with contextlib.suppress(OSError):  # something is left in it
+            with contextlib.suppress(OSError):  # not empty
                 folder.rmdir()
 
     @contextlib.contextmanager
@@ -102,7 +104,7 @@ class Folder:
 
 
 def _standing(path: Path) -> str | None:
-    """Return the digest of what stands there; None where nothing does."""
+    """Return the digest of the file at `path`; None if there is none."""
     if path.is_symlink():
         return _LINK
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None

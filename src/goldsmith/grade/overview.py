@@ -1,4 +1,5 @@
-"""The class as a whole: outcomes, scores, which case and part failed how often, and who shares a mistake with whom."""
+"""The class as a whole: outcomes, scores, how often each case and part failed, and which submissions share a
+mistake."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from goldsmith.grade.scoring import NOT_JUDGED, total
 
 ORDER: tuple[str, ...] = (AGREES, DIFFERS, PROVIDED_CHANGED, COULD_NOT_RUN, ERROR, NOT_JUDGED)
 _SAME_SIZE = 1.02
-"""How far two distances may be apart, as a ratio, for two submissions to have made the same mistake."""
+"""Largest ratio of two relative errors for which two submissions count as having made the same mistake."""
 _NAMED = 6
 
 
@@ -86,7 +87,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
-    """Pure counting; the order of `grades` does not matter, but for that of names within a cluster."""
+    """Count outcomes and scores. The order of `grades` only affects the order of names."""
     scores = [grade.score for grade in grades]
     cases = _tallies(CASE, ((case.name, case.outcome) for grade in grades for case in grade.cases))
     parts = _tallies(PART, ((part.name, part.outcome) for grade in grades for part in grade.parts))
@@ -107,7 +108,7 @@ def overview_of(assignment: str, grades: Sequence[Grade]) -> Overview:
 
 
 def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ...]:
-    """In the order in which names first come up: the recipe's."""
+    """Count outcomes by name, in the order in which names first appear: the recipe's."""
     found: dict[str, Counter[str]] = {}
     for name, outcome in outcomes:
         found.setdefault(name, Counter())[outcome] += 1
@@ -118,7 +119,8 @@ def _tallies(kind: Kind, outcomes: Iterable[tuple[str, str]]) -> tuple[Tally, ..
 
 
 def _notes(grades: Sequence[Grade]) -> Iterator[str]:
-    """Items that nobody could earn, which is rather the rubric's fault; packages that are not here, which is ours."""
+    """Yield notes for staff: forbidden uses; files and packages that submissions lacked; items that nobody was judged
+    on, for which the rubric is probably to blame."""
     for grade in grades:
         if grade.forbidden:
             yield f"{grade.name} uses what is forbidden: {', '.join(grade.forbidden)}"
@@ -141,7 +143,7 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
 
 
 def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
-    """Largest first."""
+    """Group submissions that share a mistake, largest group first."""
     places: dict[tuple[str, ...], list[Grade]] = {}
     for grade in grades:
         if grade.outcome != AGREES:
@@ -151,7 +153,7 @@ def _clusters(grades: Sequence[Grade]) -> list[Cluster]:
 
 
 def _place(grade: Grade) -> tuple[str, ...]:
-    """Where it goes wrong, and what kind of thing happens there."""
+    """Return where a submission goes wrong, and how."""
     if grade.outcome in (COULD_NOT_RUN, ERROR):
         return grade.outcome, grade.cause, _why(grade)
     if grade.outcome == PROVIDED_CHANGED:
@@ -165,8 +167,8 @@ def _why(grade: Grade) -> str:
 
 
 def _by_size(grades: list[Grade]) -> Iterator[list[Grade]]:
-    """Those who differ, told apart by how far they are off: the same mistake on the same inputs is off by the same.
-    Where that is not known, as of text, by what is said about it."""
+    """Split submissions that differ by how far they are off: the same mistake on the same inputs has the same error.
+    Where that is not known, as for text, split by the description."""
     if grades[0].outcome != DIFFERS:
         yield grades
         return
@@ -214,7 +216,7 @@ def _described(grade: Grade) -> str:
 
 
 def summary_line(overview: Overview) -> str:
-    """The one line that counts."""
+    """Summarise the class in one line."""
     count = overview.submissions
     if not count or overview.mean is None or overview.median is None:
         return f"{overview.assignment}: no submission was graded."
@@ -226,7 +228,7 @@ def summary_line(overview: Overview) -> str:
 
 
 def tally_rows(tallies: Sequence[Tally]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows: a column for each outcome that was ever seen."""
+    """Return headings and rows, with a column for each outcome that occurs."""
     seen = [outcome for outcome in ORDER if any(outcome in tally.outcomes for tally in tallies)]
     rows = [[tally.name, *(str(tally.outcomes.get(outcome) or "·") for outcome in seen)] for tally in tallies]
     return [OUTCOMES[outcome] for outcome in seen], rows

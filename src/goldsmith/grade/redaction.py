@@ -1,5 +1,5 @@
-"""Text that comes from a submission, made fit to be shown: in one line, visible, of bearable length, without the
-grader's paths; and whole verdicts of which the same is true, without gold's values."""
+"""Make text from a submission safe to show: one printable line of limited length, without the grader's paths; and
+redact whole verdicts, which also removes gold's values."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _NAME = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""What is a name rather than a word, wherever it stands."""
+"""Matches names from code, as opposed to words."""
 _QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
 _SHORTEST_LINE = 16
-"""A shorter line of a private file says nothing that is private."""
+"""Shorter lines of a private file reveal nothing."""
 _BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
 
 
 @dataclass(frozen=True)
 class Redaction:
-    """What students are not to see: where the grader has its files, as `paths`, and the lines of `files` that are
-    private, such as a recipe beside the solution: in tracebacks by the file's name, anywhere else as `lines`."""
+    """What students must not see: the grader's `paths`, and the lines of private `files` such as a recipe outside the
+    starter. Tracebacks are matched by file name, all other text by `lines`."""
 
     paths: Sequence[str] = ()
     files: Sequence[str] = ()
@@ -48,7 +48,8 @@ class Redaction:
 
 
 def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, ...]:
-    """Lines of `private` texts that say something and that no `public` text has, the longest first."""
+    """List lines of `private` texts that are long enough to reveal something and are in no `public` text, longest
+    first."""
     known = {_joined(line) for text in public for line in text.splitlines()}
     found = {_joined(line) for text in private for line in text.splitlines()}
     telling = sorted(line for line in found - known if len(line) >= _SHORTEST_LINE)
@@ -60,8 +61,8 @@ def _joined(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """In one line, with escapes for what cannot be seen (control characters, marks of direction, broken bytes), and cut
-    where it gets absurd."""
+    """Join text into one line, escape what cannot be seen (control characters, direction marks, broken bytes), and cut
+    it at `longest`."""
     line = without_commands(_joined(text[: 8 * longest]))
     if not line.isprintable():
         line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
@@ -73,14 +74,14 @@ def _escape(code: int) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for Markdown, in one line: it cannot become a link, a mention, a cell of its own or any other markup. Names
-    from code become code, which is read as easily before it is rendered."""
+    """Escape text for Markdown, in one line: it cannot become a link, a mention, a table cell or any other markup.
+    Names from code become code, which is also readable unrendered."""
     pieces = _NAME.split(one_line(text))  # every second one is a name
     return "".join(f"`{piece.strip('`')}`" if index % 2 else _inert(piece) for index, piece in enumerate(pieces))
 
 
 def code(text: str) -> str:
-    """A name for Markdown, as code."""
+    """Format a name as code in Markdown."""
     line = one_line(text)
     return f"`{line}`" if line and not set(line) & {"`", "|"} else escaped(line)
 
@@ -90,7 +91,7 @@ def _inert(text: str) -> str:
 
 
 def without_paths(text: str, paths: Sequence[str] = ()) -> str:
-    """Absolute paths shortened to what their author knows them by; `paths` are known to be the grader's."""
+    """Shorten absolute paths to their last part; `paths` are known to be the grader's."""
     for path in sorted(filter(None, (path.rstrip("/") for path in paths)), key=len, reverse=True):
         text = text.replace(f"{path}/", "…/").replace(path, "…")
     text = _QUOTED.sub(r"\1…/\2\1", text)
@@ -98,7 +99,7 @@ def without_paths(text: str, paths: Sequence[str] = ()) -> str:
 
 
 def redact(verdict: Verdict, veil: Redaction) -> Verdict:
-    """The same verdict as its author may see it: without values of gold's and private lines, all text cleaned."""
+    """Return the verdict as its author may see it: without gold's values and private lines, all text cleaned."""
     plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
     plain["notes"] = plain["notes"][:_MOST_NOTES]
     for case in plain["cases"]:
@@ -108,7 +109,7 @@ def redact(verdict: Verdict, veil: Redaction) -> Verdict:
         for name in ("leaves", "natural"):
             case[name] = [_without_gold(leaf) for leaf in case[name]]
         for module in case["modules"]:
-            module["said"] = ""  # it knew what gold's own modules are given by then, and may have told
+            module["said"] = ""  # it had seen gold's intermediate values by then, and may reveal them
             module["relative"] = None if module["alone"] else module["relative"]
         if case["failure"]:
             for frame in case["failure"]["frames"]:
@@ -128,7 +129,7 @@ def _shown(value: Any, paths: tuple[str, ...], lines: tuple[str, ...]) -> Any:
 
 @functools.lru_cache(maxsize=2**12)
 def _text(value: str, paths: tuple[str, ...], lines: tuple[str, ...]) -> str:
-    """Most texts in a verdict are in every verdict."""
+    """Clean one text. Cached, because most texts in a verdict are in every verdict."""
     if lines:
         value = _any_of(lines).sub("…", _joined(value))
     return one_line(without_paths(value, paths))

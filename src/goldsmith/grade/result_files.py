@@ -1,5 +1,5 @@
-"""The files people use: `grades.csv`, JSON and Markdown for each submission, Gradescope's `results.json`, JUnit XML and
-the overview; and names for them that no submission's name can play tricks with."""
+"""Write the result files: `grades.csv`, JSON and Markdown for each submission, Gradescope's `results.json`, JUnit XML
+and the overview; under file names that are safe whatever submissions are called."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ COLUMNS = (
     "seconds",
     "digest",
 )
-"""Columns that are always there; those of the rubric's items follow, `case:…` and `part:…`."""
+"""Columns that are always present; those of the rubric's items follow, as `case:…` and `part:…`."""
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
 _FOR_STAFF = ("not_given", "off_by", "similarity", "sandbox", "seconds")
-"""Also `off_by`: with all its digits it would tell what a lone number of gold's is."""
+"""Includes `off_by`: with all its digits it would reveal a lone number of gold's."""
 _LONGEST_STEM = 80
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 
@@ -56,7 +56,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 
 
 def grades_csv(grades: Sequence[Grade], rubric: Rubric) -> str:
-    """A row for each submission, points as numbers; no cell is ever taken for a formula."""
+    """Render a row for each submission, points as numbers; no cell can be taken for a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     keys = [item.key for item in rubric.items]
@@ -94,7 +94,7 @@ def _listed(names: Any) -> str:
 
 
 def cell(text: str) -> str:
-    """What a spreadsheet shows as it is: a leading apostrophe keeps it from being computed."""
+    """Make text safe for a spreadsheet: a leading apostrophe keeps it from being evaluated as a formula."""
     line = one_line(text, 2000)
     return f"'{line}" if unicodedata.normalize("NFKC", line)[:1] in ("=", "+", "-", "@", "|", "%") else line
 
@@ -103,14 +103,14 @@ def cell(text: str) -> str:
 
 
 def submission_json(grade: Grade) -> bytes:
-    """All that its author may know, for programs."""
+    """Encode all that a submission's author may know."""
     plain = {name: value for name, value in grade.plain().items() if name not in _FOR_STAFF}
     return _json({"schema": SCHEMA, **plain})
 
 
 def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visible") -> bytes:
-    """What Gradescope reads from `/autograder/results/results.json`. It knows passed and failed only; what could not be
-    judged says so in its name and its text."""
+    """Encode what Gradescope reads from `/autograder/results/results.json`. It knows only passed and failed, so items
+    that could not be judged say so in their name and text."""
     tests = [
         {
             "name": f"{item.kind} {item.name}" + (" (not judged)" if item.outcome in _UNJUDGED else ""),
@@ -150,7 +150,7 @@ def _json(body: dict[str, Any]) -> bytes:
 def write_submission(
     folder: Folder, stem: str, grade: Grade, feedback: str, visibility: Visibility = "visible"
 ) -> list[Path]:
-    """The files of one submission, under a `stem` from `file_names`."""
+    """Write the files of one submission, under a `stem` from `file_names`."""
     return [
         folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
         folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
@@ -159,7 +159,7 @@ def write_submission(
 
 
 def write_class(folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview) -> list[Path]:
-    """The files about all of them, and nobody else: whoever is not among them any more is put aside."""
+    """Write the files about the whole class, and move away files of submissions that are no longer in it."""
     folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW))
     written = [
         folder.write(GRADES, grades_csv(grades, rubric).encode()),
@@ -171,9 +171,9 @@ def write_class(folder: Folder, grades: Sequence[Grade], rubric: Rubric, overvie
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """A name for the files of each submission: readable, nobody else's even where case does not count, and no path.
+    """Choose a file name for each submission: readable, unique even where case is ignored, and never a path.
 
-    Names that would come out the same get some of their digest, equal ones a number.
+    Names that would become equal get part of their digest, identical names a number.
     """
     stems = [_stem(name) for name in names]
     shared = Counter(_folded(stem) for stem in stems)

@@ -22,7 +22,7 @@ PART: Kind = "part"
 _NAMED = 8
 _TABLES: dict[Kind, str] = {CASE: "cases", PART: "parts"}
 Complain = Callable[[list[str], str], Exception]
-"""Makes the error for a setting of a rubric, by its keys and what is wrong."""
+"""Makes the error for a rubric's setting, from its keys and what is wrong."""
 
 
 class RubricItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,8 @@ class RubricItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rubric(msgspec.Struct, frozen=True, kw_only=True):
-    """All that counts. `cases` and `parts` are those the assignment has, `shown` the parts that each case runs through
-    on gold's side; `hollow` are a case's recorded values, by path, that take no work to get right, and `empty` cases
+    """All items that count. `cases` and `parts` are those of the assignment, `shown` the parts that each case runs on
+    gold's side; `hollow` are a case's recorded values, by path, that take no work to get right, and `empty` lists cases
     that have no others."""
 
     items: tuple[RubricItem, ...]
@@ -55,7 +55,7 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
     empty: tuple[str, ...] = ()
 
     def named(self, name: str, *, but: str = "") -> list[tuple[Kind, str]]:
-        """The cases and parts called so, apart from the item `but`: a case may need the part of its own name."""
+        """List the cases and parts of that name, except the item `but`: a case may need the part of its own name."""
         found: list[tuple[Kind, str]] = [(CASE, item) for item in self.cases if item == name]
         found += [(PART, item) for item in self.parts if item == name]
         return [(kind, item) for kind, item in found if f"{kind}:{item}" != but]
@@ -67,8 +67,8 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True):
 def rubric_of(
     assignment: Assignment, cases: Sequence[str], written: Iterable[str], shown: Mapping[str, Sequence[str]]
 ) -> Rubric:
-    """The rubric that the course has in its configuration and in the recipe. `cases` are gold's, `written` what its
-    manifest says students write (`provenance.written`), `shown` what `parts_shown` found."""
+    """Make the rubric from the course's configuration and the recipe. `cases` are gold's, `written` what its manifest
+    says students write (`provenance.written`), `shown` what `parts_shown` found."""
 
     def complain(keys: list[str], problem: str) -> Exception:
         return bad_setting(assignment.course.root, ["assignment", assignment.name, "rubric", *keys], problem)
@@ -80,13 +80,13 @@ def rubric_of(
 
 
 def parts_shown(gold: Gold) -> dict[str, tuple[str, ...]]:
-    """The classes and functions that students write and that run in each case, by gold's own record."""
+    """Return the classes and functions that students write and that run in each case, by gold's record."""
     shown = Shown.of({name: gold[name].entry for name in gold}, gold.folder)
     return {case: shown.parts(case) for case in shown.runs}
 
 
 def with_hollow(rubric: Rubric, gold: Gold) -> Rubric:
-    """The same, with what in each case takes no work to get right."""
+    """Add what in each case takes no work to get right."""
     hollow = {name: tuple(hollow_paths(gold[name])) for name in rubric.cases}
     empty = tuple(name for name, paths in hollow.items() if set(paths) >= judged_part(gold[name].data).keys())
     return msgspec.structs.replace(rubric, hollow=hollow, empty=empty)
@@ -100,10 +100,10 @@ def make_rubric(
     complain: Complain = lambda keys, problem: ValueError(f"{'.'.join(keys)}: {problem}"),
     worth: Mapping[str, float] | None = None,
 ) -> Rubric:
-    """A rubric that fits: every name in it is one of the assignment's, and nothing needs itself.
+    """Make a rubric and check it: every name in it is one of the assignment's, and nothing needs itself.
 
-    `worth` is what the recipe gives its cases. What the configuration says about a case counts before that; where it
-    says nothing at all, every case counts.
+    `worth` is what the recipe gives its cases. The configuration takes precedence; if it says nothing at all, every
+    case counts.
     """
     said = {name: (worth or {})[name] for name in cases if name in (worth or {})}
     if not config.cases and not config.parts:
@@ -145,7 +145,7 @@ def _item(kind: Kind, name: str, value: float | ItemConfig) -> RubricItem:
 
 
 def _unknown(name: str, wanted: Sequence[Kind], known: Mapping[Kind, Sequence[str]]) -> str:
-    """That there is nothing called so where it was looked for, and what comes near it."""
+    """Say that there is nothing of that name, and which names are similar."""
     what = " or ".join(wanted)
     other = next((kind for kind in known if kind not in wanted and name in known[kind]), None)
     if other is not None:
@@ -160,7 +160,7 @@ def _unknown(name: str, wanted: Sequence[Kind], known: Mapping[Kind, Sequence[st
 
 
 def _circle(rubric: Rubric, item: RubricItem) -> list[str]:
-    """The way from an item over what it needs back to itself, if there is one."""
+    """Return the path from an item through its needs back to itself; empty if there is none."""
     ways: list[list[RubricItem]] = [[item]]
     seen = set()
     while ways:

@@ -1,4 +1,5 @@
-"""Scores: a verdict beside a rubric, item by item. What could not be judged earns nothing and is never called wrong."""
+"""Scores: apply a rubric to a verdict, item by item. What could not be judged earns nothing and is never called
+wrong."""
 
 from __future__ import annotations
 
@@ -24,19 +25,19 @@ from goldsmith.grade.rubric import CASE, PART, Kind, Rubric, RubricItem
 
 ItemOutcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error", "not-judged"]
 NOT_JUDGED: ItemOutcome = "not-judged"
-"""Of a part, or of a case that was not asked for: nothing is known about it, for or against."""
+"""A part, or a case that was not requested, about which nothing is known for or against."""
 RIGHT = (AGREES, PROVIDED_CHANGED)
 _CLEAR = ("stub", "none")
-"""Why something could not run that leaves nothing to look into: it is not written, or a `return` is missing."""
+"""Kinds of failure that need no review: nothing is written, or a `return` is missing."""
 _SAYS_SO = ("stub", "import")
-"""Why something could not run that says so itself."""
+"""Kinds of failure whose message already says that it could not run."""
 _DIGITS = 6
 _COARSE = "needs review: only its own dtype could be judged, in which small mistakes do not show; "
 
 
 class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one line of the rubric came to. `withheld`: something that it needs is not right. `needs_review`: a person
-    should look, because points may be missing that were earned, or the other way round."""
+    """What one line of the rubric came to. `withheld`: something that it needs is not right. `needs_review`: staff
+    should check, because points may be missing that were earned, or the other way round."""
 
     name: str
     """The case or part."""
@@ -58,7 +59,7 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Observation:
-    """What is known about a case or a part, whatever it is worth."""
+    """What is known about a case or a part, regardless of its points."""
 
     outcome: ItemOutcome
     why: str = ""
@@ -71,19 +72,19 @@ class Observation:
 
 
 def score(verdict: Verdict, rubric: Rubric) -> tuple[ItemResult, ...]:
-    """Every item of the rubric, in its order."""
+    """Score every item of the rubric, in its order."""
     scene = Scorer(verdict, rubric)
     return tuple(scene.result(item) for item in rubric.items)
 
 
 def total(amounts: list[float]) -> float:
-    """A sum that does not depend on its order, rounded as single amounts are."""
+    """Return a sum that does not depend on the order, rounded as single amounts are."""
     return round(math.fsum(amounts), _DIGITS)
 
 
 @dataclass
 class Scorer:
-    """One verdict, asked about cases and parts by name."""
+    """Scores the cases and parts of one verdict."""
 
     verdict: Verdict
     rubric: Rubric
@@ -117,7 +118,7 @@ class Scorer:
         return self._known[key]
 
     def _missing(self, item: RubricItem) -> str:
-        """The first of what an item needs that is not right, or needs something itself that is not."""
+        """Return the first of an item's needs that is not right, or whose own needs are not; empty if there is none."""
         for name in item.needs:
             for kind, other in self.rubric.named(name, but=item.key):
                 needed = self.rubric.item(kind, other)
@@ -126,8 +127,8 @@ class Scorer:
         return ""
 
     def _share(self, item: RubricItem, seen: Observation) -> tuple[float, str]:
-        """How much of its points an item earns by itself. A part that is right once provided code is put back is right;
-        a case, which is the whole, earns what the course has decided."""
+        """Return the share of its points that an item earns by itself, and why. A part that is right once provided code
+        is restored is right; a case, which is the whole, earns what the course has decided."""
         partly = seen.share if item.partial else 0.0
         if seen.outcome == AGREES:
             return 1.0, seen.why
@@ -164,8 +165,8 @@ class Scorer:
         return Observation(DIFFERS, words.case_sentence(case) or "differs", share=self._agreeing(case))
 
     def _for_nothing(self, case: CaseVerdict) -> str:
-        """Why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and none
-        of what it shows is right."""
+        """Say why a case that agrees is worth nothing: all that it shows is unwritten, or its values take no work and
+        none of the parts that it shows is right."""
         shown = self.rubric.shown.get(case.name, ())
         if shown and all(part in self.verdict.unwritten for part in shown):
             return f"nothing is written of what it shows: {', '.join(shown)}"
@@ -178,8 +179,8 @@ class Scorer:
         return seen.outcome in RIGHT and not seen.nothing
 
     def _agreeing(self, case: CaseVerdict) -> float:
-        """The share of a case's recorded values that agree, where values are what is wrong with it. Those that take no
-        work to get right do not count."""
+        """Return the share of a case's recorded values that agree, where values are what is wrong with it. Values that
+        take no work to get right do not count."""
         hollow = self.rubric.hollow.get(case.name, ())
         leaves = [leaf for leaf in case.leaves if leaf.path not in hollow]
         if case.kind not in ("values", "precision") or not leaves:
@@ -221,7 +222,7 @@ class Scorer:
         )
 
     def _unseen(self, name: str, showing: list[CaseVerdict]) -> Observation:
-        """Nothing speaks for a part, or against it: what it is needed in did not run, or goes wrong elsewhere first."""
+        """Explain why nothing speaks for or against a part: its cases did not run, or go wrong elsewhere first."""
         cases = showing or list(self.verdict.cases)
         failed = next((case for case in cases if case.outcome == ERROR), None)
         if failed is not None:
@@ -242,7 +243,7 @@ class Scorer:
         return Observation(NOT_JUDGED, "not judged: no case shows it by itself", doubtful=True)
 
     def width(self, case: CaseVerdict) -> int:
-        """How many parts it goes through."""
+        """Count the parts that a case runs."""
         return len(self.rubric.shown.get(case.name, ()))
 
 

@@ -1,4 +1,4 @@
-"""Gold that nobody has seen: the course copied, and its gold made anew from a secret seed, for one run."""
+"""Secret gold: a copy of the course whose gold is regenerated from a secret seed, for one run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from goldsmith.workspace.copies import make_workspaces
 def fresh_assignment(
     assignment: Assignment, tell: Callable[[str], None], check_solution: CheckSolution
 ) -> Iterator[Assignment]:
-    """The assignment in a private copy of its course, with gold from inputs and weights that were drawn just now.
+    """Yield the assignment in a private copy of its course, with gold from newly drawn inputs and weights.
 
-    The seed is known to this process alone and goes when the copy does.
+    The seed is known to this process alone and is deleted with the copy.
     """
     tell(f"{assignment.name}: gold from a secret seed is made for this run.")
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):

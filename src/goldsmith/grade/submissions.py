@@ -1,7 +1,7 @@
-"""What was handed in: the submissions that a command line means, each opened as plain files, and its digest.
+"""Collect the submissions that a command line names, open each as plain files, and compute its digest.
 
-No link that was handed in is followed. What staff have written themselves is resolved once: a lone argument, or the
-folder in which all that was handed in lies.
+Links in submissions are never followed. Paths that staff wrote themselves are resolved once: a single argument, or the
+folder that contains all submissions.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from goldsmith.workspace.temporary import private_folder
 @dataclass(frozen=True)
 class SubmissionRef:
     """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
-    in which it was handed in, no link is followed; that is the folder around it unless told, or `what` itself where
-    staff have named that alone. `course` is the root of the course that it was handed in to, which may be graded
-    against a copy of itself."""
+    in which it was submitted, no link is followed; by default that is the folder around it, or `what` itself where that
+    is the only argument. `course` is the root of the course that it was submitted to, which may be graded against a
+    copy of itself."""
 
     name: str
     what: str
@@ -60,7 +60,8 @@ class SubmissionRef:
 
 
 def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[SubmissionRef]:
-    """Every submission that is meant, in order: folders, files, archives, revisions, or a folder of such."""
+    """List every submission that the arguments name, in order: folders, files, archives, revisions, or a folder of
+    such."""
     found: list[SubmissionRef] = []
     course = str(assignment.course.root)
     place = _place_of_all([argument for argument in arguments if os.path.lexists(argument)])
@@ -91,7 +92,7 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
 
 
 def _place_of_all(arguments: Sequence[str]) -> str:
-    """The folder that several paths lie in; empty where that is only the root of all files."""
+    """Return the folder that several paths lie in; empty where that is only the file system's root."""
     absolute = [os.path.abspath(argument) for argument in arguments]
     if len(absolute) < 2:
         return ""
@@ -100,13 +101,15 @@ def _place_of_all(arguments: Sequence[str]) -> str:
 
 
 def hidden_paths(assignment: Assignment, items: Sequence[SubmissionRef]) -> tuple[Path, ...]:
-    """What of the course nobody's work gets to see: everybody's; relative to its root. Grades no workspace has."""
+    """List where in the course submissions lie, relative to its root, so that none can read another. Workspaces never
+    contain grades anyway."""
     return places_of(assignment, [Path(item.what) for item in items if not item.revision])
 
 
 @contextlib.contextmanager
 def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
-    """The submission's files, an archive's unpacked. All are copies, which nobody changes while they are judged."""
+    """Open a submission's files, unpacking an archive. All are copies, so that they cannot change while they are
+    judged."""
     course = Course(Path(item.course), assignment.course.config) if item.course else assignment.course
     with contextlib.ExitStack() as stack:
         if item.revision:
@@ -141,7 +144,7 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
 
 
 def _goes_by_link(path: Path, place: str) -> bool:
-    """Whether a link stands on the way from `place`, or the folder around it, to a path."""
+    """Return whether there is a link on the way from `place`, or the folder around it, to a path."""
     whole = Path(os.path.abspath(path))
     around = Path(os.path.abspath(place)) if place else whole.parent
     return any(part.is_symlink() for part in (whole, *whole.parents) if part != around and part.is_relative_to(around))
@@ -150,7 +153,7 @@ def _goes_by_link(path: Path, place: str) -> bool:
 def _copied(
     submission: Submission, item: SubmissionRef, course: Course, path: Path, room: Path
 ) -> tuple[Placement, ...]:
-    """The submission's files, read once beneath the folder or beside the file that was handed in."""
+    """Copy the submission's files, each read once from below the submitted folder or next to the submitted file."""
     around = path if path.is_dir() else path.parent
     found = []
     for number, placed in enumerate(submission.placed):
@@ -170,7 +173,7 @@ def _copied(
 
 
 def _refuse_second_names(item: SubmissionRef, course: Course, file: Path) -> None:
-    """A file of the course's own under another name is a link as well."""
+    """Refuse hard links to the course's private files."""
     status = file.lstat()
     if status.st_nlink > 1:
         for private in (*course.solution_folders, course.fixtures_folder):
@@ -180,7 +183,7 @@ def _refuse_second_names(item: SubmissionRef, course: Course, file: Path) -> Non
 
 
 def _open_plain(around: Path, inside: str | Path) -> IO[bytes]:
-    """Open a plain file that lies in a folder, following no link, and waiting for nobody."""
+    """Open a plain file that lies in a folder, without following links or blocking."""
     folder = open_folder(around)
     try:
         number = open_beneath(folder, inside, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -203,7 +206,7 @@ def _copy(source: IO[bytes], target: Path) -> None:
 
 
 def digest_of(submission: Submission) -> str:
-    """The same for the same files under the same names, however they were handed in."""
+    """Return a digest that is the same for the same files under the same names, however they were submitted."""
     total = hashlib.sha256()
     for item in sorted(submission.placed, key=lambda placed: placed.target.as_posix()):
         try:
@@ -216,8 +219,8 @@ def digest_of(submission: Submission) -> str:
 
 
 def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
-    """Whether a folder is a submission itself. One that stands `alone` and holds a submission, and nothing else, is a
-    class of one: its name is the submission's, unless that is only the assignment's."""
+    """Return whether a folder is a submission itself. A single argument that contains one submission and nothing else
+    is a class of one, named after that submission, unless that is only the assignment's name."""
     inside = _handed_in_at(folder)
     if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
         return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
@@ -233,7 +236,7 @@ def _can_be_opened(assignment: Assignment, folder: Path) -> bool:
 
 
 def _handed_in_at(folder: Path) -> list[Path]:
-    """What may be a submission there, and not what an earlier run has written beside them."""
+    """List what may be a submission in a folder, without what an earlier run has written there."""
     ours = GRADES if (folder / GRADES_MARK).exists() else ()
     return [item for item in sorted(folder.iterdir()) if item.name not in ours and _may_be_one(item)]
 
@@ -253,7 +256,7 @@ def _stem(path: Path) -> str:
 
 
 def _disambiguate(found: list[SubmissionRef]) -> list[SubmissionRef]:
-    """Of several with one name, each goes by as much of its path, from its end, as tells it from the others."""
+    """Give submissions of the same name as much of their path, from its end, as makes them unique."""
     counts = Counter(item.name for item in found)
     ends_of = {item.what: _ends(Path(item.what)) for item in found if counts[item.name] > 1}
     shared = Counter(end for ends in ends_of.values() for end in ends)
@@ -266,7 +269,7 @@ def _disambiguate(found: list[SubmissionRef]) -> list[SubmissionRef]:
 
 
 def _ends(path: Path) -> list[str]:
-    """More and more of a path, from its end."""
+    """List longer and longer ends of a path."""
     parts = [part for part in path.parts if part != path.anchor]
     return ["/".join(parts[begin:]) for begin in reversed(range(len(parts)))] or [str(path)]
 
@@ -282,6 +285,6 @@ def _branches(assignment: Assignment) -> list[str]:
 
 
 def _short(reference: str) -> str:
-    """A branch or tag as people call it. Git is asked for the whole name: the short one may be a path's, another
-    reference's, or look like a commit."""
+    """Return a branch or tag as people call it. Git is always given the full name: the short one may be a path, another
+    reference, or look like a commit."""
     return reference.split("/", 2)[2]

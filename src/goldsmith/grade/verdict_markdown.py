@@ -1,5 +1,5 @@
-"""A verdict as a comment to a student, in Markdown: short, with what to look at first; everything when it is asked for.
-Gold's values are in it only when they are asked for, too."""
+"""Render a verdict as a Markdown comment for a student: short, with what to look at first. `verbose` adds everything,
+`reveal` adds gold's values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FRAMES = 3
 
 
 def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = False) -> str:
-    """The whole comment. A `verbose` one tells of every case and every part."""
+    """Render the whole comment; a `verbose` one describes every case and part."""
     lines = [f"### {escaped(verdict.assignment)}: {words.OUTCOMES[verdict.outcome]}", "", _sentence(verdict)]
     lines += [""] + (everything(verdict, reveal=reveal) if verbose else what_to_look_at(verdict, reveal=reveal))
     notes = words.notes_of(verdict)
@@ -24,7 +24,7 @@ def verdict_markdown(verdict: Verdict, *, reveal: bool = False, verbose: bool = 
 
 
 def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
-    """The case that shows best what is wrong, and what is known about it, as a list."""
+    """Describe the case that shows best what is wrong, as a list."""
     case = words.telling_case(verdict)
     if case is None or verdict.not_started:
         return []
@@ -37,7 +37,7 @@ def what_to_look_at(verdict: Verdict, *, reveal: bool = False) -> list[str]:
 
 
 def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
-    """Every case and every part in tables, then every case that is not right."""
+    """Render every case and part in tables, then describe every case that is not right."""
     lines = ["| case | outcome | what is wrong |", "|---|---|---|"]
     lines += [_row(case.name, words.OUTCOMES[case.outcome], why) for case, why in words.rows(verdict.cases)]
     if verdict.parts and verdict.outcome != AGREES:
@@ -54,7 +54,7 @@ def _sentence(verdict: Verdict) -> str:
 
 
 def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
-    """What is to be said about cases that are alike."""
+    """Describe cases that failed for the same reason."""
     case = same[0]
     heading = ["", f"**{escaped(case.name)}**" + (f": {escaped(case.title)}" if case.title else ""), ""]
     if len(same) > 1:
@@ -69,7 +69,7 @@ def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
 
 
 def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
-    """The record that is wrong, how far it is off, and where."""
+    """Describe the record that is wrong, how far it is off, and where."""
     name = words.leaf_name(case, leaf)
     shown = name if name.startswith("the ") else code(name)  # "the output", where there is but one
     lines = [f"- {shown} {escaped(words.how_far(leaf))}"]
@@ -77,7 +77,7 @@ def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
 
 
 def _traceback(case: CaseVerdict) -> list[str]:
-    """Where it failed; nothing where that is not known, for the reason has been told."""
+    """Show where a case failed; nothing if that is not known, since the reason has been given."""
     if case.failure is None or not case.failure.frames:
         return []
     frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
