@@ -1,4 +1,4 @@
-"""A process locks itself in before it runs code that nobody trusts: Landlock, seccomp, limits, bubblewrap if it works.
+"""The sandbox that a process enters before it runs untrusted code: Landlock, seccomp, limits, bubblewrap if it works.
 
-At the bottom of the arrows: what runs inside is not known here, nor what gold is. Imports nothing heavy.
+Lowest layer: it knows neither what runs inside nor what gold is. Imports nothing heavy.
 """

@@ -1,7 +1,7 @@
-"""bubblewrap: a process with a file system of its own, in which what is not named is not there: nor are its name, its
-size and its age. An extra: what runs inside still locks itself in.
+"""bubblewrap: a separate file system for a process, which contains only named paths and hides the name, size and age of
+everything else. This is an extra layer: what runs inside still sandboxes itself.
 
-Processes keep the numbers that they have outside: whoever started them can then end them.
+Processes keep the pids that they have outside, so that the process that started them can end them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ print([path for path in hidden if os.path.lexists(path)])
 
 @functools.cache
 def works() -> bool:
-    """Whether it is installed and the kernel lets it make namespaces: a probe run says so."""
+    """Return whether it is installed and the kernel lets it make namespaces, by a probe run."""
     return not why_not()
 
 
 @functools.cache
 def why_not() -> str:
-    """Why it cannot be used, in words; empty where it can."""
+    """Explain why it cannot be used; empty if it can."""
     program = shutil.which(_PROGRAM)
     if program is None:
         return "not installed"
@@ -56,7 +56,7 @@ def why_not() -> str:
 
 
 def prefix(*, readable: Iterable[str] = (), writable: Iterable[str] = ()) -> list[str]:
-    """What stands before a program's own command line so that it has these files and nothing else, and no network."""
+    """Return the command line to put before a program's own so that it has these files only, and no network."""
     found = [shutil.which(_PROGRAM) or _PROGRAM, *_WALLS, *_ROOM]
     for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
         found += mount
@@ -66,8 +66,11 @@ def prefix(*, readable: Iterable[str] = (), writable: Iterable[str] = ()) -> lis
 
 
 def _mounts(paths: Sequence[str]) -> list[list[str]]:
-    """What makes these paths readable, outermost first. Where most of a folder is, it is bound as a whole, with what
-    must not be seen covered up: 470 mounts take 0.4 s of processor time, for each looks at all before it."""
+    """Return the mounts that make these paths readable, outermost first.
+
+    If most of a folder is readable, it is bound as a whole and the rest covered: 470 mounts take 0.4 s of processor
+    time, as each looks at all before it.
+    """
     by_parent: dict[str, list[str]] = {}
     for path in paths:
         by_parent.setdefault(os.path.dirname(path), []).append(path)
@@ -80,12 +83,12 @@ def _mounts(paths: Sequence[str]) -> list[list[str]]:
         found.append((parent.count("/"), ["--ro-bind-try", parent, parent]))
         for path, is_folder in others:
             cover = ["--tmpfs", path] if is_folder else ["--ro-bind", os.devnull, path]
-            found.append((path.count("/") - 1, cover))  # before what is bound in its place
+            found.append((path.count("/") - 1, cover))  # a cover comes before what is bound on top of it
     return [mount for _, mount in sorted(found, key=lambda item: item[0])]
 
 
 def _others(parent: str, some: Sequence[str]) -> list[tuple[str, bool]] | None:
-    """What else there is in a folder, and whether it is a folder itself; None where that cannot be covered up."""
+    """Return the other entries of a folder, and whether each is a folder itself; None if they cannot be covered."""
     known = set(some)
     try:
         entries = [entry for entry in os.scandir(parent) if entry.path not in known]
@@ -97,7 +100,7 @@ def _others(parent: str, some: Sequence[str]) -> list[tuple[str, bool]] | None:
 
 
 def hides(before: Sequence[str], *, hidden: Sequence[str], writable: Sequence[str]) -> bool:
-    """Whether behind `before`, a `prefix`, files are gone, also by way of this process, and folders can be written."""
+    """Return whether `before`, a `prefix`, hides files, also through this process's `/proc`, with folders writable."""
     ways = [*hidden, *(f"/proc/{os.getpid()}/root{path}" for path in hidden)]
     run = _tried([*before, sys.executable, "-I", "-S", "-c", _LOOK, json.dumps([ways, list(writable)])])
     return run is not None and run.stdout == "[]\n"
@@ -110,5 +113,5 @@ def _tried(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
 
 
 def _is_private(path: str) -> bool:
-    """Whether it lies where a namespace has something of its own, over which nothing of the host must be put."""
+    """Return whether the path is where a namespace has its own mount, which nothing of the host must cover."""
     return any(path == mount or path.startswith(mount + "/") for mount in _PRIVATE_MOUNTS)

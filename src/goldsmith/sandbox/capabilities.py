@@ -1,4 +1,4 @@
-"""How well code can be locked in on this machine: found out by trying, in processes that are thrown away."""
+"""What sandboxing this machine supports: found out by trying, in short-lived processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEW_USER = 0x10000000
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
-    """Which walls there are: Landlock's version or 0, seccomp, bubblewrap; `missing` says in words what is not."""
+    """The layers that there are: Landlock's version or 0, seccomp, bubblewrap; `missing` explains what is not there."""
 
     landlock: int = 0
     seccomp: bool = False
@@ -34,7 +34,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sufficient(self) -> bool:
-        """Whether code that nobody trusts can be kept from files, processes and the network."""
+        """Return whether untrusted code can be kept from files, processes and the network."""
         return self.landlock > 0 and self.seccomp
 
     @property
@@ -53,7 +53,7 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def probe() -> Level:
-    """What this machine can do. Tried for real, never in this process, once."""
+    """Return what this machine supports. It is really tried, once, and never in this process."""
     if not machine():
         where = "this processor is not known to goldsmith" if sys.platform == "linux" else "this is not Linux"
         return Level(missing=(f"no Landlock and no seccomp: {where}",))
@@ -65,7 +65,7 @@ def probe() -> Level:
 
 @functools.cache
 def user_namespaces() -> bool:
-    """Whether this process could make a user namespace, as bubblewrap must where it is not installed setuid."""
+    """Return whether this process could make a user namespace, as bubblewrap must unless it is installed setuid."""
     return bool(machine()) and _in_a_fork(_makes_a_user_namespace) == _HOLDS
 
 
@@ -90,7 +90,7 @@ def _seccomp_here(missing: list[str]) -> bool:
 
 
 def _landlock_holds(abi: int) -> bool:
-    """In a fork: whether a folder that was open to it is closed afterwards."""
+    """Return whether a folder that was readable no longer is; run in a fork."""
     no_new_privileges()
     os.listdir("/")
     landlock.restrict(abi)
@@ -98,7 +98,7 @@ def _landlock_holds(abi: int) -> bool:
 
 
 def _seccomp_holds() -> bool:
-    """In a fork: whether a call that every process may make is refused afterwards."""
+    """Return whether a call that every process may make is refused afterwards; run in a fork."""
     no_new_privileges()
     seccomp.install(rules(os.getpid(), abi=landlock.SIGNALS_SINCE))
     return _refused(os.setsid, errno.EPERM)
@@ -110,7 +110,7 @@ def _makes_a_user_namespace() -> bool:
 
 
 def _refused(attempt: Callable[[], object], number: int) -> bool:
-    """Whether an attempt ends with this error."""
+    """Return whether an attempt ends with this error."""
     try:
         attempt()
     except OSError as error:
@@ -120,7 +120,7 @@ def _refused(attempt: Callable[[], object], number: int) -> bool:
 
 def _in_a_fork(attempt: Callable[[], bool]) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the child only calls the kernel
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads do no harm: the child only calls the kernel
         child = os.fork()
     if not child:
         try:

@@ -1,4 +1,4 @@
-"""Locking this process in: all layers, in the order in which each still lets the next be put up."""
+"""Sandboxing this process: all layers, in an order in which each still permits the next."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from goldsmith.sandbox.syscall_policy import rules
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sandboxed process may reach and use.
+    """Files, devices and resources that a sandboxed process may use.
 
-    listable:     folders that may be listed, and theirs in turn, as an import looks for a module
-    devices:      may be opened, written to and controlled, as a GPU must be; none by default
-    descriptors:  stay open, beside the standard streams
-    variables:    of the environment, stay, beside `limits.KEPT_VARIABLES`
+    listable:     folders that may be listed, with their subfolders, as an import does to find a module
+    devices:      may be opened, written to and controlled, as for a GPU; none by default
+    descriptors:  stay open, in addition to the standard streams
+    variables:    environment variables to keep, in addition to `limits.KEPT_VARIABLES`
     """
 
     home: str
@@ -40,15 +40,15 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confine(confinement: Confinement, level: Level | None = None) -> Level:
-    """Lock this process in, for good, with every wall that `level` (else: the probe) promises; answer which ones.
+    """Sandbox this process irrevocably, with every layer that `level` (default: the probe) promises; return which.
 
-    Raises `CannotConfine` if one of them cannot be put up: this process must then end. It gets a session of its own,
-    ends with its parent, and must not have started a thread. Its home is writable.
+    Raises `CannotConfine` if a layer cannot be set up: this process must then end. It gets its own session, ends with
+    its parent, and must not have started a thread. Its home is writable.
     """
     promised = probe() if level is None else level
     with _layer("its home"):
         limits.settle_in(confinement.home, confinement.variables)
-        with contextlib.suppress(ImportError):  # a Python without multiprocessing has none to keep working
+        with contextlib.suppress(ImportError):  # some Pythons are built without multiprocessing
             workers.do_without_sockets()
     with _layer("closing descriptors"):
         limits.close_descriptors(confinement.descriptors)

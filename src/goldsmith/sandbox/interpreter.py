@@ -1,4 +1,4 @@
-"""An interpreter that imports from named folders only: no `.pth` file, no `PYTHONPATH`, no customisation of a site."""
+"""An interpreter that imports only from named folders: no `.pth` files, no `PYTHONPATH`, no `sitecustomize`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def command(module: str, folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> list[str]:
-    """What runs `module` with `folders` to import from, `packages` by name at places of their own, and without modules
-    that are `absent` although they can be seen in those folders."""
+    """Return the command that runs `module` with imports from `folders`, and `packages` by name from elsewhere; modules
+    that are `absent` cannot be imported although they are in those folders."""
     facts = json.dumps([list(folders), dict(packages), list(absent), module])
     return [sys.executable, "-P", "-S", "-c", _START, facts]
 
 
 def limit_imports(folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> None:
-    """Find single packages at places of their own, and what is `absent` not in `folders`: a file that cannot be read
-    would else be an error that speaks of permissions."""
+    """Import single packages from their own places, and report `absent` modules in `folders` as not found: an
+    unreadable file would raise a permission error instead."""
     sys.meta_path.insert(0, _Limited(folders, packages, absent))
 
 

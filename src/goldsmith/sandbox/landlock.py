@@ -1,6 +1,6 @@
-"""Landlock: which files a process may still reach, said by the process itself and never to be taken back.
+"""Landlock: irrevocable restriction of the files that a process can reach, made by the process itself.
 
-It binds the calling thread and what that starts later; so a process must have one thread only when it does this.
+It binds the calling thread and what that starts later, so the process must have only one thread when it does this.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 
 READ = READ_FILE | READ_DIR | EXECUTE
 WRITE = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER | TRUNCATE
-"""Whoever may write may not make sockets, pipes or devices, nor run what was written as a program."""
+"""Excludes making sockets, pipes or devices, and running what was written as a program."""
 DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
 _OF_A_FILE = EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 _RIGHTS_SINCE = {1: 13, 2: 14, 3: 15, 5: 16}
-"""How many rights on files each version knows: the lowest so many bits."""
+"""How many rights on files each version knows: that many of the lowest bits."""
 NETWORK_SINCE = 4
 _TCP_BIND_AND_CONNECT = 0b11
 SIGNALS_SINCE = 6
-"""From this version on, signals and abstract Unix sockets end at the border of the sandbox."""
+"""From this version on, signals and abstract Unix sockets cannot leave the sandbox."""
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 TRUNCATION_SINCE = 3
 
 
 def version() -> int:
-    """The kernel's version of Landlock; `OSError` says why there is none."""
+    """Return the kernel's version of Landlock; `OSError` says why there is none."""
     if not machine():
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     return system_call(_CREATE_RULESET, None, 0, _ASK_VERSION)
 
 
 def why_not(error: OSError) -> str:
-    """Why there is no Landlock, in words."""
+    """Explain why there is no Landlock."""
     return {
         errno.ENOSYS: "no Landlock: it takes a Linux kernel of 5.13 or later that was built with it",
         errno.EOPNOTSUPP: "Landlock is switched off: add `landlock` to the `lsm=` of the kernel's command line",
@@ -64,8 +64,10 @@ def restrict(
     writable: Iterable[str] = (),
     devices: Iterable[str] = (),
 ) -> None:
-    """From here on, this process reaches these files and folders only, those that are `listable` by the names in them
-    alone. Those that do not exist are skipped."""
+    """Restrict this process to these files and folders from now on; of `listable` folders, it can only list names.
+
+    Those that do not exist are skipped.
+    """
     rights = (1 << max(bits for since, bits in _RIGHTS_SINCE.items() if since <= abi)) - 1
     ruleset = system_call(_CREATE_RULESET, *_attributes(abi, rights), 0)
     try:
@@ -91,7 +93,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return  # what this process cannot reach anyway needs no rule
+        return  # what this process cannot reach needs no rule
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             access &= _OF_A_FILE
@@ -103,5 +105,5 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def threads() -> int:
-    """How many threads this process has."""
+    """Count this process's threads."""
     return sum(1 for _ in Path("/proc/self/task").iterdir())

@@ -1,4 +1,4 @@
-"""Limit what a process may use: memory, files, processes, time; and what it inherits from its parent."""
+"""Limits on what a process may use (memory, files, processes, time) and on what it inherits from its parent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if sys.platform != "win32":
 _STANDARD_STREAMS = 3
 _PRIVATE_UMASK = 0o077
 _CPU_GRACE_S = 1
-"""Between SIGXCPU, which says that time is up, and SIGKILL, which cannot be caught."""
+"""Seconds between SIGXCPU, which announces that time is up, and SIGKILL, which cannot be caught."""
 _MAX_PENDING_SIGNALS = 4096
-"""Queued signals and timers, of which the kernel would keep tens of thousands for each user."""
+"""Queued signals and timers; the kernel's own limit is tens of thousands for each user."""
 _USER = "submission"
 
 KEPT_VARIABLES = (
@@ -29,7 +29,7 @@ KEPT_VARIABLES = (
     "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "CUBLAS_WORKSPACE_CONFIG", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCHDYNAMO_DISABLE",
 )  # fmt: skip
-"""Variables that bear on how numbers come out or on how programs are found. All others may be secrets."""
+"""Variables that affect numerical results or how programs are found. All others may be secrets."""
 
 _FOLDERS = {
     "HOME": "", "TMPDIR": "tmp", "XDG_CACHE_HOME": ".cache", "XDG_CONFIG_HOME": ".config",
@@ -40,16 +40,16 @@ _FOLDERS = {
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a child may use; `None` is no limit.
+    """Limits of a child; `None` means no limit.
 
-    memory:       bytes of address space, for each process; of memory, for a sandboxed child's processes together
+    memory:       bytes of address space for each process; of memory, for all processes of a sandboxed child together
     file_size:    bytes, for each file
-    processes:    how many more than the user has at that moment, threads included: the kernel counts by user, and
-                  does not limit root's
+    processes:    how many in addition to those the user has at that moment, threads included: the kernel counts by
+                  user, and does not limit root
     open_files:   for each process
     cpu_seconds:  for each process
-    disk:         bytes, for all that they write together; enforced from outside (`process/descendants.py`), as is
-    files:        the number of names in the workspace
+    disk:         bytes, for everything they write together; enforced from outside (`process/descendants.py`)
+    files:        the number of names in the workspace; enforced from outside, too
     """
 
     memory: int | None = None
@@ -64,7 +64,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 def clean_environment(
     home: str, keep: Collection[str] = (), environment: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """What is left of an environment, this process's own unless told: nothing private, every folder in `home`."""
+    """Return what is kept of an environment (default: this process's own): nothing private, every folder in `home`."""
     before = os.environ if environment is None else environment
     kept = {name: before[name] for name in (*KEPT_VARIABLES, *keep) if name in before}
     folders = {name: str(Path(home, below)) for name, below in _FOLDERS.items()}
@@ -72,7 +72,7 @@ def clean_environment(
 
 
 def settle_in(home: str, keep: Collection[str] = ()) -> None:
-    """Make `home` this process's home: its environment, where temporary files go. Programs make what else they need."""
+    """Make `home` this process's home: environment and temporary folder. Programs create other folders as needed."""
     environment = clean_environment(home, keep)
     for name in ("HOME", "TMPDIR"):
         Path(environment[name]).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def settle_in(home: str, keep: Collection[str] = ()) -> None:
 
 
 def close_descriptors(keep: Collection[int] = ()) -> None:
-    """Close whatever this process has inherited, but for the standard streams and those to keep."""
+    """Close every inherited descriptor except the standard streams and those to keep."""
     for descriptor in _open_descriptors():
         if descriptor >= _STANDARD_STREAMS and descriptor not in keep:
             with contextlib.suppress(OSError):
@@ -99,14 +99,14 @@ def _open_descriptors() -> Iterable[int]:
 
 
 def forbid_extras() -> None:
-    """Let this process, and each that it starts, write no core files, lock no memory and gain no priority."""
+    """Forbid core files, locked memory and higher priority for this process and each that it starts."""
     for name in ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO"):
         _set_limit(name, 0)
     _set_limit("SIGPENDING", _MAX_PENDING_SIGNALS)
 
 
 def limit(limits: Limits) -> None:
-    """Limit this process for good, and each that it starts. Address space comes last: macOS refuses to limit it."""
+    """Limit this process and each that it starts, irrevocably. Address space comes last: macOS refuses to limit it."""
     processes = limits.processes
     _set_limit("FSIZE", limits.file_size)
     _set_limit("NOFILE", limits.open_files)
@@ -116,8 +116,8 @@ def limit(limits: Limits) -> None:
 
 
 def _set_limit(name: str, limit: int | None, grace: int = 0) -> None:
-    """Set a soft limit, and a hard one `grace` above it, but none above the hard limit that there is."""
-    kind = getattr(resource, f"RLIMIT_{name}", None)  # other systems have fewer of them
+    """Set a soft limit, and a hard one `grace` above it, neither above the present hard limit."""
+    kind = getattr(resource, f"RLIMIT_{name}", None)  # not every system has all of them
     if kind is None or limit is None:
         return
     _, ceiling = resource.getrlimit(kind)
@@ -126,7 +126,7 @@ def _set_limit(name: str, limit: int | None, grace: int = 0) -> None:
 
 
 def _processes_of_this_user() -> int:
-    """How many processes and threads the kernel counts against this user's limit."""
+    """Count the processes and threads that the kernel counts against this user's limit."""
     user = os.getuid()
     if not user:
         return 0

@@ -1,6 +1,6 @@
-"""Python's multiprocessing without what a sandbox takes away: shared files in `/dev/shm`, sockets.
+"""A multiprocessing that works inside the sandbox, without shared files in `/dev/shm` and without sockets.
 
-Nothing here protects anything; it keeps loaders with workers, pools and queues working inside.
+Nothing here protects anything; it keeps data loaders with workers, pools and queues working.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST = 2**31 - 1
 
 
 class Semaphore:
-    """What multiprocessing's locks are made of, on a counter that only this process and its forks know.
+    """A replacement for `SemLock`, which multiprocessing's locks are built on, by an eventfd that only forks share.
 
     The kernel's named semaphores are files in `/dev/shm`, where other submissions would see them.
     """
@@ -70,7 +70,7 @@ class Semaphore:
         return True
 
     def _wait(self, ends: float | None) -> bool:
-        """Until somebody releases; false when that took too long."""
+        """Wait for a release; return false after the timeout."""
         left = None if ends is None else (ends - time.monotonic()) * 1000
         if left is not None and left <= 0:
             return False
@@ -101,15 +101,15 @@ class Semaphore:
 
 
 def do_without_sockets() -> None:
-    """Patch this process's multiprocessing: forked workers, semaphores of our own, tensors sent as bytes."""
+    """Patch this process's multiprocessing: forked workers, `Semaphore` for locks, tensors sent as bytes."""
     if sys.platform != "linux":
         return
     import multiprocessing
     from multiprocessing import heap, reduction
 
     vars(importlib.import_module("_multiprocessing"))["SemLock"] = Semaphore
-    multiprocessing.set_start_method("fork", force=True)  # a fork server is reached through a socket
-    vars(heap.Arena).get("_dir_candidates", []).clear()  # else shared values lie in /dev/shm
+    multiprocessing.set_start_method("fork", force=True)  # a fork server needs a socket
+    vars(heap.Arena).get("_dir_candidates", []).clear()  # otherwise shared values would be in /dev/shm
     pickler: Any = reduction.ForkingPickler
     for kind in [kind for kind in pickler._extra_reducers if _is_of_torch(kind)]:
         del pickler._extra_reducers[kind]
@@ -126,12 +126,12 @@ def do_without_sockets() -> None:
 
 
 def _is_of_torch(kind: type) -> bool:
-    """Tensors would be shared by sending a descriptor through a socket that has a name."""
+    """Return whether a type is torch's; it shares tensors by sending a descriptor through a named socket."""
     return kind.__module__.partition(".")[0] == "torch"
 
 
 def _do_not_share() -> None:
-    """Workers of a loader collect a batch in ordinary memory."""
+    """Make a loader's workers collect a batch in ordinary memory."""
     storage: Any = getattr(sys.modules.get("torch.storage"), "UntypedStorage", None)
     if storage is not None:
         storage._new_shared = classmethod(lambda cls, size, *, device="cpu": cls(size, device=device))

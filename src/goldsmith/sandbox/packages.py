@@ -1,7 +1,7 @@
-"""Which installed packages a confined process may see: those that came from a package index, and what goldsmith needs.
+"""Installed packages that a sandboxed process may see: those from a package index, and what goldsmith needs.
 
-What staff have installed from folders of their own (editable or not), `PYTHONPATH`, `.pth` files and modules that
-belong to no distribution stay out of sight, unless the course names them in `packages`.
+What staff have installed from their own folders (editable or not), `PYTHONPATH`, `.pth` files and modules that belong
+to no distribution stay hidden, unless the course names them in `packages`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXAMPLE = "_example"
-"""The bundled example, solutions included, in goldsmith's own package; no confined process ever sees it."""
+"""The bundled example, with solutions, in goldsmith's own package; no sandboxed process ever sees it."""
 PACKAGE = Path(__file__).resolve().parents[1]
 _INFO = ".dist-info"
 _SITES = ("site-packages", "dist-packages")
 _NEEDED = ("goldsmith", "torch", "numpy")
 _FROM_THE_SYSTEM = re.compile(r"/usr/lib/python3/dist-packages$")
-"""Where only the system's own packages are, which often say nowhere what files they have."""
+"""The folder of the system's own packages only, which often have no list of their files."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """One installed distribution: `tops` are what it has put into the `site` folder itself. `files`, relative to that,
-    are known of a local one, which came from a folder, a file or a repository instead of an index."""
+    """One installed distribution: `tops` are its entries directly in the `site` folder. `files`, relative to that, are
+    known for a local one, which came from a folder, a file or a repository instead of an index."""
 
     name: str
     site: str
@@ -44,9 +44,9 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Packages:
-    """What of the installed packages may be read: `readable` entries of site folders; `hidden` files that must stay
-    out of sight wherever else they would be readable; `sites` are the folders that modules are looked for in, and
-    `absent` the modules there that must not be found."""
+    """Installed packages that may be read: `readable` entries of site folders; `hidden` files that must stay hidden
+    wherever else they would be readable; `sites` are the folders that modules are looked for in, and `absent` the
+    modules there that must not be found."""
 
     readable: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -55,7 +55,7 @@ class Packages:
 
 
 def site_folders() -> tuple[str, ...]:
-    """Folders on the import path that hold installed distributions, in its order."""
+    """Return the folders on the import path that hold installed distributions, in its order."""
     known = [*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     found = (path for path in known if path and os.path.isabs(path) and os.path.isdir(path))
     return tuple(dict.fromkeys(path for path in found if _is_site(path)))
@@ -66,7 +66,7 @@ def _is_site(path: str) -> bool:
 
 
 def other_sites(folders: Iterable[str]) -> Iterator[str]:
-    """Site folders of any interpreter below `folders` such as `/usr/lib`: what is installed there is nobody's need."""
+    """Yield site folders of any interpreter below `folders` such as `/usr/lib`: nothing needs their contents."""
     for folder in folders:
         for name in _SITES:
             found = (os.path.realpath(path) for path in Path(folder).glob(f"*/{name}"))
@@ -74,14 +74,13 @@ def other_sites(folders: Iterable[str]) -> Iterator[str]:
 
 
 def visible_packages(declared: Sequence[str] = ()) -> Packages:
-    """What a confined process may read of all that is installed; `declared` are more modules, by the names that they
-    are imported by."""
+    """Return which installed packages a sandboxed process may read; `declared` are further modules, by import name."""
     return _visible_packages(tuple(declared), site_folders(), tuple(sys.path))
 
 
 @functools.lru_cache(maxsize=4)
 def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: tuple[str, ...]) -> Packages:
-    """With `path` as it is: reading what every distribution consists of takes a quarter of a second."""
+    """Compute `visible_packages`, cached for this `path`: reading every file list takes a quarter of a second."""
     found = [item for site in sites for item in _distributions(site)]
     needed = _closure({*_NEEDED}, found)
     hidden = [item for item in found if item.is_local and item.name not in needed and not item.tops & set(declared)]
@@ -108,7 +107,7 @@ def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: t
 
 
 def places_of(module: str) -> tuple[str, ...]:
-    """Where the installed top-level `module` lies: folders of a package, or one file; nothing if it is not there."""
+    """Return where the installed top-level `module` is: folders of a package, or one file; empty if it is not there."""
     if not module.isidentifier():
         return ()
     try:
@@ -123,12 +122,12 @@ def places_of(module: str) -> tuple[str, ...]:
 
 
 def _may_be_seen(top: str) -> bool:
-    """Neither what runs at every start, nor compiled code of nobody knows which module."""
+    """Return false for what runs at every start, and for compiled code of unknown modules."""
     return top != "__pycache__" and not top.endswith((".pth", ".egg-link")) and not top.startswith("__editable__")
 
 
 def _paths(distribution: Distribution) -> Iterator[str]:
-    """Its files, wherever they are, and where their compiled code lies."""
+    """Yield its files, wherever they are, and the folders of their compiled code."""
     for file in distribution.files:
         path = os.path.normpath(os.path.join(distribution.site, file))
         yield path
@@ -164,7 +163,7 @@ def _recorded(info: Path) -> Iterator[str]:
 
 
 def _claimed(info: Path, name: str) -> Iterator[str]:
-    """What belongs to a distribution that has no record: modules of the names that it gives, or of its own."""
+    """Yield the entries of a distribution without a RECORD: modules of the names that it gives, or of its own name."""
     if (info / "RECORD").is_file():
         return
     try:
@@ -186,7 +185,7 @@ def _requires(info: Path) -> Iterator[str]:
 
 
 def _is_local(info: Path) -> bool:
-    """As PEP 610 has it written down. Conda's packages name the folder that they were built in, far from here."""
+    """Return whether PEP 610's record names a local origin. In Conda's packages it names the builder's folder."""
     try:
         origin = json.loads((info / "direct_url.json").read_bytes())
         installer = (info / "INSTALLER").read_text().strip() if (info / "INSTALLER").is_file() else ""

@@ -1,4 +1,4 @@
-"""Giving up what a process could do beyond an ordinary one: new privileges, capabilities, outliving its parent."""
+"""Giving up privileges: gaining new ones, capabilities, outliving the parent."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _CAPABILITY_VERSION = 0x20080522
 _CLEAR_ALL_AMBIENT = 4
 _SETPCAP = 8
 _ROOT_IS_NOBODY_SPECIAL = 0b11101111
-"""Securebits: user 0 gets nothing by being user 0, not by exec and not by a change of user; all of it locked."""
+"""Securebits: user 0 gains nothing from being user 0, neither by exec nor by a change of user; all of it locked."""
 
 
 def no_new_privileges() -> None:
-    """No program started from here on gains anything, whatever its file says (setuid, capabilities)."""
+    """Keep programs started from now on from gaining privileges, whatever their files say (setuid, capabilities)."""
     process_control(PR_SET_NO_NEW_PRIVS, 1)
 
 
 def end_with_parent() -> None:
-    """The kernel kills this process when the one that forked it ends."""
+    """Have the kernel kill this process when the one that forked it ends."""
     process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def own_session() -> None:
-    """A session and a process group that nobody else is in."""
+    """Move to a session and a process group without other members."""
     if os.getsid(0) != os.getpid():
         os.setsid()
 
 
 def drop_capabilities() -> None:
-    """An ordinary process from here on, also for root. Raises `OSError` where some would be left."""
+    """Give up all capabilities, also as root. Raises `OSError` if some would be left."""
     held = _held()
     if held >> _SETPCAP & 1:
         for number in range(64):
@@ -56,7 +56,7 @@ def drop_capabilities() -> None:
                     process_control(PR_CAPBSET_DROP, number)
             except OSError as error:
                 if error.errno == errno.EINVAL:
-                    break  # the kernel knows no more than these
+                    break  # the kernel has no more capabilities
                 raise
         process_control(PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL)
     with contextlib.suppress(OSError):
@@ -69,7 +69,7 @@ def drop_capabilities() -> None:
 
 
 def _held() -> int:
-    """Which capabilities this process has or could take, as bits."""
+    """Return the capabilities that this process has or could take, as bits."""
     held = 0
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(("CapPrm:", "CapEff:", "CapInh:", "CapAmb:")):

@@ -1,4 +1,4 @@
-"""What each level of the sandbox promises, in one sentence. SECURITY.md and docs/sandbox.md say the same at length."""
+"""What each sandbox level guarantees, in one sentence. SECURITY.md and docs/sandbox.md say the same at length."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ class SandboxLevel(msgspec.Struct, frozen=True):
 
 
 def sandbox_level(walls: Collection[str], *, unsandboxed: str = "none") -> SandboxLevel:
-    """The weakest level among submissions, from the names of the walls that stood around each; `unsandboxed` is the
-    name for none."""
+    """Return the weakest level among submissions, from the names of their layers; `unsandboxed` stands for none."""
     if not walls or unsandboxed in walls:
         level: LevelName = "none"
     else:

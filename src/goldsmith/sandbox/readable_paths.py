@@ -1,4 +1,4 @@
-"""What a Python process needs to read in order to go on working: the interpreter, its packages, libraries, facts."""
+"""Paths that a Python process must be able to read: the interpreter, packages, libraries, system information."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pathlib import Path
 from goldsmith.sandbox.packages import other_sites, places_of, visible_packages
 
 HARMLESS_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
-"""Devices that may be written to as well: nothing stays there. Not `/dev/zero`, which can be mapped as memory that no
-process has."""
+"""Devices that may also be written to, as nothing is stored. Not `/dev/zero`: memory mapped from it is not counted."""
 
 _SYSTEM = (
     "/bin", "/lib", "/lib32", "/lib64", "/libx32", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
@@ -30,7 +29,7 @@ _FACTS = (
     "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/transparent_hugepage",
     "/sys/kernel/mm/hugepages",
 )  # fmt: skip
-"""About the processor, the memory and this process itself: never `/proc` as a whole, where other processes are."""
+"""On the processor, the memory and this process itself; never all of `/proc`, which shows other processes."""
 _GPU = ("/proc/driver/nvidia", "/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/class/drm", "/sys/bus/pci/devices")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd")
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "etc", "pyvenv.cfg")
@@ -38,9 +37,8 @@ _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "et
 
 @dataclass(frozen=True)
 class Reach:
-    """What a Python child with torch is left with of this machine. What is `listable` may be looked through for names,
-    and no more: an import looks for a module so. `folders` are where it imports from, `packages` those that it finds
-    elsewhere, by name, and `absent` modules in those folders that are not there for it."""
+    """Paths that a Python child with torch can reach. `listable` folders can only be listed, as an import does to find
+    a module. It imports from `folders`, except `absent` modules, and imports `packages`, by name, from elsewhere."""
 
     readable: tuple[str, ...]
     listable: tuple[str, ...]
@@ -50,9 +48,11 @@ class Reach:
 
 
 def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
-    """Files and folders that a Python child with torch needs. Nothing in `hidden` (the course) is among them, but for
-    a virtual environment that lives there. Home, `/tmp` and folders around them never are, nor is the bundled example
-    or what staff have installed from folders of their own, but for `packages`, by the names they are imported by."""
+    """Return the files and folders that a Python child with torch needs.
+
+    Nothing in `hidden` (the course) is among them, except a virtual environment there. Nor are home, `/tmp` and folders
+    around them, the bundled example, and what staff installed from their own folders, except these `packages`.
+    """
     closed = [_real(folder) for folder in hidden]
     seen = visible_packages(packages)
     elsewhere = {name: place for name in packages for place in places_of(name) if not _is_within(place, seen.sites)}
@@ -80,14 +80,14 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
 
 
 def accelerators() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What to read and which devices to open so that a GPU can be used. They are not among what is inherited."""
+    """Return what to read and which devices to open so that a GPU can be used. `reach` does not include them."""
     devices = [str(path) for pattern in _GPU_DEVICES for path in sorted(Path("/dev").glob(pattern))]
     return (_GPU if devices else ()), tuple(devices)
 
 
 class _Holes:
-    """Paths that must not become readable along with a folder that they lie in. Permissions only ever add up, so what
-    is around a hole has to be named piece by piece; `split` are the folders of which that is so."""
+    """Paths that must not become readable along with a folder that contains them. Permissions only add up, so what is
+    around a hole must be listed piece by piece; `split` are the folders for which that is done."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._holes = {_real(path) for path in paths}
@@ -95,8 +95,8 @@ class _Holes:
         self.split: dict[str, None] = {}
 
     def around(self, path: str, within: Sequence[str], real: str = "") -> Iterator[str]:
-        """`path`, or as much of it as has no hole in it. Links must stay `within` these folders. `real` is where it
-        leads, if that is known."""
+        """Yield `path`, or the parts of it without a hole. Links must stay `within` these folders. `real` is the
+        resolved path, if it is known."""
         is_link = not real
         real = real or _real(path)
         if not os.path.exists(real) or not self._holes.isdisjoint((real, *_parents(real))):
@@ -117,7 +117,7 @@ class _Holes:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that exist and do not lie in another of them."""
+    """Return those that exist and are not inside another of them."""
     there = {path: None for path in paths if os.path.exists(path)}
     return tuple(path for path in there if not any(parent in there for parent in _parents(path)))
 
@@ -129,7 +129,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def _library_folders() -> Iterator[str]:
-    """Folders of the shared libraries that this process has loaded: their neighbours may be loaded later."""
+    """Yield the folders of the shared libraries that this process has loaded: their neighbours may be loaded later."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
     except OSError:
@@ -139,7 +139,7 @@ def _library_folders() -> Iterator[str]:
 
 
 def _holds(folder: str, closed: Iterable[str]) -> bool:
-    """Whether something closed is this folder, or lies in it."""
+    """Return whether something closed is this folder, or inside it."""
     return any(_is_within(path, [_real(folder)]) for path in closed)
 
 

@@ -1,7 +1,7 @@
-"""seccomp: which system calls a process may still make, compiled to the kernel's small filter language.
+"""seccomp: rules for system calls, compiled to the kernel's filter language.
 
-What is forbidden is answered with an error, so that a library can do without; only calls in a foreign numbering, which
-no library makes, end the process. The rules themselves are in `rules.py`.
+A forbidden call returns an error, so that a library can do without it. Only calls with another architecture's numbers,
+which no library makes, kill the process. The rules themselves are in `syscall_policy.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD = 0xFFFFFFFF
 
 
 class Among(NamedTuple):
-    """Forbidden where an argument, as far as `mask` goes, is one of these."""
+    """Forbid if an argument, under `mask`, is one of these."""
 
     argument: int
     values: tuple[int, ...]
@@ -38,7 +38,7 @@ class Among(NamedTuple):
 
 
 class NotAmong(NamedTuple):
-    """Forbidden where an argument, as far as `mask` goes, is none of these."""
+    """Forbid if an argument, under `mask`, is none of these."""
 
     argument: int
     values: tuple[int, ...]
@@ -46,20 +46,20 @@ class NotAmong(NamedTuple):
 
 
 class AnyBit(NamedTuple):
-    """Forbidden where an argument has any of these bits."""
+    """Forbid if an argument has any of these bits."""
 
     argument: int
     bits: int
 
 
 class Given(NamedTuple):
-    """Forbidden where an argument, a pointer, is not null."""
+    """Forbid if an argument, a pointer, is not null."""
 
     argument: int
 
 
 class NotGiven(NamedTuple):
-    """Forbidden where an argument, a pointer, is null."""
+    """Forbid if an argument, a pointer, is null."""
 
     argument: int
 
@@ -68,9 +68,9 @@ Condition = Among | NotAmong | AnyBit | Given | NotGiven
 
 
 class Rule(NamedTuple):
-    """One system call and the error it is answered with (0: it does nothing and says that all went well).
+    """One system call and the error it returns (0: it does nothing and reports success).
 
-    With conditions, only where one of them holds. Several rules for one call are tried in their order.
+    With conditions, the rule applies if one of them holds. Several rules for one call are tried in order.
     """
 
     call: str
@@ -79,7 +79,7 @@ class Rule(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One instruction; jumps are relative: how many are skipped if so, and if not."""
+    """One instruction; jumps are relative: how many instructions to skip if the test holds, and if not."""
 
     code: int
     value: int
@@ -88,7 +88,7 @@ class _Step(NamedTuple):
 
 
 def install(rules: Sequence[Rule]) -> None:
-    """From here on, these rules hold for every thread of this process and for whatever it starts."""
+    """Apply these rules to every thread of this process and to everything it starts from now on."""
     name = machine()
     content = compiled(rules, name)
     program = ctypes.create_string_buffer(content, len(content))
@@ -100,7 +100,7 @@ def install(rules: Sequence[Rule]) -> None:
 
 
 def compiled(rules: Sequence[Rule], name: str) -> bytes:
-    """The rules as a program for the kernel, on this kind of processor. Calls that it lacks are left out."""
+    """Compile the rules to a program for the kernel on this processor. Calls that it lacks are left out."""
     return b"".join(struct.pack("=HBBI", code, so, no, value) for code, value, so, no in _program(rules, name))
 
 
@@ -130,7 +130,7 @@ def _by_call(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
 
 
 def _block(rules: Iterable[Rule]) -> Iterator[_Step]:
-    """What happens once the call is known. It always ends with a return, so nothing after it sees what it loaded."""
+    """Yield the steps for one call. They always end with a return, so that later steps do not see what they loaded."""
     for rule in rules:
         forbidden = _Step(_RETURN, _ERRNO | rule.error)
         for condition in rule.conditions:

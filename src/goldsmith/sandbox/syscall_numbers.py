@@ -1,4 +1,4 @@
-"""Numbers of the system calls that are of interest here, for the two processors that are known."""
+"""System call numbers that the sandbox needs, for the two supported processors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ AARCH64 = "aarch64"
 
 AUDIT_ARCHITECTURE = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}
 X32 = 0x40000000
-"""Numbers from here on belong to a second set of calls that an x86_64 kernel may have."""
+"""From here on, numbers belong to a second set of calls (the x32 ABI) that an x86_64 kernel may have."""
 NEWEST = 462
-"""The last number that somebody has looked at. What came later is answered as by a kernel that lacks it."""
+"""The last number that has been reviewed. Later calls are answered as by a kernel that lacks them."""
 
 _BOTH = {
     "pidfd_send_signal": 424, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,

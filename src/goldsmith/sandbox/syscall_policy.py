@@ -1,4 +1,4 @@
-"""Which system calls are taken away from code that nobody trusts, and why."""
+"""System calls that are forbidden for untrusted code, and why."""
 
 from __future__ import annotations
 
@@ -27,20 +27,19 @@ _AROUND_PATHS = """
     mknod mknodat"""
 _MEMORY_OUTSIDE_OF_LIMITS = """
     memfd_create memfd_secret io_setup io_submit io_destroy io_getevents io_pgetevents io_cancel sendmsg sendmmsg"""
-"""Memory that no process has: nameless files, rings of asynchronous I/O, and files on their way through a socket, which
-only these two calls can send."""
+"""Memory that is not counted for any process: nameless files, rings of asynchronous I/O, and files in transit through a
+socket, which only these two calls can send."""
 _HIDING = "setsid setpgid"
-"""Whatever is started stays in one process group, where it is counted and ended."""
+"""Forbidden, so that everything started stays in one process group, where it is counted and ended."""
 _OWNERS_AND_ATTRIBUTES = """
     chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr"""
 _MODES = "chmod fchmod fchmodat fchmodat2"
-"""Landlock does not look at these, nor at times. They do nothing and say that they did, for copying a file ends with
-them."""
+"""Landlock checks neither these nor times. They do nothing and report success: copying a file ends with them."""
 _EVERYBODYS_DISK = "sync syncfs"
-"""Would write out what everybody else has changed, again and again. They do nothing and say that they did."""
+"""Could write out everyone else's changes again and again. They do nothing and report success."""
 _TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (1, 2)}
-"""By call, where it has the path and where the times. A path without a time is refused: whoever touches a file begins
-with this, takes success for a sign that it is there, and makes it only after an error, which is allowed at home."""
+"""By call, the positions of its path and times arguments. A path without times is refused: `touch` begins with this
+call, takes success as a sign that the file exists, and creates it (as it may in its home) only after an error."""
 
 _FORBIDDEN = " ".join((
     _OTHER_PROCESSES, _NETWORK, _CHANNELS, _NAMESPACES, _THE_KERNEL, _AROUND_PATHS, _MEMORY_OUTSIDE_OF_LIMITS, _HIDING,
@@ -49,7 +48,7 @@ _FORBIDDEN = " ".join((
 
 _AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_TYPES = 1, 1, 5, 0xF
 _WITHOUT_ADDRESSES = (_SOCK_STREAM, _SOCK_SEQPACKET)
-"""The third kind, datagrams, can be sent to any socket with a name, also from one end of a pair."""
+"""Datagrams, the third kind, can be sent to any named socket, even from one end of a pair."""
 _NEW_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x00020000
 _CLONE_PTRACE, _CLONE_PARENT = 0x2000, 0x8000
 
@@ -61,32 +60,32 @@ _IOCTLS = (
     _FIOSETOWN, _SIOCSPGRP,
     _SET_FLAGS, _SET_FLAGS_32, _SET_EXTENDED_FLAGS, _SET_VERSION,
 )  # fmt: skip
-"""Typing into a terminal; having the kernel signal somebody else; flags of files that are open for reading only."""
+"""Typing into a terminal; having the kernel signal another process; flags of files that are open for reading only."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_MM, _PR_SET_CHILD_SUBREAPER, _PR_SCHED_CORE = 1, 22, 35, 36, 62
 _PR_SET_PTRACER = 0x59616D61
 
 _MAP_TYPE_AND_ANONYMOUS, _SHARED_ANONYMOUS, _MAP_HUGETLB = 0x2F, (0x21, 0x23), 0x40000
-"""Shared anonymous memory lives on after a process has let go of all but one page of it, where nothing counts it."""
+"""Shared anonymous memory persists after a process has unmapped all but one page of it, and nothing counts it then."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
-"""Locks of ranges, of which the kernel keeps as many as anybody asks for. `flock` has one for each open file."""
+"""Locks of ranges, of which the kernel keeps any number. `flock` has one for each open file."""
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _PRIO_PROCESS = 0
 
 
 def rules(process: int, abi: int) -> list[Rule]:
-    """All of them, for the process with this number, beside this version of Landlock."""
+    """Return all rules for the process with this pid, on top of this version of Landlock."""
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
         *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK}".split()),
-        Rule("fallocate", EOPNOTSUPP),  # the C library then writes, and what is written is counted
+        Rule("fallocate", EOPNOTSUPP),  # the C library then writes instead, and writes are counted
         Rule("mmap", EPERM, (Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS),)),
         Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),
         *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
-        Rule("clone3", ENOSYS),  # its flags are out of sight here; the C library then falls back to clone
+        Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
         Rule(
             "socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES))
         ),
@@ -114,12 +113,12 @@ def rules(process: int, abi: int) -> list[Rule]:
 
 
 def _times(call: str, path: int, times: int) -> list[Rule]:
-    """An open file's times, and times that are given, stay as they are, with success; a path's without one, without."""
+    """Ignore given times, and changes to an open file's times, and report success; refuse a path without times."""
     return [Rule(call, 0, (NotGiven(path), Given(times))), Rule(call, EPERM)]
 
 
 def _signals_to_itself_only(process: int) -> list[Rule]:
-    """Where Landlock does not look at signals: to this process and to its group, which nobody else is in."""
+    """Allow signals only to this process and its group, where Landlock does not check signals."""
     return [
         Rule("kill", EPERM, (NotAmong(0, (process, 0, -process)),)),
         *(Rule(call, EPERM, (NotAmong(0, (process,)),)) for call in ("tkill", "tgkill", "rt_sigqueueinfo")),
@@ -129,7 +128,7 @@ def _signals_to_itself_only(process: int) -> list[Rule]:
 
 
 def _nothing_cut_off() -> list[Rule]:
-    """Where Landlock does not look at truncation, which a file that is opened for reading allows, too."""
+    """Forbid truncation where Landlock does not check it; even opening a file for reading allows it."""
     for_reading = (_O_TRUNC, _O_TRUNC | _O_ACCMODE)
     return [
         Rule("truncate", EPERM),
