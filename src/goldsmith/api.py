@@ -1,4 +1,4 @@
-"""Load gold by the name of its assignment, from plain Python."""
+"""Loading gold by the name of its assignment, from plain Python."""
 
 from __future__ import annotations
 

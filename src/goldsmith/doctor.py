@@ -1,5 +1,4 @@
-"""What on this machine bears on the bits a recipe produces, and on locking in code that nobody trusts: each fact with
-what it means."""
+"""Facts about this machine that affect the bits of recipes or the sandboxing of untrusted code, and their meaning."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def examine() -> list[Fact]:
-    """Everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
+    """Return everything worth knowing before gold is compared between machines. Imports torch where it is installed."""
     return [*_versions(), *_processor(), *_torch(), *_variables(), *_disk(), *_sandbox()]
 
 
@@ -77,7 +76,7 @@ def _torch() -> Iterator[Fact]:
         import torch
     except ImportError:
         return
-    except OSError as problem:  # a library of the system's that torch needs is not there
+    except OSError as problem:  # a system library that torch needs is missing
         yield Fact("torch-import", "warning", "torch cannot be imported", str(problem))
         return
     capability = torch.backends.cpu.get_cpu_capability()
@@ -105,7 +104,7 @@ def _disk() -> Iterator[Fact]:
 
 
 def _sandbox() -> Iterator[Fact]:
-    """How well submissions can be locked in here. None of it bears on gold, so none is a warning."""
+    """Yield how well submissions can be sandboxed here. None of it affects gold, so none is a warning."""
     from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
     from goldsmith.sandbox.capabilities import probe, user_namespaces
 
@@ -148,7 +147,7 @@ def _sandbox() -> Iterator[Fact]:
 
 
 def processor_name() -> str:
-    """The model name of this machine's processor, as far as the system tells."""
+    """Return the model name of this machine's processor, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -158,7 +157,7 @@ def processor_name() -> str:
 
 
 def processors() -> int:
-    """How many may be used: of this machine's, as many as this process, or the container it is in, is given."""
+    """Return how many processors this process, or the container it is in, may use."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
