@@ -1,7 +1,7 @@
 """Trials: the solution replayed on its own gold with changes that must not matter.
 
 Differences in the outputs are then the noise that every correct implementation has, too. This module runs the trials
-and writes the differences; `gold/` decides which tolerance follows from them.
+and writes the differences; `gold/calibration.py` turns them into tolerances.
 """
 
 from __future__ import annotations

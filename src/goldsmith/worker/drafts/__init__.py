@@ -1,6 +1,7 @@
-"""A first recipe for a solution that nobody has described: a case for every part that students write.
+"""Draft a first recipe for a solution: a case for every part that students write.
 
 How a part is called is learned from the course's public tests, from examples in docstrings and from its other parts
-(`sightings`), else guessed (`guessing`) and tried (`calls`). What is written (`composing`, `text`, `recipe`) has been
-run as a case and judged as gold (`proof`). Runs in the child, where the solution may be imported.
+(`observed_calls`), else guessed (`guess_arguments`) and tried (`working_calls`). Cases are composed (`compose_cases`),
+run and judged as gold (`try_case`), and written (`recipe_text`, `recipe_file`). Runs in the child, where the solution
+may be imported.
 """

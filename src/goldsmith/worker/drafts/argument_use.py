@@ -1,4 +1,4 @@
-"""How a function's body uses its arguments, read from its source: what kind of thing each of them can be."""
+"""Read from a function's source how its body uses its arguments: what kind of value each of them can be."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from goldsmith.worker.drafts.size_positions import names_of_sizes
 
 ARRAY, TEXT, LIST, MAPPING, NUMBER, FUNCTION = "array", "text", "list", "mapping", "number", "function"
 SIZE = "size"
-"""A whole number: how many of something, how long an axis is."""
+"""A whole number: a count, or the length of an axis."""
 _LIBRARIES = {"torch": ARRAY, "np": ARRAY, "numpy": ARRAY, "F": ARRAY, "nn": ARRAY, "math": NUMBER}
 
 
 @dataclass
 class Usage:
-    """Attributes that are asked of an argument, and kinds that other uses speak for or against."""
+    """The attributes of an argument that are used, and the kinds that its other uses suggest or rule out."""
 
     attributes: set[str] = field(default_factory=set)
     likely: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Usage:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is used where only a whole number can stand."""
+        """Say whether it is used where only a whole number is possible."""
         return SIZE in self.likely and self.can_be_number
 
     @property
@@ -38,7 +38,7 @@ class Usage:
         return not self.is_walked and not self.calls and all(hasattr(int, name) for name in self.attributes)
 
     def kinds(self) -> list[str]:
-        """Kinds of things that can be used so, the likeliest first."""
+        """Return the kinds of values that can be used so, the likeliest first."""
         import numpy as np
 
         types = {TEXT: str, LIST: list, MAPPING: dict, ARRAY: np.ndarray, NUMBER: float}
@@ -55,7 +55,7 @@ class Usage:
 
 
 def usages_of(function: Any) -> dict[str, Usage]:
-    """By the name of the argument; nothing where the source cannot be read. A class is used through its constructor."""
+    """Return usages by argument name, of a class those of its constructor; nothing where the source cannot be read."""
     if inspect.isclass(function):
         function = function.__init__
     try:

@@ -1,4 +1,4 @@
-"""Blocks of cases: what a call returns and passes back, and the same for other arguments."""
+"""Blocks of cases: the result of a call and its gradients, and the same for other arguments."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": 
 
 
 class Blocks:
-    """Writes blocks for calls; whether they work is for others to find out."""
+    """A writer of blocks for calls; `try_case` finds out whether they work."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
 
     def settled(self, call: Call) -> Call:
-        """The call with a batch of several, and no two sizes the same, as far as that can be had."""
+        """Return the call with a batch of several, and with no two sizes the same, as far as possible."""
         arguments: Arguments = {
             name: variations.without_dropout(spec) if isinstance(spec, Built) else spec
             for name, spec in call.arguments.items()
@@ -59,8 +59,10 @@ class Blocks:
         return dataclasses.replace(call, arguments=arguments, result=result)
 
     def _with_distinct_result(self, call: Call, arguments: Arguments) -> Arguments:
-        """Where what comes out is as long in one direction as in another, arguments with which it is not, if that can
-        be had: a length that happens to be the width that a layer has."""
+        """Return arguments for which no two axes of the result have the same length, if there are any.
+
+        A length may happen to equal the width of a layer.
+        """
         for item in (arguments, *variations.longer(arguments)):
             result, error = self._finder.run(call.target, call.method, call.owner, item, call.prior)
             if not error and not _coincides(result) and not any(map(_coincides, arrays_in(item))):
@@ -68,7 +70,7 @@ class Blocks:
         return arguments
 
     def _another(self, call: Call) -> Arguments:
-        """Arguments of other sizes, so that what comes of them is not what another case has recorded."""
+        """Return arguments of other sizes, so that the results differ from those that another case has recorded."""
         return next((item for item in variations.longer(call.arguments) if self._runs(call, item)), call.arguments)
 
     def _runs(self, call: Call, arguments: Arguments) -> bool:
@@ -76,7 +78,7 @@ class Blocks:
         return not error and type(result) is type(call.result)
 
     def _main_blocks(self, call: Call, function: str, models: Sequence[str], trains: bool = False) -> Iterator[Block]:
-        """The result, then gradients where there are any."""
+        """Yield the result, then gradients where there are any."""
         result = first_of(call.result) if models and isinstance(call.result, tuple | list | dict) else call.result
         flows = has_gradient(result) and not trains and not self._is_frozen(call)
         arguments = {key: _asking(spec) for key, spec in call.arguments.items()}
@@ -109,7 +111,7 @@ class Blocks:
     def _result_blocks(
         self, call: Call, scope: Scope, arguments: Arguments, label: str, trains: bool, function: str = ""
     ) -> Iterator[Block]:
-        """What a call returns, and the weights that it leaves behind."""
+        """Yield blocks for the result of a call, with the weights that it changes."""
         names = scope.bind(arguments)
         if not call.owner:
             scope.use(call.target.module, call.target.name)
@@ -155,7 +157,7 @@ class Blocks:
                 yield from self._result_blocks(call, scope, arguments, name, trains, function)
 
     def _other_arguments(self, call: Call) -> Iterator[tuple[str, Arguments]]:
-        """By label; several of one label are alternatives."""
+        """Yield other arguments with a label; several of one label are alternatives."""
         base = call.arguments
         single = variations.batch_of_one(base)
         if single:
@@ -183,7 +185,7 @@ class Blocks:
                 yield f"seen_{number + 1}", seen
 
     def _optional(self, call: Call) -> Iterator[tuple[str, Arguments]]:
-        """Arguments that may be left out, given: those whose default is None."""
+        """Yield arguments with one that may be left out, because its default is None, with the name of that one."""
         function = getattr(call.target.object, call.method) if call.method else call.target.object
         try:
             parameters = list(inspect.signature(function).parameters.items())
@@ -198,7 +200,7 @@ class Blocks:
     def _expression(
         self, call: Call, function: str, names: Mapping[str, str], arguments: Arguments | None = None
     ) -> str:
-        """The call: by position as long as arguments have no default, then by name."""
+        """Write the call: by position as long as arguments have no default, then by name."""
         if call.method in _OPERATORS:
             return _OPERATORS[call.method].format(function, *names.values())
         plain = getattr(call.target.object, call.method) if call.method else call.target.object
@@ -220,7 +222,7 @@ class Blocks:
         return f"{function}{method}({', '.join(parts)})"
 
     def _is_frozen(self, call: Call) -> bool:
-        """Whether a model has parameters and none of them is trained: nobody asks for gradients there."""
+        """Say whether a model has parameters and none of them is trained, so that gradients do not matter."""
         found = self._parameters(call)
         return bool(found) and not any(item.requires_grad for item in found)
 
@@ -237,7 +239,7 @@ class Blocks:
             return []
 
     def _gradients_reach(self, call: Call, arguments: Arguments) -> list[str]:
-        """The arrays among the arguments that what comes out passes gradients back to."""
+        """Return the arrays among the arguments that the result passes gradients back to."""
         wanted = [key for key, spec in arguments.items() if isinstance(spec, Array) and spec.gradient]
         if not wanted:
             return []
@@ -247,7 +249,7 @@ class Blocks:
 
 
 def _fewer(arguments: Arguments) -> Arguments:
-    """Batches of a handful where a number says how large they are."""
+    """Set the batch size to 5 where a number gives it."""
     return {
         name: Literal(5) if "batch" in name and isinstance(spec, Literal) and type(spec.value) is int else spec
         for name, spec in arguments.items()
@@ -255,7 +257,7 @@ def _fewer(arguments: Arguments) -> Arguments:
 
 
 def _asking(spec: Spec) -> Spec:
-    """Floating torch arrays that ask for their gradient."""
+    """Return a floating torch array that requires its gradient; any other spec unchanged."""
     return (
         mapped(
             spec,
@@ -287,7 +289,7 @@ def has_gradient(value: Any) -> bool:
 
 
 def recorded(expression: str, value: Any, *, is_model: bool) -> str:
-    """What of a result can be kept."""
+    """Write the part of a result that can be kept."""
     if is_model and isinstance(value, tuple | list | dict) and value and not is_array(value):
         return f"case.first({expression})"
     if isinstance(value, set | frozenset):
@@ -300,7 +302,7 @@ def recorded(expression: str, value: Any, *, is_model: bool) -> str:
 
 
 def _coincides(value: Any) -> bool:
-    """Whether two axes are of the same length, and longer than one; pictures may be square."""
+    """Say whether two axes longer than one have the same length; images may be square."""
     shape = tuple(getattr(first_of(value) if isinstance(value, tuple | list | dict) else value, "shape", ()))
     sizes = [size for size in (shape[:3] if len(shape) == 4 else shape) if size > 1]
     return len(set(sizes)) < len(sizes)

@@ -23,7 +23,7 @@ MAIN = "gold_output"
 
 
 class Composer(Blocks):
-    """Writes cases for calls; whether they work is for others to find out."""
+    """A writer of cases for calls; `try_case` finds out whether they work."""
 
     def __init__(self, finder: Finder) -> None:
         super().__init__(finder)
@@ -39,7 +39,7 @@ class Composer(Blocks):
     # --- torch modules ----------------------------------------------------------------------------------------
 
     def of_model(self, calls: Sequence[Call], name: str) -> Iterator[DraftCase]:
-        """The module's call first, then its methods."""
+        """Yield cases for the module's call first, then for its methods."""
         for call in calls:
             if call.method in ("forward", CALL):
                 call = self.settled(call)
@@ -94,7 +94,7 @@ class Composer(Blocks):
         return DraftCase(f"{snake(kind)}_dropout", title, scope.block("setup"), blocks, part=kind)
 
     def _other_settings(self, call: Call, owner: Built, *, floats: bool) -> list[Built]:
-        """The same object built with options that are not their default."""
+        """Return the same object built with options that are not their default."""
         settings = dict(owner.arguments)
         found = []
         for options in variations.other_options(call.target.object, settings):
@@ -118,7 +118,8 @@ class Composer(Blocks):
             yield scope.block(scope.label)
 
     def _methods(self, calls: Sequence[Call], name: str) -> Iterator[DraftCase]:
-        """Each method on one object, in their order; on a model, after what its parts need to be set up."""
+        """Yield cases that call each method on one object, in order; on a model, after the calls that set up its
+        parts."""
         target, owner = calls[0].target, calls[0].owner
         assert owner is not None
         prepared = self._preparations(owner)
@@ -143,7 +144,7 @@ class Composer(Blocks):
                 yield DraftCase(f"{name}_again", title, scope.block("setup"), tuple(again), part=target.name)
 
     def _call_first(self, scope: Scope, call: Call, thing: str, label: str) -> None:
-        """A call that is made for what it does to the object, before anything is recorded."""
+        """Write a call that is made for its effect on the object, before anything is recorded."""
         inner = Scope(label=label)
         names = inner.bind(call.arguments)
         scope.lines += [*inner.lines, self._expression(call, thing, names)]
@@ -187,7 +188,7 @@ class Composer(Blocks):
                 yield backward.block(f"{method} gradients", needs=method)
 
     def of_object(self, calls: Sequence[Call]) -> Iterator[DraftCase]:
-        """An object that is no torch module: what its methods return, one after another."""
+        """Yield cases for an object that is not a torch module: the results of its methods, one after another."""
         yield from self._methods([self.settled(call) for call in calls], snake(calls[0].target.name))
 
     # --- functions ----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""Shapes as courses write them down: `x: (batch, seq, dim)`, `x (N, D)`, `Float[Tensor, "batch d_model"]`.
+"""Read shapes as courses write them: `x: (batch, seq, dim)`, `x (N, D)`, `Float[Tensor, "batch d_model"]`.
 
-Each symbol becomes a size of its own, so that no two axes are as long as each other: that can hide a wrong axis.
+Each symbol gets a different size, so that no two axes have the same length: that could hide a wrong axis.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHAPE = re.compile(rf"[(\[]\s*(?:\.\.\.\s*,\s*)?({_AXIS}(?:\s*,\s*{_AXIS})*)?\s
 
 
 class Sizes:
-    """A size for every symbol; `known` ones are what an object was built with."""
+    """A size for every symbol; `known` sizes are those that an object was built with."""
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self._known = {key.lower(): value for key, value in (known or {}).items() if type(value) is int}
@@ -54,13 +54,13 @@ class Sizes:
         return self._given[symbol]
 
     def like(self, symbol: str) -> int:
-        """The size of a symbol that means the same, where one was given already."""
+        """Return the size of a symbol with the same meaning, if one has a size already."""
         pattern = next((pattern for pattern, _ in _SIZES if re.fullmatch(pattern, symbol)), symbol)
         same = [size for other, size in self._given.items() if re.fullmatch(pattern, other)]
         return same[0] if same else self.of(symbol)
 
     def shape(self, shape: Shape) -> tuple[int, ...] | None:
-        """Sizes of the axes; None where an axis is no expression of symbols."""
+        """Return the sizes of the axes; None where an axis is not an expression of symbols."""
         found = []
         for axis in shape:
             names = set(re.findall(r"[A-Za-z_]\w*", axis))
@@ -75,7 +75,7 @@ class Sizes:
 
 
 def shapes_in_docstring(text: str, name: str) -> list[Shape]:
-    """Shapes that a docstring gives for the argument `name`, the likeliest first."""
+    """Return the shapes that a docstring gives for the argument `name`, the likeliest first."""
     found: list[Shape] = []
     for match in re.finditer(rf"(?<![\w.]){re.escape(name)}(?![\w(])", text):
         after = text[match.end() : match.end() + 160]
@@ -87,7 +87,7 @@ def shapes_in_docstring(text: str, name: str) -> list[Shape]:
 
 
 def only_shape(text: str) -> list[Shape]:
-    """The first shape that a docstring speaks of before it says what comes out: that of a lone argument."""
+    """Return the first shape in a docstring before it describes the result: that of the only argument."""
     return list(_shapes(re.split(r"\breturns?\b|->|→", text, flags=re.IGNORECASE)[0]))[:1]
 
 
@@ -103,14 +103,17 @@ def _shapes(text: str) -> Iterator[Shape]:
 
 
 def _are_axes(words: list[str], match: re.Match[str], text: str) -> bool:
-    """`(optional)`, `(see below)` are no shapes; one word is one where it stands with a comma, or is a usual symbol."""
+    """Say whether words in brackets are a shape, unlike `(optional)` or `(see below)`.
+
+    A single word is one if a comma follows it or if it is a usual symbol.
+    """
     if len(words) == 1 and "," not in match.group(0):
         return any(re.fullmatch(pattern, words[0].lower()) for pattern, _ in _SIZES)
     return bool(words) or "shape" in text[: match.start()].lower()
 
 
 def annotated_shape(hint: Any) -> tuple[str, Shape] | None:
-    """The dtype word and the axes of a jaxtyping annotation, as an object or as text; `...` stands for a batch."""
+    """Return the kind of dtype and the axes of a jaxtyping annotation, an object or text; `...` stands for a batch."""
     text = hint if isinstance(hint, str) else ""
     dims = getattr(hint, "dim_str", None)
     if isinstance(dims, str):

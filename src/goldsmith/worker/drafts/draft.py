@@ -1,4 +1,4 @@
-"""From parts that students write to the recipe that records them."""
+"""Draft the recipe that records the parts that students write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS_FOR_TESTS = 60.0
 
 
 def propose(job: Job) -> Proposal:
-    """A recipe with a case for every part that could be called, and a TODO for every other."""
+    """Return a recipe with a case for every part that could be called, and a TODO for every other."""
     folder = Path(job.folder)
     targets = find_targets(folder, job.parts)
     names = Names(_prefix(job), {item.module: item.search for item in job.parts})
@@ -58,7 +58,7 @@ _HERE = "__file__"
 
 
 def _prefix(job: Job) -> str:
-    """What the real names of the assignment's modules begin with."""
+    """Return the prefix of the real names of the assignment's modules."""
     inside = Path(job.folder).relative_to(job.root).parts
     return "".join(f"{module_name(part)}." for part in inside)
 
@@ -76,7 +76,7 @@ class _Drafting:
         self._labels: set[str] = set()
 
     def outputs(self, targets: Sequence[Target]) -> Iterator[DraftCase]:
-        """Cases by the order of their targets; the outermost model's is called as tests know it."""
+        """Yield cases in the order of their targets; the outermost model's case has the name that tests expect."""
         main = next((item.name for item in targets if item.is_model and self._forward(item)), "")
         for target in targets:
             found = self._calls.get(target.name, [])
@@ -95,7 +95,7 @@ class _Drafting:
                 yield from self.initial(target, targets)
 
     def initial(self, target: Target, targets: Sequence[Target]) -> Iterator[DraftCase]:
-        """How a class initialises its weights, where students write that."""
+        """Yield a case for how a class initialises its weights, where students write that."""
         kinds = tuple(item.object for item in targets if inspect.isclass(item.object) and item is not target)
         owner = self._finder.built.get(target.name)
         yield from self._proved(target, draft_initial(target, owner, self._seed, lambda it: isinstance(it, kinds)))
@@ -104,7 +104,7 @@ class _Drafting:
         return next((call for call in self._calls.get(target.name, ()) if call.method in ("forward", CALL)), None)
 
     def _proved(self, target: Target, drafts: Iterable[DraftCase]) -> Iterator[DraftCase]:
-        """Those that work; of several with one name the first."""
+        """Yield the drafts that work; of several with one name, the first."""
         done: set[str] = set()
         for draft in drafts:
             if draft.name in done:
@@ -119,7 +119,7 @@ class _Drafting:
             yield proved
 
     def checkpoint(self, targets: Sequence[Target]) -> DraftCase | None:
-        """The outermost model that learns something, trained towards a fixed target."""
+        """Return a case that trains the outermost trainable model towards a fixed target; None if there is none."""
         for target in targets:
             call = self._forward(target) if target.is_model else None
             if call is None or call.owner is None:
@@ -133,7 +133,7 @@ class _Drafting:
         return None
 
     def left_out(self, targets: Sequence[Target], drafts: Sequence[DraftCase]) -> dict[str, str]:
-        """Why parts have no case, by `module:part`."""
+        """Return why parts have no case, by `module:part`."""
         found: dict[str, str] = {}
         for target in targets:
             if target.name.startswith("_"):
@@ -154,7 +154,7 @@ class _Drafting:
         return found
 
     def _is_shown(self, target: Target, method: str) -> bool:
-        """Whether what a method leaves behind was recorded, or a method was called after it."""
+        """Say whether the effect of a method was recorded, or a method was called after it."""
         after = target.methods[target.methods.index(method) + 1 :]
         return any(
             f"{target.name}.{name}" in self._labels for name in (method, *(it for it in after if it != "forward"))

@@ -1,4 +1,4 @@
-"""Arguments for a call that nobody was seen to make: by annotations, docstrings, names, and how the body uses them."""
+"""Guess arguments for a call that was never observed: by annotations, docstrings, names, and how the body uses them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _SETTINGS: tuple[tuple[str, Any], ...] = (
 )
 _ODD_SIZES = (11, 7, 13, 5, 17, 9, 19)
 _ALIKE_LATER = 24
-"""How many sets of arguments are tried before those of them in which two sizes are the same."""
+"""How many sets of arguments are tried before those in which two sizes are the same."""
 _IDS = re.compile(r"token|ids?$|^idx|indices|index$|prompt|^seq$|sequence")
 _LABELS = re.compile(r"target|label|^y$|classes")
 _ONE_EACH = re.compile(r"(?!n_|num|max)(\w+_)?(labels|tags)")
@@ -74,8 +74,8 @@ _BATCHES = re.compile(r"batches|loader|dataset|^data$")
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What is known where arguments are guessed: settings of the object that a method belongs to, the library that its
-    module uses, models that could be built and what goes into them, widths of layers."""
+    """Facts for guessing arguments: settings of the object that a method belongs to, the library that its module uses,
+    models that could be built and their inputs, widths of layers, channels of images."""
 
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     library: str = ""
@@ -87,8 +87,8 @@ class Known:
 def guess(
     function: Any, known: Known, *, skip: int = 0, about: str = "", depth: int = 0, also: str = ""
 ) -> Iterator[dict[str, Spec]]:
-    """Sets of arguments, the likeliest first; `about` is more text that may give shapes, `also` an argument that may
-    be left out."""
+    """Yield sets of arguments, the likeliest first; `about` is more text that may give shapes, `also` an optional
+    argument to include."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.items())[skip:]
     required = [(name, item) for name, item in parameters if _is_needed(name, item) or name == also]
@@ -118,7 +118,7 @@ def _is_needed(name: str, parameter: inspect.Parameter) -> bool:
 
 
 def _best_first(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Every combination of ranks, those with the smallest sum first."""
+    """Yield every combination of ranks, those with the smallest sum first."""
     if not all(sizes):
         return
     start = (0,) * len(sizes)
@@ -178,7 +178,7 @@ class _Guesser:
         if hint is bool:
             yield from (Literal(True), Literal(False))
         elif issubclass(hint, enum.Enum):
-            return  # how a recipe imports it is not known here
+            return  # a recipe would not know how to import it
         elif hint in (int, float):
             yield from (Literal(item) for item in _numbers(name, hint))
         elif hint is str:
@@ -199,7 +199,7 @@ class _Guesser:
             yield from self._instance(hint)
 
     def _instance(self, kind: Any) -> Iterator[Spec]:
-        """An object of a class of the course, built with guesses."""
+        """Yield objects of a class of the course, built with guesses."""
         yield from (spec for spec, _ in self._known.models if spec.name == kind.__name__)
         if self._depth > 2 or not _takes_arguments(kind):
             return
@@ -266,8 +266,8 @@ class _Guesser:
         return found
 
     def _whole_numbers(self, name: str, at: int) -> list[Spec]:
-        """Sizes, no two arguments' the same and odd, so that none divides another by chance; then even ones, for what
-        has to be divided."""
+        """Return sizes that differ between arguments and are odd, so that none divides another by chance; then even
+        ones, for sizes that must be divisible."""
         others = (24, 4, 1) if self._constructs else (4, 24, 1)
         values = [*_numbers(name, int)[:-1], _ODD_SIZES[at % len(_ODD_SIZES)], *others]
         shape = [(5, 7)] if "shape" in name.lower() else []
@@ -343,7 +343,7 @@ class _Guesser:
 
 
 def _numbers(name: str, kind: type) -> list[Any]:
-    """Values for a number that is called so: of the kind that is asked for, where that is possible."""
+    """Return values that suit a number's name, of the requested kind where possible."""
     found = [value for pattern, value in _SETTINGS if re.search(pattern, name.lower())][:1]
     if kind is int:
         return [*(value for value in found if type(value) is int), 4]
@@ -356,14 +356,14 @@ def _function(arguments: int) -> str:
 
 
 def _varied(spec: Spec, at: int) -> Spec:
-    """Others of the same kind, so that a container's items are not all one."""
+    """Change a number by its position, so that a container's items are not all the same."""
     if isinstance(spec, Literal) and type(spec.value) in (int, float):
         return Literal(spec.value + at * (1 if type(spec.value) is int else 0.6))
     return spec
 
 
 def _turned(spec: Spec, at: int) -> Spec:
-    """Lists and texts of several arguments must not be the same."""
+    """Change a list or text by the argument's position, so that no two arguments are the same."""
     if not at or not isinstance(spec, Literal):
         return spec
     if isinstance(spec.value, list | str) and len(spec.value) > at + 1:

@@ -1,4 +1,4 @@
-"""Cases for how classes initialise their weights, which no other case shows: everywhere else the gold's are put in."""
+"""Cases for how classes initialise their weights, which no other case shows: all others load gold's weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from goldsmith.worker.drafts.variations import distinct_settings
 
 IsOurs = Callable[[Any], bool]
 _SETS_WEIGHTS = re.compile(r"\binit\.\w+_\(|\.(normal|uniform|trunc_normal|zero|fill|copy)_\(|\.apply\(")
-"""A constructor that initialises layers which are not its own."""
+"""Source that initialises the weights of inner layers."""
 _MAKES_WEIGHTS = re.compile(r"\w_\(|Parameter\(|\brandn?\(|normal\(|uniform\(|zeros\(|ones\(")
 _OWN_SEED = re.compile(r"\b(default_rng|RandomState|Generator|manual_seed|seed|Random)\(")
 
 
 def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOurs) -> Iterator[DraftCase]:
-    """A case for a class whose initialisation students write and that holds weights of its own; sizes that differ
-    first. `is_ours` tells objects that have such a case themselves."""
+    """Yield a case for a class whose initialisation students write and that has weights of its own.
+
+    Sizes that differ are tried first. `is_ours` recognises objects that have such a case themselves.
+    """
     if owner is None or not _is_written(target) or any(isinstance(item, Array) for item in walk(owner)):
         return
     blocks = []
@@ -42,7 +44,7 @@ def draft_initial(target: Target, owner: Built | None, seed: int, is_ours: IsOur
 
 
 def _is_written(target: Target) -> bool:
-    """Whether students write its constructor, or a method that makes weights and is called there."""
+    """Say whether students write its constructor, or a method called there that makes weights."""
     if "__init__" in target.methods:
         return True
     constructor = getattr(target.object, "__init__", None)
@@ -52,7 +54,7 @@ def _is_written(target: Target) -> bool:
 
 
 def _with_other_sizes(target: Target, owner: Built) -> Iterator[Built]:
-    """The same with sizes that differ, also those that it has by default, where two are the same."""
+    """Yield the same object with sizes that differ, defaults included, where two are the same."""
     given = dict(owner.arguments)
     parameters = inspect.signature(target.object).parameters.items()
     usual = {name: Literal(item.default) for name, item in parameters if type(item.default) is int}
@@ -63,11 +65,13 @@ def _with_other_sizes(target: Target, owner: Built) -> Iterator[Built]:
 
 
 def _is_worth_a_case(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> bool:
-    """Whether it holds weights, and not such that are drawn from a seed of the constructor's own: whoever draws those
-    in another order is right, too, and statistics over seeds cannot know how far they may be apart."""
+    """Say whether it has weights that are not drawn from a seed of the constructor's own.
+
+    Drawing those in another order is right, too, and statistics over seeds cannot tell how far apart they may be.
+    """
     try:
         first, second = (_own_weights(target, owner, seed + more, is_ours) for more in (0, 1))
-    except Exception:  # what cannot be built is another's to tell
+    except Exception:  # `Finder` reports what cannot be built
         return False
     drawn = any(name in second and not _are_same(value, second[name]) for name, value in first.items())
     return bool(first) and (drawn or _OWN_SEED.search(_source(target.object)) is None)
@@ -88,7 +92,7 @@ def _own_weights(target: Target, owner: Built, seed: int, is_ours: IsOurs) -> di
 
 
 def _is_inside(model: Any, path: str, is_ours: IsOurs) -> bool:
-    """Whether an object on the way to a weight has a case of its own."""
+    """Say whether an object on the way to a weight has a case of its own."""
     for name in path.split(".")[:-1]:
         try:
             model = vars(model)[name] if hasattr(model, "__dict__") else model[int(name) if name.isdigit() else name]

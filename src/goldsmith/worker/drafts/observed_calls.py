@@ -1,7 +1,7 @@
-"""Calls that were seen: of what students write, with what, while the course's own code ran.
+"""Calls of the students' parts, with their arguments, observed while the course's own code runs.
 
-The course's public tests and examples in docstrings know how a part is meant to be called; and once a model runs, its
-parts are seen being called, too.
+The course's public tests and examples in docstrings show how a part is meant to be called; and when a model runs, its
+parts are observed being called, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_SIGHTINGS = 8
 
 
 class Sightings:
-    """Arguments by the name of what was called with them, `Class` for constructors; distinct ones only."""
+    """Distinct arguments by the name of what was called with them; `Class` for constructors."""
 
     def __init__(self, targets: Sequence[Target], root: str, folder: str) -> None:
         self._targets = targets
@@ -36,13 +36,13 @@ class Sightings:
         self._depth = 0
 
     def of(self, name: str) -> list[Arguments]:
-        """Calls whose arguments can be written down, those with the most arrays first."""
+        """Return calls whose arguments can be written down, those with arrays of the most different ranks first."""
         found = [item for item in self._found.get(name, {}).values() if is_written(item)]
         return sorted(found, key=lambda item: -len({len(array.shape) for array in arrays_in(item)}))
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """As long as this lasts, calls are seen."""
+        """Observe calls inside this context."""
         undo: list[Callable[[], None]] = []
         try:
             for kind in self._classes():
@@ -56,7 +56,7 @@ class Sightings:
                 item()
 
     def _classes(self) -> list[type]:
-        """Classes of the course, provided ones, too: they may be what a function is given."""
+        """Return the classes of the course, provided ones, too: a function may take their objects."""
         found: dict[type, None] = {}
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None) or ""
@@ -82,7 +82,8 @@ class Sightings:
         undo.append(lambda: setattr(owner, name, before) if had else delattr(owner, name))
 
     def _watch_function(self, target: Target, undo: list[Callable[[], None]]) -> None:
-        """Under every name that modules of the course have for it, so that tests that imported it are seen, too."""
+        """Replace the function under every name that modules of the course have for it, so that calls in tests are
+        seen, too."""
         watched = self._caller(target.name, target.object, of_class=False)
         for module in list(sys.modules.values()):
             if (getattr(module, "__file__", None) or "").startswith(self._root):
@@ -122,7 +123,7 @@ class Sightings:
     def _named(self, function: Any, args: Any, kwargs: Any, skip: int) -> dict[str, Spec] | None:
         if self._depth:
             return None
-        self._depth += 1  # reading a value may call what is watched
+        self._depth += 1  # reading a value may call a watched function
         try:
             bound = inspect.signature(function).bind(*args, **kwargs)
             found: dict[str, Spec] = {}
@@ -156,11 +157,11 @@ def _is_model(value: Any) -> bool:
 
 
 class _Late(BaseException):
-    """A test took too long: nothing that a test catches."""
+    """Raised when tests take too long. A BaseException, so that tests do not catch it."""
 
 
 def run_public_tests(sightings: Sightings, root: str, files: Sequence[str], seconds: float) -> None:
-    """Run the course's public tests on the solution and see how they call it. Whether they pass is not the question."""
+    """Run the course's public tests on the solution to see how they call it, whether they pass or not."""
     try:
         import pytest
     except ImportError:
@@ -192,7 +193,7 @@ def run_public_tests(sightings: Sightings, root: str, files: Sequence[str], seco
 
 
 def run_examples(sightings: Sightings, targets: Sequence[Target]) -> None:
-    """Run the examples in docstrings, line by line, wherever they lead."""
+    """Run the examples in docstrings, line by line, ignoring errors."""
     import doctest
 
     parser = doctest.DocTestParser()

@@ -1,5 +1,5 @@
-"""Cases for what works on parameters and their gradients: an optimiser that students write takes several steps on two
-groups of parameters; a function that clips gradients is given some."""
+"""Cases for code that works on parameters and gradients: an optimiser that students write takes several steps on two
+groups of parameters; a function that clips gradients gets some."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ for limit, kept in {limits}:
 
 
 def takes_parameters(target: Target) -> bool:
-    """Whether a function is given parameters to change, by the name of its first argument."""
+    """Say whether a function takes parameters to change, by the name of its first argument."""
     try:
         names = list(inspect.signature(target.object).parameters)
     except (TypeError, ValueError):
@@ -51,7 +51,7 @@ def takes_parameters(target: Target) -> bool:
 
 
 def draft_over_parameters(target: Target) -> list[DraftCase]:
-    """Parameters, one of them without a gradient, and what becomes of their gradients: below a limit and above it."""
+    """Draft a case that records what a function does to gradients below and above a limit, one of which is missing."""
     parameters = list(inspect.signature(target.object).parameters.values())[1:]
     needed = [item.name for item in parameters if item.default is item.empty]
     settings = "".join(f", {name}=limit" for name in needed[:1])
@@ -65,7 +65,7 @@ def draft_over_parameters(target: Target) -> list[DraftCase]:
 
 
 def draft_optimiser(target: Target, seen: list[Arguments]) -> list[DraftCase]:
-    """With the settings that it was seen with, or that could be guessed; then with options that are not its default."""
+    """Draft a case with settings that were observed or guessed, and one with options that are not the default."""
     parameters = list(inspect.signature(target.object).parameters)
     settings = [{key: spec for key, spec in item.items() if key not in parameters[:1]} for item in seen]
     with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""The whole recipe: what was proved, what could not be called and why, and what it all imports."""
+"""The whole recipe: imports, cases that work, and a TODO with the reason for each part that could not be called."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from goldsmith.worker.drafts.recipe_text import DraftCase, snake
 
 @dataclass(frozen=True)
 class Names:
-    """How a recipe imports what is defined in a module: `prefix` is what a module's real name begins with in a
-    workspace, `searches` are folders to look in, by module."""
+    """How a recipe imports from a module: `prefix` is the prefix of a module's real name in a workspace, `searches` are
+    folders for `sys.path`, by module."""
 
     prefix: str
     searches: Mapping[str, str]
@@ -23,7 +23,7 @@ class Names:
 
 
 def head_of(drafts: Sequence[DraftCase], names: Names, extra: str = "") -> str:
-    """The imports of these cases."""
+    """Write the imports of these cases."""
     text = "\n".join([*(draft.text() for draft in drafts), extra])
     used = {(names.short(module), name) for draft in drafts for module, name in draft.imports}
     folders = list(dict.fromkeys(filter(None, (names.searches.get(module) for module, _ in sorted(used)))))
@@ -48,7 +48,7 @@ def head_of(drafts: Sequence[DraftCase], names: Names, extra: str = "") -> str:
 def write_recipe(
     assignment: str, drafts: Sequence[DraftCase], left_out: Mapping[str, str], names: Names, notes: Sequence[str] = ()
 ) -> str:
-    """The text of the recipe. Where no case runs it says how to go on."""
+    """Write the recipe. Where no case runs, it says how to continue."""
     drafts, constants = _with_constants(drafts)
     title = f'"""Gold for {assignment}: what `goldsmith generate` records on the solution. A start; make it yours."""'
     taken = frozenset(name for draft in drafts for _, name in draft.imports) | {"gs", "np", "torch", "sys", "Path"}
@@ -73,7 +73,7 @@ _MODEL = re.compile(r"^(\w+ = case\.model\()(\w+), ((?:(?!, weights=|, train=|, 
 
 
 def _with_constants(drafts: Sequence[DraftCase]) -> tuple[list[DraftCase], dict[str, str]]:
-    """Long settings that several cases build the same model with are written once, above them."""
+    """Move long settings with which several cases build the same model into constants."""
     used: Counter[tuple[str, str]] = Counter()
     for draft in drafts:
         for line in _lines(draft):

@@ -1,4 +1,4 @@
-"""The text of a recipe: cases made of blocks, each a few lines that record something, and what they import."""
+"""The text of cases: blocks, each a few lines that record something, and their imports."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _WIDTH = 112
 
 @dataclass(frozen=True)
 class Block:
-    """Lines that stand or fall together. `needs` is the label of a block without which they say nothing, `unless` of
-    one with which they are not needed."""
+    """Lines that are kept or dropped together. `needs` is the label of a block that they depend on, `unless` of one
+    that makes them unnecessary."""
 
     label: str
     lines: tuple[str, ...]
@@ -38,7 +38,7 @@ class Block:
 
 @dataclass(frozen=True)
 class DraftCase:
-    """A case to be written: what it sets up, then blocks."""
+    """A case to be written: its setup, then blocks."""
 
     name: str
     title: str
@@ -56,11 +56,11 @@ class DraftCase:
 
     @property
     def names(self) -> frozenset[str]:
-        """What its imports are called."""
+        """Return the names that it imports."""
         return frozenset(name for _, name in self.imports)
 
     def text(self, taken: frozenset[str] = frozenset()) -> str:
-        """The function as it stands in the recipe; `taken` are names that it would hide."""
+        """Write the function for the recipe; `taken` are names that it must not hide."""
         function = f"{self.name}_case" if self.name in taken else self.name
         mark = f'@gs.{self.kind}(name="{self.name}")' if function != self.name else f"@gs.{self.kind}"
         lines = [*self.setup.lines, *(line for block in self.blocks for line in block.lines)]
@@ -70,7 +70,7 @@ class DraftCase:
 
 @dataclass
 class Scope:
-    """Lines in the making, under one `label`, which tells the inputs of one call from those of another."""
+    """Lines that are being written, under one `label`, which tells the inputs of one call from those of another."""
 
     label: str = ""
     weights: str = "stress"
@@ -90,7 +90,7 @@ class Scope:
         return name
 
     def bind(self, arguments: Arguments) -> dict[str, str]:
-        """An expression for every argument, with the lines that it takes before it; optimisers come last, since they
+        """Return an expression for every argument, and add the lines that it needs; optimisers come last, since they
         need a model."""
         late = [name for name, spec in arguments.items() if isinstance(spec, Steps)]
         found = {
@@ -131,7 +131,7 @@ class Scope:
         return self.source(spec)
 
     def model(self, name: str, spec: Built, weights: str | None = None) -> str:
-        """A line that has the case build a model."""
+        """Add a line in which the case builds a model; return the variable."""
         settings = self.settings(spec)
         profile = self.weights if weights is None else weights
         options = [f'weights="{profile}"'] if profile != "init" else []
@@ -143,8 +143,10 @@ class Scope:
         return name
 
     def settings(self, spec: Built, called: str = "") -> str:
-        """What an object is built with, by name; arrays among it are inputs of the case, where there is one alone
-        under the name that the object is `called`."""
+        """Write the arguments that an object is built with, by name.
+
+        Arrays among them are inputs of the case; if there is only one, it has the name that the object is `called`.
+        """
         parts = []
         if sum(isinstance(part, Array) for part in walk(spec)) != 1:
             called = ""
@@ -155,7 +157,7 @@ class Scope:
         return ", ".join(parts)
 
     def source(self, spec: Spec) -> str:
-        """One expression, nothing kept."""
+        """Write one expression without recording anything."""
         if isinstance(spec, Array):
             return spec.source()
         if isinstance(spec, Literal):
@@ -196,7 +198,7 @@ def _holds_sets(value: object) -> bool:
 
 
 def _wrapped(line: str) -> str:
-    """A long line that builds a model, with its arguments on lines of their own."""
+    """Wrap a long line that builds a model."""
     head, call, inside = line.partition(" = case.model(")
     if len(line) <= _WIDTH or not call:
         return line
@@ -210,6 +212,6 @@ def _wrapped(line: str) -> str:
 
 
 def snake(name: str) -> str:
-    """`RMSNorm` as `rms_norm`."""
+    """Return `RMSNorm` as `rms_norm`."""
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text).lower().strip("_")

@@ -1,4 +1,4 @@
-"""Where in a function's source only a whole number can stand: in shapes, in `range`, as the bound of a slice."""
+"""Find where in a function's source only a whole number is possible: in shapes, in `range`, as the bound of a slice."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _SHAPES = frozenset(
         *("tril_indices", "triu_indices", "randint", "integers", "ndindex"),
     )
 )
-"""All that they are given without a name is a size."""
+"""Functions whose positional arguments are all sizes."""
 _LATER = {"full": slice(0, 1), "linspace": slice(2, None), "normal": slice(2, None), "uniform": slice(2, None)}
-"""Of these, the arguments there."""
+"""Functions of whose arguments only these are sizes."""
 _METHODS = frozenset(
     (
         *("reshape", "view", "expand", "repeat", "tile", "unflatten", "new_zeros", "new_ones", "new_empty"),
         *("topk", "chunk", "repeat_interleave", "one_hot", "broadcast_to"),
     )
 )
-"""Sizes for a method of an array; for a function, after the array."""
+"""Methods of an array whose arguments are sizes; as functions, those after the array."""
 _LAYER = re.compile(r"(Lazy)?(Linear|Bilinear|Conv\w*|Embedding\w*|\w+Norm\w*|RNN|LSTM|GRU|\w+Cell|MultiheadAttention)")
 _KEYWORDS = frozenset(("size", "shape", "num_classes", "minlength", "in_features", "out_features", "num_embeddings"))
 _LIBRARIES = frozenset(("torch", "np", "numpy", "F", "nn", "init"))
 
 
 def names_of_sizes(node: ast.AST) -> Iterator[str]:
-    """Names that stand there for whole numbers."""
+    """Yield the names that a node uses as whole numbers."""
     if isinstance(node, ast.Call):
         for item in _sizes_in_call(node):
             yield from _names_in(item)
@@ -49,7 +49,7 @@ def names_of_sizes(node: ast.AST) -> Iterator[str]:
 
 
 def _sizes_in_call(node: ast.Call) -> list[ast.expr]:
-    """Arguments of a call that are sizes, or shapes made of them."""
+    """Return the arguments of a call that are sizes, or shapes made of them."""
     function = node.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     named = [item.value for item in node.keywords if item.arg in _KEYWORDS]
@@ -72,7 +72,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _names_in(node: ast.expr) -> Iterator[str]:
-    """Names that arithmetic leads to; what a call makes of another is not known."""
+    """Yield names used in arithmetic; calls are not entered, except `int`."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.BinOp):

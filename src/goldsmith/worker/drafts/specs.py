@@ -1,5 +1,6 @@
-"""What goes into a call, as a recipe can write it: arrays by shape and distribution, plain values, objects by how they
-are built. A spec is read off a value that somebody passed, or guessed; it becomes a value again, or source text.
+"""Arguments as a recipe can write them: arrays by shape and distribution, plain values, objects by how they are built.
+
+A spec is derived from an observed value, or guessed; it becomes a value again, or source text.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Spec:
 
 @dataclass(frozen=True)
 class Array(Spec):
-    """An array to be drawn. `high` bounds integers; `scale` multiplies, `dtype` is written where it is not the
-    default; a `gradient` can be asked for."""
+    """An array to be drawn. `high` bounds integers; `scale` multiplies, `dtype` is written where it is not the default;
+    `gradient` makes it require its gradient."""
 
     library: str
     shape: tuple[int, ...]
@@ -133,7 +134,7 @@ class Code(Spec):
 
 @dataclass(frozen=True)
 class Built(Spec):
-    """An object of a class of the course, and what it was built with."""
+    """An object of a class of the course, and the arguments that it is built with."""
 
     module: str
     name: str
@@ -159,7 +160,7 @@ class Steps(Spec):
 
 @dataclass(frozen=True)
 class Unknown(Spec):
-    """What cannot be written down, and what it is."""
+    """A value that cannot be written down, and its description."""
 
     what: str
 
@@ -168,7 +169,7 @@ Arguments = Mapping[str, Spec]
 
 
 def walk(spec: Spec) -> Iterator[Spec]:
-    """A spec and all that lie inside it."""
+    """Yield a spec and all specs inside it."""
     yield spec
     for part in spec.parts():
         yield from walk(part)
@@ -179,13 +180,13 @@ def arrays_in(arguments: Arguments) -> list[Array]:
 
 
 def mapped(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
-    """The spec with `change` made to every innermost one."""
+    """Return the spec with `change` applied to every innermost one."""
     parts = spec.parts()
     return spec.with_parts(tuple(mapped(item, change) for item in parts)) if parts else change(spec)
 
 
 def build(arguments: Arguments) -> dict[str, Any]:
-    """The values themselves; an optimiser gets the parameters of the first model among them."""
+    """Return the values themselves; an optimiser gets the parameters of the first model among them."""
     made = {name: value_of(spec) for name, spec in arguments.items() if not isinstance(spec, Steps)}
     for name, spec in arguments.items():
         if isinstance(spec, Steps):

@@ -1,4 +1,4 @@
-"""Specs read off values that somebody passed to a call."""
+"""Derive specs from values that were passed to a call."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _DEEPEST = 5
 
 
 class Reader:
-    """Reads specs; `built` knows what objects of the course were built with, by their id."""
+    """A reader of specs, which remembers how objects of the course were built."""
 
     def __init__(self) -> None:
         self._built: dict[int, tuple[Any, Built]] = {}
 
     def note_built(self, made: Any, spec: Built) -> None:
-        """The object is held on to, so that no other gets its id."""
+        """Remember how an object was built, and keep the object, so that its id is not reused."""
         self._built.setdefault(id(made), (made, spec))
 
     def read(self, value: Any, depth: int = 0) -> Spec:
@@ -103,7 +103,7 @@ class Reader:
 
 
 def read_array(value: Any) -> Array:
-    """The shape of an array, and the plainest distribution that it could have been drawn from."""
+    """Return the shape of an array, and the plainest distribution that it could have been drawn from."""
     import numpy as np
 
     library = "torch" if is_tensor(value) else "numpy"

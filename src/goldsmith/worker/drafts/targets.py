@@ -1,4 +1,4 @@
-"""What a recipe should have cases for: the classes and functions that students write, with the objects themselves."""
+"""The classes and functions that students write, for which a recipe should have cases."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from goldsmith.worker.failure_reasons import in_words
 
 @dataclass
 class Target:
-    """A class or function that students write. `methods` are those of a class that they write themselves, in the order
-    in which they stand there; `trouble` says why it cannot be had."""
+    """A class or function that students write. `methods` are those of a class that they write themselves, in source
+    order; `trouble` says why it could not be imported."""
 
     module: str
     name: str
@@ -42,12 +42,12 @@ class Target:
 
     @property
     def calls(self) -> list[str]:
-        """Names of what can be called, as sightings go by them: `function`, or `Class.method`."""
+        """Return the names of what can be called, as `Sightings` has them: `function`, or `Class.method`."""
         return [f"{self.name}.{method}" for method in self.methods] if self.is_class else [self.name]
 
 
 def find_targets(folder: Path, parts: Sequence[DraftPart]) -> list[Target]:
-    """Every class and function among `parts`, imported where that works; what others use comes last."""
+    """Return every class and function among `parts`, imported where that works; models come first."""
     for path in dict.fromkeys(item.search for item in parts if item.search):
         sys.path.insert(0, str(folder / path))
     found: dict[tuple[str, str], Target] = {}
@@ -70,7 +70,7 @@ def find_targets(folder: Path, parts: Sequence[DraftPart]) -> list[Target]:
 
 
 def _import(module: str) -> str:
-    """Why a module cannot be imported; empty where it can."""
+    """Import a module; return why it cannot be imported, "" where it can."""
     try:
         importlib.import_module(module)
     except (Exception, SystemExit) as error:
@@ -79,7 +79,7 @@ def _import(module: str) -> str:
 
 
 def _outermost_first(targets: list[Target]) -> list[Target]:
-    """Models before functions before other classes; those that no other class builds first, later before earlier."""
+    """Sort models before everything else: those first that no other model uses, later before earlier."""
     by_name = {item.name: item for item in targets}
     for item in targets:
         for name in names_in(item.object):
@@ -91,7 +91,7 @@ def _outermost_first(targets: list[Target]) -> list[Target]:
 
 
 def names_in(thing: Any) -> Iterator[str]:
-    """Names that a function, or any method of a class, refers to."""
+    """Yield the names that a function, or any method of a class, refers to."""
     functions = [item for item in vars(thing).values() if inspect.isfunction(item)] if inspect.isclass(thing) else []
     for function in [*functions, *([thing] if inspect.isfunction(inspect.unwrap(thing)) else [])] if thing else []:
         pending = [inspect.unwrap(function).__code__]

@@ -1,4 +1,4 @@
-"""Whether a drafted case works: it is run as a recipe's cases are, and judged as gold is."""
+"""Find out whether a drafted case works: run it as a recipe's case, and judge it as gold."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from goldsmith.worker.record_session import Session
 
 _MOST_SECONDS = 25.0
 _NOISE, _MOST_NOISE = 1e-4, 4e-3
-"""How much of a record's size one draw of rounding noise may move most of its elements, and any: tolerances, made from
-many draws, come to several times as much."""
+"""How far one draw of rounding noise may move most elements of a record, and any element, relative to its size:
+tolerances, made from many draws, are several times as large."""
 _ABOUT_ALL = ("identity-weights", "no-gradients")
 _SQUARE = "coinciding-sizes"
 
 
 class Prover:
-    """Runs drafted cases in this process; `head` is what the recipe imports for them."""
+    """A runner of drafted cases in this process; `head` returns the imports that a case needs."""
 
     def __init__(self, scratch: Path, seed: int, head: Callable[[DraftCase], str]) -> None:
         self._folder, self._seed, self._head = scratch / "drafts", seed, head
@@ -47,15 +47,15 @@ class Prover:
         """Hashes of what cases before have recorded: one case of the same records would say nothing new."""
 
     def prove(self, draft: DraftCase) -> tuple[DraftCase | None, str]:
-        """The case with the blocks that work and say something; None with a reason where none does."""
+        """Return the case with the blocks that work and add something; None with a reason where none does."""
         kept: list[Block] = []
-        squares = True  # the first block may need them; where it does not, no other may have them
+        squares = True  # only if the first block needs equal sizes may others have them
         reason = "nothing of it could be recorded"
         deadline = time.monotonic() + _MOST_SECONDS
         for block in draft.blocks:
             labels = {item.label for item in kept}
             if block.label in labels or block.unless in labels or (block.needs and block.needs not in labels):
-                continue  # another of its kind stands already, or what it builds on does not
+                continue  # another of its kind is kept already, or the one it needs is not
             problem = self.problem(draft.with_blocks([*kept, block]), squares=squares)
             if not problem:
                 squares = squares if kept else self.has_coinciding_sizes(draft.with_blocks([block]))
@@ -71,7 +71,7 @@ class Prover:
         return proved, ""
 
     def problem(self, draft: DraftCase, *, squares: bool = False) -> str:
-        """Why this case would not make good gold; empty where it would. `squares`: sizes may coincide."""
+        """Return why this case would not make good gold; "" where it would. With `squares`, sizes may coincide."""
         shutil.rmtree(self._folder, ignore_errors=True)
         try:
             first, second = self._run(draft, "first"), self._run(draft, "second")
@@ -95,14 +95,14 @@ class Prover:
         return found[0] if found else ""
 
     def _noisy(self, draft: DraftCase) -> list[str]:
-        """Records that rounding alone decides about: sines of large numbers, long training."""
+        """Return problems of records that depend on rounding alone: sines of large numbers, long training."""
         torch = sys.modules.get("torch")
         if torch is None:
             return []
         try:
             with rounding_noise(torch, self._seed):
                 noisy = self._run(draft, "noisy")
-        except Exception:  # what does not bear it is not judged by it
+        except Exception:  # code that cannot run with noise is not judged by it
             return []
         mine, theirs = (
             judged_leaves(read_payload(self._folder / name / noisy.file.name)) for name in ("first", "noisy")
@@ -110,7 +110,7 @@ class Prover:
         return [f"{path} varies so much with rounding that little can be judged by it" for path in _far(mine, theirs)]
 
     def has_coinciding_sizes(self, draft: DraftCase) -> bool:
-        """Whether inputs are as long in one direction as in another."""
+        """Say whether an input has two axes of the same length."""
         try:
             facts = self._run(draft, "sizes")
         except (Exception, SystemExit):
@@ -132,7 +132,7 @@ class Prover:
 
 
 def _far(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """What rounding moves too far; what it should not move at all, being no floats, as soon as it does."""
+    """Yield records that rounding moves too far; those that are not floats, if it moves them at all."""
     import numpy as np
 
     both = {path: leaf for path, leaf in mine.items() if _is_number(leaf) and _is_number(theirs.get(path))}
@@ -158,7 +158,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _as_before(facts: CaseFacts) -> list[str]:
-    """Records of weights that are what they were before anything ran."""
+    """Return problems of records that are only the weights as they were before anything ran."""
     before = {leaf.path.partition(".")[2]: leaf.sha256 for leaf in facts.file.leaves if leaf.section == "state_dict"}
     groups: dict[str, list[bool]] = {}
     for leaf in facts.file.leaves:
@@ -174,7 +174,7 @@ def _outputs(facts: CaseFacts) -> set[str]:
 
 
 def _twins(facts: CaseFacts) -> list[tuple[str, str]]:
-    """Records that are the same as one before them; single numbers may be."""
+    """Return pairs of records that are the same; single numbers may be."""
     records: dict[str, list[LeafFacts]] = {}
     for leaf in facts.file.leaves:
         if leaf.section == "output":

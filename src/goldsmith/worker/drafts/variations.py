@@ -1,5 +1,5 @@
 """Other arguments for the same call: sizes that differ, a batch of one, longer sequences, small and large numbers,
-other options. Whether a part can be called with them is found out by trying."""
+other options. Only a trial shows whether a part can be called with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _resized(arguments: Arguments, change: Callable[[Array], Array]) -> Argument
 
 
 def resize(arguments: Arguments, old: int, new: int, *, first_only: bool = False) -> Arguments:
-    """Every axis of size `old`, or every first one, made `new`."""
+    """Change every axis of size `old`, or every first axis of that size, to `new`."""
 
     def change(array: Array) -> Array:
         shape = tuple(
@@ -40,8 +40,11 @@ def resize(arguments: Arguments, old: int, new: int, *, first_only: bool = False
 
 
 def distinct_settings(arguments: Arguments) -> Arguments | None:
-    """Whole numbers among plain settings made to differ from one another, so that none can be taken for another; None
-    where they do. What divides evenly goes on to."""
+    """Make whole numbers among plain settings differ, so that none can be mistaken for another; return None where they
+    do.
+
+    Even numbers grow in steps of their half, so that its divisors still divide them.
+    """
     taken = [spec.value for spec in arguments.values() if isinstance(spec, Literal) and type(spec.value) is int]
     found: dict[str, Spec] = {}
     seen: set[int] = set()
@@ -59,7 +62,7 @@ def distinct_settings(arguments: Arguments) -> Arguments | None:
 
 
 def leading_size(arguments: Arguments) -> int | None:
-    """The size that most arrays begin with: the batch."""
+    """Return the size that most arrays begin with: the batch."""
     counts = Counter(array.shape[0] for array in _direct(arguments) if array.shape)
     return counts.most_common(1)[0][0] if counts else None
 
@@ -71,8 +74,8 @@ def _direct(arguments: Arguments) -> list[Array]:
 
 
 def distinct(arguments: Arguments, taken: set[int]) -> Iterator[Arguments]:
-    """Candidates with the first coinciding pair of sizes made to differ: the leading one, or another axis; new sizes
-    are none that is `taken`."""
+    """Yield candidates in which one of two equal sizes differs: the leading one, or another axis. New sizes are not
+    among those `taken`."""
     sizes = {size for array in _direct(arguments) for size in array.shape} | taken
     fresh = [size for size in _OTHER_SIZES if size not in sizes]
     for array in _direct(arguments):
@@ -92,7 +95,7 @@ def _with_axis(arguments: Arguments, array: Array, at: int, size: int) -> Argume
 
 
 def with_batch(arguments: Arguments, taken: set[int]) -> Arguments | None:
-    """A batch that is no other size of the call, and not one."""
+    """Change the batch to a size that is not `taken`, and not one."""
     size = leading_size(arguments)
     fresh = next((item for item in _OTHER_SIZES if item not in taken), None)
     if size is None or fresh is None:
@@ -106,7 +109,7 @@ def batch_of_one(arguments: Arguments) -> Arguments | None:
 
 
 def longer(arguments: Arguments) -> Iterator[Arguments]:
-    """The second axis, or the only one, longer and shorter."""
+    """Yield arguments with the second axis, or the only one, longer and shorter."""
     arrays = [array for array in _direct(arguments) if array.shape]
     axes = [array.shape[-2] for array in arrays if len(array.shape) > 2]
     axes += [
@@ -121,7 +124,7 @@ def longer(arguments: Arguments) -> Iterator[Arguments]:
 
 
 def scaled(arguments: Arguments, factor: float) -> Arguments | None:
-    """Floating arrays `factor` times as large."""
+    """Multiply normally distributed arrays by `factor`; return None where no array is floating."""
     if not any(array.is_floating for array in _direct(arguments)):
         return None
     return _resized(
@@ -130,7 +133,7 @@ def scaled(arguments: Arguments, factor: float) -> Arguments | None:
 
 
 def several(arguments: Arguments) -> Arguments | None:
-    """Lists of a single array made three."""
+    """Repeat the item of one-item lists three times; return None where there are none."""
     found = {
         name: dataclasses.replace(spec, items=spec.items * 3)
         if isinstance(spec, Group) and spec.kind == "list" and len(spec.items) == 1
@@ -141,7 +144,7 @@ def several(arguments: Arguments) -> Arguments | None:
 
 
 def ragged(arguments: Arguments) -> Arguments | None:
-    """Lists of arrays whose last is smaller than the others."""
+    """Make the last array in lists smaller than the others."""
     found = dict(arguments)
     for name, spec in arguments.items():
         if not (isinstance(spec, Group) and spec.kind == "list" and len(spec.items) > 0):
@@ -159,7 +162,7 @@ def ragged(arguments: Arguments) -> Arguments | None:
 
 
 def other_options(function: Any, arguments: Arguments, skip: int = 0) -> list[dict[str, Spec]]:
-    """Values that are not their default for options that nobody has given: all together first, then one by one."""
+    """Return values other than the default for options: all together first, then one by one."""
     found: dict[str, Spec] = {}
     try:
         parameters = list(inspect.signature(function).parameters.items())[skip:]
@@ -186,7 +189,7 @@ def _other(name: str, value: Any) -> Any:
 
 
 def other_values(arguments: Arguments) -> Iterator[Arguments]:
-    """Plain values of other kinds and sizes: empty, single, repeated, negative, large."""
+    """Yield plain values of other kinds and sizes: empty, single, repeated, negative, large."""
     pools = {name: _pool(spec.value) for name, spec in arguments.items() if isinstance(spec, Literal)}
     pools = {name: pool for name, pool in pools.items() if pool}
     most = max((len(pool) for pool in pools.values()), default=0)
@@ -236,7 +239,7 @@ def _hashable(values: Any) -> bool:
 
 
 def without_dropout(spec: Built) -> Built:
-    """No dropout, by default or by what was given: what it drops nobody else can draw."""
+    """Set all dropout to 0, given or default: nothing else can draw what it drops."""
     kind = getattr(sys.modules.get(spec.module), spec.name, None)
     try:
         parameters = inspect.signature(kind).parameters if kind else {}
@@ -251,7 +254,7 @@ def without_dropout(spec: Built) -> Built:
 
 
 def with_dropout(spec: Built, kind: Any) -> Built | None:
-    """Everything dropped in training, which needs no draws; None where there is no such setting."""
+    """Set all dropout to 1, which needs no draws; return None where there is no such setting."""
     try:
         names = [name for name, item in inspect.signature(kind).parameters.items() if "drop" in name.lower()]
     except (TypeError, ValueError):

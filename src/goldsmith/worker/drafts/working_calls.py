@@ -1,4 +1,4 @@
-"""Calls that work: for every part that students write, arguments that were seen or guessed, and tried."""
+"""Find a working call for every part that students write: try arguments that were observed, then guessed ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALL = "__call__"
 
 @dataclass(frozen=True)
 class Call:
-    """A call that works. `owner` is what the object was built with that a `method` is called on."""
+    """A call that works. `owner` is how the object of a `method` is built."""
 
     target: Target
     arguments: Arguments
@@ -39,7 +39,7 @@ class Call:
 
 
 class Finder:
-    """Finds a call for each target; what could not be called says why in `troubles`, by its name."""
+    """A search for a call of each target; `troubles` has the reasons where there is none, by name."""
 
     def __init__(self, targets: Sequence[Target], sightings: Sightings, seed: int) -> None:
         self._targets, self._sightings, self._seed = targets, sightings, seed
@@ -48,7 +48,8 @@ class Finder:
         self.troubles: dict[str, str] = {}
 
     def calls(self) -> dict[str, list[Call]]:
-        """By target, in its methods' order. Twice: what runs shows how others are called."""
+        """Return calls by target, in the order of its methods. Search twice: what runs shows how other parts are
+        called."""
         found: dict[str, list[Call]] = {}
         for _ in range(2):
             for target in self._targets:
@@ -91,7 +92,7 @@ class Finder:
                 self.built[target.name] = owner
 
     def _owners(self, target: Target, name: str) -> Iterator[Built]:
-        """What the object can be built with: as it was seen, else guessed, those that can be built only."""
+        """Yield how the object can be built, as observed, else guessed; only what can be built."""
         if target.name in self.built:
             yield self.built[target.name]
         seen = self._sightings.owners.get(name)
@@ -106,7 +107,7 @@ class Finder:
         for owner in dict.fromkeys(made):
             _, error = self._run(lambda owner=owner: build({"it": owner}))
             if error:
-                if first:  # the likeliest arguments fail for the likeliest reason
+                if first:  # the likeliest arguments give the most useful reason
                     self.troubles[target.name] = error
                 first = False
                 continue
@@ -148,7 +149,8 @@ class Finder:
         return None
 
     def guesses(self, call: Call, *, also: str, most: int) -> list[Arguments]:
-        """Other arguments for a call, with one that may be left out: first beside those that it has, then all anew."""
+        """Return other arguments for a call, with the optional one `also`: first added to those it has, then all
+        guessed."""
         method, target = call.method, call.target
         function = getattr(target.object, method) if method else target.object
         known = self._known(target, call.owner)
@@ -176,7 +178,7 @@ class Finder:
     def run(
         self, target: Target, method: str, owner: Built | None, arguments: Arguments, prior: Sequence[Call] = ()
     ) -> tuple[Any, str]:
-        """What a call returns, and why it does not; `prior` ones are made on the same object before."""
+        """Make a call; return its result, or None and the error. `prior` calls are made first on the same object."""
 
         def call() -> Any:
             values = build(arguments)
@@ -205,7 +207,8 @@ class Finder:
 
 
 def _called(function: Any, method: str, named: dict[str, Any], more: Any, args: list[Any]) -> Any:
-    """By name where the signature is the function's own; a module's call takes anything."""
+    """Call by name; by position where that fails, with starred arguments, or for a module, whose call takes
+    anything."""
     try:
         return function(*args, *more) if more or method in ("forward", CALL) else function(**named)
     except TypeError:
@@ -213,7 +216,7 @@ def _called(function: Any, method: str, named: dict[str, Any], more: Any, args: 
 
 
 def is_called(target: Target, method: str) -> bool:
-    """Whether an object itself is called, and not a method by its name."""
+    """Say whether the object itself is called, not a method by its name."""
     own = any(CALL in vars(kind) for kind in target.object.__mro__[:-1]) if target.is_class else False
     return method == CALL or (method == "forward" and own)
 
@@ -223,18 +226,18 @@ def _label(call: Call) -> str:
 
 
 def _about(target: Target, method: str) -> str:
-    """What the starter says, and, of a method, its class's docstring."""
+    """Return the starter's docstring and, for a method, its class's."""
     more = (inspect.getdoc(target.object) or "") if method else ""
     return f"{target.docs.get(method, '')}\n{more}"
 
 
 def _trimmed(arguments: Arguments) -> Arguments:
-    """Steps large enough to show: whatever the learning rate was, plain SGD with a large one."""
+    """Replace optimisers by plain SGD with a learning rate so large that steps show."""
     return {name: Steps("SGD", (("lr", 0.5),)) if isinstance(spec, Steps) else spec for name, spec in arguments.items()}
 
 
 def _explicit(target: Target, method: str, arguments: Arguments) -> Arguments:
-    """With the defaults of what must be given by every call."""
+    """Add the defaults of arguments that every call must give."""
     if method or not target.explicit:
         return arguments
     parameters = inspect.signature(target.object).parameters
@@ -250,7 +253,7 @@ def _library(module: str) -> str:
 
 
 def _flat(arguments: Arguments) -> dict[str, Any]:
-    """Settings by name, those in dicts and configuration objects among them."""
+    """Return settings by name, including those in dicts and configuration objects."""
     found: dict[str, Any] = {}
     for name, spec in arguments.items():
         if isinstance(spec, Literal):
