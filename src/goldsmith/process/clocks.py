@@ -44,7 +44,7 @@ class Clock:
 
     @property
     def wall_s(self) -> float:
-        """Seconds on the wall clock."""
+        """Return the seconds on the wall clock."""
         return time.monotonic() - self._start
 
     def used_s(self) -> float:
@@ -143,7 +143,7 @@ class ProcessFacts(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, str]:
-        """A key that no other process ever has: the kernel uses process ids again."""
+        """Return a key that no other process ever has: the kernel reuses process ids."""
         return self.pid, self.start
 
 

@@ -1,7 +1,7 @@
 """Processes that lead a group of their own, and how to end such a group.
 
 The kernel gives a process id to another process once the first has ended and its parent has waited for it. So a signal
-is only sent to an id that is proven to be still ours: of a child that nobody has waited for yet, or of a process that
+is only sent to an id that is proven to be still ours: of a child that has not been waited for yet, or of a process that
 started when ours did.
 """
 

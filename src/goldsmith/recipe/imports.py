@@ -208,7 +208,7 @@ class _Forgiving(importlib.abc.Loader):
 
 
 def prepare_recipe(recipe: Path) -> None:
-    """Make the code of a recipe's assignment importable by both of its names, where the recipe lies in a course."""
+    """Make the code of a recipe's assignment importable by both of its names, where the recipe is in a course."""
     from goldsmith.course.layout import find_course
     from goldsmith.errors.course import NotACourse
 
