@@ -145,7 +145,8 @@ _COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 
 def _change(trial: Trial, disturbed: list[bool]) -> Change:
-    """Return the function that changes each floating input for a trial; `disturbed` grows with each that gets noise."""
+    """Return the function that changes each floating input and weight for a trial; `disturbed` grows when noise is
+    added."""
     import numpy as np
 
     generator = np.random.default_rng(trial.noise)
