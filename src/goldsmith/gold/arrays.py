@@ -1,4 +1,4 @@
-"""Arrays of any make as bytes, hashes and statistics. NumPy is imported on first use, torch never."""
+"""Convert arrays of any library to bytes, hashes and statistics. NumPy is imported on first use, torch never."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_BYTES = 64
 
 
 def is_tensor(value: object) -> bool:
-    """A torch tensor: there can be none unless torch has been imported."""
+    """Say whether `value` is a torch tensor; there can be none unless torch has been imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -44,12 +44,13 @@ def dtype_name(array: Any) -> str:
 
 
 def leaves_of(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Every leaf of a payload by its dotted path."""
+    """Return every leaf of a payload by its dotted path."""
     return dict(walk(dict(payload)))
 
 
 def as_numpy(value: Any) -> Any:
-    """A tensor, array or number as NumPy without loss: smaller floats widened, integers and booleans as they are."""
+    """Convert a tensor, array or number to NumPy without loss: a tensor's floats become float64, `Bfloat16` becomes
+    float32."""
     import numpy as np
 
     if isinstance(value, Bfloat16):
@@ -61,18 +62,18 @@ def as_numpy(value: Any) -> Any:
 
 
 def judged_leaves(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The leaves that another implementation is compared on: numbers among the outputs and trained weights."""
+    """Return the numeric leaves that another implementation is compared on: among outputs and trained weights."""
     leaves = judged_part(payload)
     return {path: leaf for path, leaf in leaves.items() if is_array(leaf) or isinstance(leaf, int | float)}
 
 
 def judged_part(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """All leaves that another implementation is compared on, numbers or not, by path."""
+    """Return all leaves that another implementation is compared on, numbers or not, by path."""
     return leaves_of({key: value for key, value in payload.items() if key in JUDGED_SECTIONS})
 
 
 def numbers_of(value: Any) -> Any:
-    """A leaf as float64; a complex one as its two parts along one axis more."""
+    """Return a leaf as float64; a complex one as its two parts along a new last axis."""
     import numpy as np
 
     array = as_numpy(value)
@@ -82,7 +83,7 @@ def numbers_of(value: Any) -> Any:
 
 
 def difference_of(one: Any, two: Any) -> Any:
-    """How far `one` is from `two`, element by element; what is NaN or the same infinity in both does not differ."""
+    """Subtract `two` from `one` element by element; NaN in both, or the same infinity, counts as no difference."""
     import numpy as np
 
     with np.errstate(invalid="ignore"):
@@ -90,7 +91,7 @@ def difference_of(one: Any, two: Any) -> Any:
 
 
 def root_mean_square(finite: Any) -> float:
-    """Without overflow, however large the numbers are; 0 for none."""
+    """Compute the root mean square without overflow, however large the numbers are; 0 for none."""
     import numpy as np
 
     largest = float(np.abs(finite).max(initial=0.0))
@@ -98,7 +99,7 @@ def root_mean_square(finite: Any) -> float:
 
 
 def leaf_facts(path: str, value: Any) -> LeafFacts:
-    """Type, shape, hash and statistics of one leaf; statistics are over the finite elements."""
+    """Return type, shape, hash and statistics of one leaf; statistics are over the finite elements."""
     import numpy as np
 
     if not is_array(value):
@@ -125,7 +126,7 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
 
 
 def array_hash(value: Any) -> str:
-    """Of dtype, shape and bytes."""
+    """Hash dtype, shape and bytes."""
     digest = hashlib.sha256(f"{dtype_name(value)}|{','.join(str(int(size)) for size in value.shape)}|".encode())
     digest.update(_raw_bytes(value))
     return digest.hexdigest()
@@ -159,7 +160,7 @@ def _raw_bytes(array: Any) -> memoryview:
 
 
 def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
-    """The values as float64 for statistics; complex numbers by their magnitude."""
+    """Return the values as float64 for statistics; complex numbers by their magnitude."""
     import numpy as np
 
     array = as_numpy(array)
@@ -167,5 +168,5 @@ def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
 
 
 def _rounded(number: Any) -> float:
-    """Nine digits: enough to read, too few for the last bits of a sum to move them."""
+    """Round to nine digits: enough to read, too few to change with the last bits of a sum."""
     return float(f"{float(number):.9g}")

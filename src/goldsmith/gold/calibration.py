@@ -1,6 +1,6 @@
-"""From trials to tolerances: how far the solution is from its own gold when things change that must not matter.
+"""Compute tolerances from trials: how far the solution is from its own gold when things change that must not matter.
 
-Pure arithmetic over what the trials left behind; which trials there are is decided by who runs them.
+Pure arithmetic over the trials' results; which trials there are is decided by the caller.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 SAFETY = 3.0
-"""Tolerance over noise. True differences between configurations went up to 1.3 times what such trials showed."""
+"""Tolerance over noise. Real differences between configurations were up to 1.3 times what such trials showed."""
 NOISY_SAFETY = 10.0
 NOISY, COARSE = 1e-3, 32
-"""An element that moves by more than this share of the tensor's size, or so many units in the last place of a coarse
-type, is noise itself."""
+"""An element that moves by more than this share of the tensor's size, or this many units in the last place of a coarse
+type, is pure noise."""
 FLOOR_L2, FLOOR_MAX = 8, 16
-"""No tolerance is below so many units in the last place, however quiet the trials were."""
+"""No tolerance is below this many units in the last place, however quiet the trials were."""
 TRUSTED = 10.0
-"""A float64 run farther from the gold than so many times the noise computes something else."""
+"""A float64 run farther from the gold than this many times the noise computes something else."""
 TOO_NOISY = 0.05
 FAR, FAR_IN_NOISE = 0.01, 0.1
-"""Gold this share of its size away from what the solution computes in float64 is wrong itself; if it is noise as well,
-as what long training gives is, so much. On the bundled course none is farther than 0.0003; rotary angles at position
-4,000 are 0.0002 off in float32 for everyone."""
+"""Gold farther than this share of its size from the solution's float64 result is wrong itself; the second limit is for
+gold that is noise as well, such as the result of long training. On the bundled course none is farther than 0.0003;
+rotary angles at position 4,000 are 0.0002 off in float32 for every implementation."""
 ZERO = 1e-6
-"""What is so much smaller in float64 is mathematically zero, and in float32 nothing but noise."""
+"""A tensor whose float64 values are smaller by this factor is mathematically zero, and pure noise in float32."""
 
 FLOAT64, FLOAT32, OTHER_SEED = "float64", "float32", "seed"
 NOISE, NARROWED = "noise-", "narrowed-"
 CONTROLS = ("again-1", "again-2")
-"""Nothing is different in these. Where they come out differently all the same, a replay says nothing about noise."""
+"""Trials in which nothing is changed. If they differ all the same, a replay says nothing about noise."""
 _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "complex64": 2.0**-23, "float16": 2.0**-10}
 _COARSEST = 2.0**-7
 
@@ -75,7 +75,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pins_stand(case: CaseFacts, tolerances: Mapping[str, Tolerance]) -> bool:
-    """Whether the tolerances that a case has are those that its recipe pins now."""
+    """Say whether a case's tolerances are still those that its recipe pins."""
     for path, tolerance in tolerances.items():
         pin = pin_for(path, case.pinned)
         if (pin is not None) != (tolerance.kind == "pinned"):
@@ -88,7 +88,7 @@ def pins_stand(case: CaseFacts, tolerances: Mapping[str, Tolerance]) -> bool:
 
 
 def noise_limits(tolerance: Tolerance) -> Tolerance | None:
-    """Limits at what noise was seen to reach when the tolerance was measured; None where nothing was."""
+    """Return limits at the noise that was seen when the tolerance was measured; None if none was measured."""
     if tolerance.kind == "measured" and tolerance.l2 is not None and tolerance.max is not None:
         return msgspec.structs.replace(tolerance, l2=tolerance.l2 / SAFETY, max=tolerance.max / SAFETY)
     if tolerance.noise is not None:
@@ -99,8 +99,8 @@ def noise_limits(tolerance: Tolerance) -> Tolerance | None:
 
 @dataclass(frozen=True)
 class Trials:
-    """What the trials of one case left behind, by path: gold's numbers, each trial's differences from them, and the
-    numbers of the float64 run."""
+    """The results of one case's trials, by path: gold's numbers, each trial's differences from them, and the numbers of
+    the float64 run."""
 
     gold: Mapping[str, Array]
     differences: Mapping[str, Mapping[str, Array]]
@@ -109,7 +109,7 @@ class Trials:
 
 @dataclass
 class Calibrated:
-    """One case's tolerances by path, what goes into its reference file, and what there is to say."""
+    """One case's tolerances by path, the content of its reference file, and advice."""
 
     tolerances: dict[str, Tolerance] = field(default_factory=dict)
     reference: dict[str, Any] = field(default_factory=dict)
@@ -121,6 +121,7 @@ class Calibrated:
 
 
 def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
+    """Compute the tolerances of one case; none if its replays are not faithful or no noise trial ran."""
     found = Calibrated()
     leaves = {leaf.path: leaf for leaf in case.file.leaves if leaf.path in trials.gold}
     if any(item.any() for name in CONTROLS for item in trials.differences.get(name, {}).values()):
@@ -165,7 +166,7 @@ def _inexact(
     differences: Mapping[str, Array],
     float64: Array | None,
 ) -> None:
-    """The tolerance of one floating-point leaf; float64 is a trial like the others once it is trusted."""
+    """Measure the tolerance of one floating-point leaf; float64 counts as a trial once it is trusted."""
     import numpy as np
 
     path = leaf.path
@@ -188,8 +189,10 @@ def _inexact(
 def _hold_to_float64(
     found: Calibrated, leaf: LeafFacts, eps: float, scale: float, gold: Array, float64: Array, weights: tuple[str, ...]
 ) -> None:
-    """Note gold that is too far from its own float64 value. Weights and their gradients are left alone where they are
-    noise: an optimiser makes steps of full size out of a gradient that is zero."""
+    """Note gold that is too far from its own float64 value.
+
+    Noisy weights and their gradients are left out: an optimiser takes full-size steps from a gradient that is zero.
+    """
     import numpy as np
 
     gap = np.abs(difference_of(float64, gold))
@@ -245,7 +248,7 @@ def _measure(gaps: Mapping[str, Array], gold: Array, scale: float, eps: float) -
 
 
 def _comparable(differences: Mapping[str, Array], eps: float) -> Iterator[tuple[str, Array]]:
-    """What counts as noise: all but another seed; float32 only to learn about float64, in proportion."""
+    """Yield the gaps that count as noise: all but another seed's; float32's only for float64 leaves, scaled down."""
     import numpy as np
 
     for name, difference in differences.items():
@@ -267,8 +270,11 @@ def _is_trusted(gap: Array, measured: _Measured, gold: Array) -> bool:
 
 
 def _distance(gap: Array, gold: Array, scale: float, noisy: npt.NDArray[np.bool_]) -> float:
-    """How far from gold as a whole, over its size, without elements that are noise, dwarf the others or are not finite:
-    what a dtype's largest number fills, as a mask does, is another in each."""
+    """Return the distance from gold as a whole, over its size.
+
+    Elements that are noise, dwarf the others or are not finite do not count: a mask filled with a dtype's largest
+    number differs between dtypes.
+    """
     import numpy as np
 
     counted = (gap / scale)[~noisy & np.isfinite(gap) & (sizes_of(gold, scale) == scale)]
@@ -276,8 +282,8 @@ def _distance(gap: Array, gold: Array, scale: float, noisy: npt.NDArray[np.bool_
 
 
 def _scale(path: str, gold: Mapping[str, Array]) -> float:
-    """The tensor's root mean square, without the few elements that dwarf the others (a mask's -1e9); of a tensor that
-    is all zero, that of the largest recorded with it."""
+    """Return the tensor's root mean square, without the few elements that dwarf the others (a mask's -1e9); for a
+    tensor that is all zero, that of the largest recorded with it."""
     own = _rms(_usual(gold[path]))
     if own:
         return own
@@ -305,12 +311,12 @@ def _eps(leaf: LeafFacts) -> float:
 
 
 def _digits(number: float) -> float:
-    """Three digits: what is measured at random has no more."""
+    """Round to three digits: a random measurement has no more."""
     return float(f"{number:.2e}")
 
 
 def _advice(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials, found: Calibrated) -> Iterator[Advice]:
-    """At most one piece of each kind, about the first tensor it is true of."""
+    """Yield at most one piece of advice of each kind, about the first tensor it is true of."""
     for kind, texts in (
         ("unstored-chance", _unstored(case, trials)),
         ("fragile", _fragile(case, leaves, trials)),
@@ -346,7 +352,8 @@ def _fragile(case: CaseFacts, leaves: Mapping[str, LeafFacts], trials: Trials) -
 
 
 def _noisy(case: CaseFacts, trials: Trials, found: Calibrated) -> Iterator[str]:
-    """Tensors that are mathematically zero are noise by nature and no fault of the case."""
+    """Yield advice on tensors too noisy to judge; those that are mathematically zero are noise by nature and left
+    out."""
     largest = max((_rms(values) for values in trials.gold.values()), default=0.0)
     for path, tolerance in found.tolerances.items():
         values = trials.gold[path]

@@ -1,4 +1,4 @@
-"""The form of a call or of what it returned: JSON in which each array is a number, so that it can be made again."""
+"""The form of a call or its result: JSON in which each array is replaced by a number, so that it can be rebuilt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
     "float16", "bfloat16", "float32", "float64", "complex64",
 )  # fmt: skip
-"""The dtypes of tensors whose numbers a file can hold that others read: none that is quantised or has eight bits."""
+"""The tensor dtypes that a file can hold for other readers: no quantised and no 8-bit floating-point ones."""
 
 
 def tensors_in(value: Any) -> list[Any]:
@@ -26,7 +26,7 @@ def tensors_in(value: Any) -> list[Any]:
 
 
 def _arrays(value: Any, seen: set[int]) -> Iterator[Any]:
-    """`seen` are dataclasses that have been looked into: they may refer to each other."""
+    """Yield every array; `seen` are dataclasses already visited, since they may refer to each other."""
     if is_array(value):
         if _is_plain_array(value):
             yield value
@@ -44,8 +44,8 @@ def _arrays(value: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def form_of(value: Any, number: Iterator[int]) -> Any:
-    """`value` with each array as its number in the order of `tensors_in`; `NO_FORM` when something in it is neither an
-    array nor plain, or it is too long to be kept."""
+    """Return `value` with each array replaced by its number in the order of `tensors_in`; `NO_FORM` if something in it
+    is neither an array nor plain, or the form is too long to keep."""
     form = _form(value, number)
     too_long = form is not NO_FORM and len(json.dumps(form)) > _LONGEST
     return NO_FORM if too_long else form
@@ -66,7 +66,7 @@ def _form(value: Any, number: Iterator[int]) -> Any:
 
 
 def rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
-    """What has that form, with `tensors` by their numbers."""
+    """Rebuild the value that has this form, with `tensors` by their numbers."""
     return map_tree(lambda leaf: tensors[str(leaf[TENSOR])] if is_reference(leaf) else leaf, form, is_reference)
 
 
@@ -76,7 +76,7 @@ def is_reference(form: Any) -> bool:
 
 
 def _is_plain_array(value: Any) -> bool:
-    """Whether its numbers can be kept in a trace."""
+    """Say whether the array's numbers can be stored in a trace."""
     if is_tensor(value):
         return str(value.layout) == "torch.strided" and str(value.dtype).removeprefix("torch.") in _KEPT
     return value.dtype.kind in "biuf" and value.dtype.itemsize <= 8

@@ -1,6 +1,6 @@
-"""The named checks that recorded files must pass before they are gold.
+"""The named checks that recorded files must pass before they become gold.
 
-Pure judgement over facts: nothing is loaded and nothing is run here.
+The checks only judge facts: nothing is loaded and nothing is run here.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the checks look at: facts of the run, `files` as they are about to be published, and where a second
-    run disagreed, a sentence a case."""
+    """The input of all checks: facts of the run, `files` as they are about to be published, and one sentence for each
+    case in which a second run disagreed."""
 
     mode: str
     seed: int
@@ -59,8 +59,10 @@ def verify(evidence: Evidence) -> list[Check]:
 
 
 def check_tolerances(cases: Sequence[CaseEntry], unmeasured: Container[str] = ()) -> Check:
-    """How the tolerances were arrived at, and what the customary ones would have done. Those of `unmeasured` cases are
-    left to a run that is not dry."""
+    """Say how the tolerances were measured, and what the customary ones would have done.
+
+    Those of `unmeasured` cases are measured by a run that is not dry.
+    """
     if any(case.name in unmeasured for case in cases):
         counts = [sum(item.tolerance is not None for item in case.tensors) for case in cases if case.name in unmeasured]
         return Check(
@@ -114,7 +116,7 @@ def _no_nan(evidence: Evidence) -> Check:
 
 
 def _no_inf(evidence: Evidence) -> Check:
-    """Infinite inputs are fine (a mask's -inf); infinite results and weights are not."""
+    """Refuse infinite results and weights; infinite inputs are fine (a mask's -inf)."""
     problems = [
         _bad_values(case, leaf, leaf.inf, "Inf")
         for case, leaf in _leaves(evidence)
@@ -143,7 +145,7 @@ def _as_declared(evidence: Evidence) -> Check:
 
 
 def _not_constant(evidence: Evidence) -> Check:
-    """Of what is recorded under one name something must vary; one still gradient among many is no fault."""
+    """Refuse records in which nothing varies; one constant gradient among many is fine."""
     problems = []
     for case in _readable(evidence):
         for name, leaves in _recorded(case, evidence.mode).items():
@@ -155,7 +157,7 @@ def _not_constant(evidence: Evidence) -> Check:
 
 
 def _stillness(leaves: Sequence[LeafFacts]) -> str | None:
-    """Why what was recorded under one name says nothing, or None. Text counts by itself, unless it is empty."""
+    """Return why what was recorded under one name says nothing, or None. Text counts by itself, unless it is empty."""
     if any(leaf.is_text and leaf.value not in ("", "b''") for leaf in leaves):
         return None
     numbers = [leaf for leaf in leaves if leaf.is_number and leaf.elements]
@@ -170,7 +172,7 @@ def _stillness(leaves: Sequence[LeafFacts]) -> str | None:
 
 
 def _recorded(case: CaseFacts, mode: str) -> dict[str, list[LeafFacts]]:
-    """The leaves of a case by the name they were recorded under; a script's tensors are judged one by one."""
+    """Return the leaves of a case by the name they were recorded under; a script's tensors are judged one by one."""
     found: dict[str, list[LeafFacts]] = {}
     for leaf in case.file.leaves:
         if mode == "script":
@@ -261,7 +263,7 @@ def _check(name: str, title: str, problems: Sequence[str], detail: str) -> Check
 
 
 def _wanted_keys(case: CaseFacts, mode: str) -> Sequence[str]:
-    """A script's files are held to the names that tests rely on; a case's to all of its keys."""
+    """Return the keys that a file needs: of a script, those that tests rely on; of a case, all of its kind."""
     if mode == "cases":
         return CHECKPOINT_KEYS if case.kind == "checkpoint" else OUTPUT_KEYS
     if case.name == "gold_checkpoint":
@@ -274,7 +276,7 @@ def _readable(evidence: Evidence) -> Iterator[CaseFacts]:
 
 
 def _leaves(evidence: Evidence) -> Iterator[tuple[CaseFacts, LeafFacts]]:
-    """Every number that was computed or fed in; settings are what their author chose."""
+    """Yield every number that was computed or fed in, but not settings, which the author chose."""
     for case in _readable(evidence):
         for leaf in case.file.leaves:
             if leaf.is_number and leaf.section not in _SETTINGS:

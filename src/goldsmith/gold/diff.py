@@ -1,4 +1,4 @@
-"""What changed between two golds, tensor by tensor. Hashes decide what is loaded; equal tensors are not."""
+"""Find what changed between two golds, tensor by tensor. Only tensors whose hashes differ are loaded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TensorChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gold_changes(before: Path | None, after: Path) -> list[TensorChange]:
-    """Every tensor that was added, removed or changed; `before` may be no gold at all."""
+    """List every tensor that was added, removed or changed; `before` is None if there was no gold."""
     old = {case.name: case for case in read_manifest(before).cases} if before else {}
     new = {case.name: case for case in read_manifest(after).cases}
     found: list[TensorChange] = []
@@ -70,7 +70,8 @@ def case_changes(
     tensors: Sequence[TensorEntry | LeafFacts],
     file: Path | None,
 ) -> list[TensorChange]:
-    """Every tensor of a case that was added, removed or changed: `old` in folder `before`, the new ones in `file`."""
+    """List every tensor of a case that was added, removed or changed: `old` in folder `before`, the new ones in
+    `file`."""
     mine = {item.path: item for item in old.tensors} if old else {}
     theirs = {item.path: item for item in tensors}
     found: list[TensorChange] = []
@@ -100,7 +101,7 @@ def case_changes(
 
 
 def _readable_leaves(file: Path) -> dict[str, Any]:
-    """Nothing where the old gold is damaged: that must not keep it from being replaced."""
+    """Read the leaves of the old gold; return none if it is damaged, which must not keep it from being replaced."""
     try:
         return leaves_of(read_payload(file))
     except GoldsmithError:
@@ -110,7 +111,7 @@ def _readable_leaves(file: Path) -> dict[str, Any]:
 
 
 def _noisy(folder: Path, case: CaseEntry) -> dict[str, Any]:
-    """Which elements of the case's tensors are noise, where any are."""
+    """Return which elements of the case's tensors are noise, where any are."""
     if case.reference is None or not (folder / case.reference).is_file():
         return {}
     try:
@@ -128,8 +129,8 @@ def _values(case: str, path: str, entry: TensorEntry, one: Any, two: Any, noisy:
 
 
 def change_sizes(before: Any, after: Any, entry: TensorEntry, noisy: Any = None) -> dict[str, float | None]:
-    """How large the change of one tensor is in every unit that `TensorChange` knows; nothing once an element became NaN
-    or infinite, or ceased to be."""
+    """Measure the change of one tensor in every unit that `TensorChange` has; return nothing if an element became or
+    ceased to be NaN or infinite."""
     import numpy as np
 
     one, two = numbers_of(before), numbers_of(after)

@@ -1,7 +1,7 @@
-"""Hollow answers: what costs nothing to return, tried against every recorded tensor within its tolerance.
+"""Find hollow records: those that an effortless answer would pass as, within the tolerance.
 
-A case that zeros, a constant, its own input or the weights that it starts from would pass says nothing about anybody's
-work. What passes as something else that was recorded need not be hollow (a cache must change nothing), but may be.
+A case that zeros, a constant, its own input or its initial weights would pass says nothing about anyone's work. A
+record that another recorded value would pass as, its twin, may be hollow but need not be (a cache must change nothing).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _ALLOWED = ("hollow", "constant")
 _ALIKE = 0.1
-"""Two tensors whose smallest, largest or mean elements are farther apart, over their size, are not compared."""
+"""Two tensors whose smallest, largest or mean elements differ by more than this, over their size, are not compared."""
 
 
 @dataclass(frozen=True)
 class Hollow:
-    """A record that `answer` would pass as; `whole` where that goes for all that its case has recorded. A `twin` is
-    something else that was recorded."""
+    """A record that `answer` would pass as; `whole` if that is true of every record of its case. If `twin`, the answer
+    is another recorded value."""
 
     case: str
     record: str
@@ -40,8 +40,8 @@ class Hollow:
 
 
 def find_hollow(cases: Sequence[GoldCase]) -> list[Hollow]:
-    """Every record that a hollow answer passes as, unless its recipe allows that with a reason; after those, at most
-    one a case that has a twin."""
+    """List every record that a hollow answer passes as, unless its recipe allows that with a reason; then at most one
+    twin for each case without such records."""
     known = [_Known(case) for case in cases if not case.entry.variant]
     found: list[Hollow] = []
     twins: list[Hollow] = []
@@ -56,8 +56,8 @@ def find_hollow(cases: Sequence[GoldCase]) -> list[Hollow]:
 
 
 def hollow_paths(case: GoldCase) -> list[str]:
-    """The recorded values of a case that take no work to get right: those that a hollow answer passes as, flags and
-    nought, None, and what has no elements."""
+    """List the recorded values of a case that take no work to get right: those that a hollow answer passes as, flags,
+    zero, None, and arrays without elements."""
     known = _Known(case)
     telling = known.tells(list(known.leaves))
     return [
@@ -93,12 +93,12 @@ class _Known:
         return any(check in allowed.get(name, {}) for name in names for check in _ALLOWED)
 
     def hollow(self, paths: Sequence[str]) -> str:
-        """What passes as every leaf of a record; empty where any leaf tells more."""
+        """Return the first leaf's hollow answer if every leaf of a record has one, else ""."""
         answers = [self._hollow_leaf(path) for path in self.tells(paths)]
         return answers[0] if all(answers) else ""
 
     def tells(self, paths: Sequence[str]) -> list[str]:
-        """All but None, and what has no elements: they speak neither for nor against a record."""
+        """Return the paths that say something about a record: all but None and arrays without elements."""
         leaves = {path: self.leaves[path] for path in paths}
         return [path for path, leaf in leaves.items() if leaf is not None and not (is_array(leaf) and 0 in leaf.shape)]
 
@@ -109,8 +109,8 @@ class _Known:
         return next((name for name, answer in self._answers(path, gold) if self._passes(path, gold, answer)), "")
 
     def _numbers(self, path: str) -> tuple[Array | None, Tolerance | None]:
-        """A leaf of several finite numbers, and how far an answer may be off. A single number, such as a count or a
-        flag, is a constant by nature."""
+        """Return a leaf of several finite numbers and its tolerance. A single number, such as a count or a flag, is
+        constant by nature."""
         import numpy as np
 
         leaf, entry = self.leaves[path], self.entries.get(path)
@@ -142,7 +142,8 @@ class _Known:
                 yield "the weights that it starts from", numbers_of(leaf)
 
     def twins(self, before: Sequence[_Known]) -> Iterator[Hollow]:
-        """Records that one before them in their case passes as; a case all of whose records have twins in others."""
+        """Yield records that an earlier one of their case passes as, and a case all of whose records have twins in
+        earlier cases."""
         telling = [record for record, paths in self.records.items() if self.tells(paths) and not self.allows(record)]
         for number, record in enumerate(telling):
             for other in telling[:number]:
@@ -177,7 +178,7 @@ def _are_alike(one: TensorEntry, two: TensorEntry) -> bool:
 
 
 def hollow_problems(found: Sequence[Hollow]) -> list[str]:
-    """Cases that say nothing about anybody's work, by their first record."""
+    """Describe cases of which every record is hollow, by their first record."""
     first = {item.case: item for item in reversed(found) if item.whole}
     return [
         f"case {item.case}: {item.answer} would pass as {item.record}, and nothing else in it asks for more; it can "
@@ -187,8 +188,8 @@ def hollow_problems(found: Sequence[Hollow]) -> list[str]:
 
 
 def hollow_advice(found: Sequence[Hollow], given: Sequence[Advice] = ()) -> list[Advice]:
-    """What to say of records that are hollow while others of their case are not, and of twins: once a case, not what
-    is `given` already."""
+    """Advise on hollow records of cases that also have others, and on twins: once per kind and case, and not what
+    `given` already says."""
     advice: dict[str, Advice] = {}
     untouched = {item.name for item in given}
     for item in found:

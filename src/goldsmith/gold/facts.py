@@ -1,6 +1,6 @@
-"""What is known about a gold file once it has been read back: plain data, no arrays.
+"""Facts about a gold file that has been read back: plain data, no arrays.
 
-These structures cross the border between the process that ran a recipe and the one that judges it.
+These structures are passed from the process that ran a recipe to the one that judges it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from goldsmith.gold.tolerances import Pinned
 
 
 class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One array or plain value. `path` is where it sits in the file, such as `output.logits`."""
+    """One array or plain value. `path` is where it is in the file, such as `output.logits`."""
 
     path: str
     dtype: str
@@ -44,7 +44,7 @@ class LeafFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_text(self) -> bool:
-        """Text or bytes, which are compared as they are."""
+        """Say whether it is text or bytes, which must be equal."""
         return self.dtype in ("str", "bytes")
 
     @property
@@ -60,7 +60,7 @@ PLAIN_TYPES = frozenset({"none", "bool (Python)", "int (Python)", "float (Python
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """One gold file as it reads from disk: its top-level keys and every leaf; `error` when it does not load."""
+    """One gold file as read from disk: its top-level keys and every leaf; `error` if it does not load."""
 
     name: str
     sha256: str = ""
@@ -91,10 +91,10 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
-    Of a case that `accepts` a variant of the solution, there is another named `<case>.<variant>` that it recorded.
-    `runs` are the functions and methods of the students' that ran in it, `origins` those that each record comes from.
-    `drawn` is the hash of what it drew where recorded draws were at hand, `draws_redrawn` names those of them that did
-    not take its place, with the reason.
+    A case that `accepts` a variant of the solution has a second recording, named `<case>.<variant>`. `runs` are the
+    students' functions and methods that ran in it, `origins` those that each record comes from. `drawn` is the hash of
+    what it drew if recorded draws were available; `draws_redrawn` names those that could not be reused, with the
+    reason.
     """
 
     name: str
@@ -124,16 +124,16 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def definition(self) -> str:
-        """The name of the recipe's function, whichever variant it ran on."""
+        """Return the name of the recipe's function, whichever variant it ran on."""
         return self.name.removesuffix(f".{self.variant}") if self.variant else self.name
 
     def allows(self, path: str, check: str) -> bool:
-        """Whether a check is waived for the whole case, or for something recorded, which covers all nested in it."""
+        """Say whether a check is waived for the whole case, or for a record, which covers all nested in it."""
         covering = (name for name in self.allowed if name == "*" or path == name or path.startswith(f"{name}."))
         return any(check in self.allowed[name] for name in covering)
 
     def label(self, path: str) -> str:
-        """`output` as `output.y` where one thing called y was recorded: its author knows it by that name."""
+        """Return the path under the name that the author knows: `output.y` for `output` if only y was recorded."""
         section, dot, rest = path.partition(".")
         names = {"input": self.inputs, "output": self.outputs}.get(section, ())
         return f"{section}.{names[0]}{dot}{rest}" if len(names) == 1 else path
@@ -163,8 +163,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def environment_differences(recorded: Environment, here: Environment) -> list[str]:
-    """Facts of two machines that differ, in words. What either does not know is not compared, and of versions only the
-    public part: `2.13.0+cpu` is `2.13.0`."""
+    """Describe facts in which two machines differ. Unknown facts are not compared, and of versions only the public
+    part: `2.13.0+cpu` is `2.13.0`."""
     found = []
     for name, words in _ENVIRONMENT_WORDS.items():
         one, two = getattr(recorded, name), getattr(here, name)
@@ -178,12 +178,12 @@ def environment_differences(recorded: Environment, here: Environment) -> list[st
 
 
 def same_environment(recorded: Environment, here: Environment) -> bool:
-    """Whether nothing is known that would tell two machines apart."""
+    """Say whether no difference between two machines is known."""
     return not environment_differences(recorded, here)
 
 
 def public_version(version: str) -> str:
-    """A version without its local part, which names a build: `2.11.0+cu130` is `2.11.0`."""
+    """Return a version without its local part, which names a build: `2.11.0+cu130` is `2.11.0`."""
     return version.partition("+")[0]
 
 

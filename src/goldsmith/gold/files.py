@@ -1,7 +1,7 @@
-"""Gold files on disk: written byte-stable, read back safely, never unpickled beyond plain tensors.
+"""Read and write gold files: byte-stable, and never unpickled beyond plain tensors.
 
-A recipe that works in torch gets `.pt` files that plain `torch.load` reads with its safe default. One
-that never imports torch gets `.npz` files with the same keys, so that NumPy alone is enough.
+A recipe that uses torch gets `.pt` files that plain `torch.load` reads with its safe default. One that never imports
+torch gets `.npz` files with the same keys, so that NumPy alone is enough.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ REFERENCE_SUFFIX = ".reference.safetensors"
 NOISY_PREFIX = "noisy:"
 _STRUCTURE = "structure"
 _REFERENCE, _BYTES, _TEXT = "@array:", "@bytes:", "@text:"
-"""What a text in the structure stands for; a text that itself begins like one of these is marked as text."""
+"""Prefixes of strings in the structure that stand for something else; a string that itself begins like one is marked as
+text."""
 
 
 def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = None) -> Path:
-    """Write one case's payload beside `stem`, as `.pt` where torch is in use and as `.npz` elsewhere, unless told."""
+    """Write one case's payload next to `stem`: as `.pt` if torch is in use, else as `.npz`, unless `suffix` says
+    which."""
     if suffix == ".pt" or (suffix is None and "torch" in sys.modules):
         path = stem.with_name(stem.name + ".pt")
         write_durably(path, _torch_bytes(payload))
@@ -45,7 +47,7 @@ def write_payload(payload: Mapping[str, Any], stem: Path, suffix: str | None = N
 
 
 def trace_as_bytes(tensors: Mapping[str, Any], index: object) -> bytes:
-    """One safetensors file; its one metadata key holds the order in which modules and functions ran."""
+    """Encode a trace as a safetensors file; its one metadata key holds the order in which modules and functions ran."""
     metadata = {"goldsmith": json.dumps(index, separators=(",", ":"))}
     torch = sys.modules.get("torch")
     if torch is None:
@@ -62,7 +64,7 @@ def write_trace(tensors: Mapping[str, Any], index: object, path: Path) -> None:
 
 
 def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
-    """NumPy arrays by name as one safetensors file, torch or no torch."""
+    """Write NumPy arrays by name as one safetensors file; torch is not needed."""
     from safetensors.numpy import save
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,14 +78,14 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 
 def read_reference(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The float64 reference of a case by path, and which elements of which tensors are noise."""
+    """Read the float64 reference of a case by path, and which elements of which tensors are noise."""
     kept = read_arrays(path)
     marks = {name.removeprefix(NOISY_PREFIX): mask for name, mask in kept.items() if name.startswith(NOISY_PREFIX)}
     return {name: array for name, array in kept.items() if not name.startswith(NOISY_PREFIX)}, marks
 
 
 def read_payload(path: Path) -> dict[str, Any]:
-    """The payload of a gold file. Raises whatever the reader raises when the file is not sound."""
+    """Read the payload of a gold file. Raises whatever the reader raises for a damaged file."""
     if path.suffix == ".npz":
         return _read_numpy(path)
     try:
@@ -97,7 +99,7 @@ def read_payload(path: Path) -> dict[str, Any]:
 
 
 def read_back(path: Path) -> FileFacts:
-    """Load a file from disk with the safe loader and say what it holds."""
+    """Load a file from disk with the safe loader and return facts about its content."""
     digest = ""
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -119,13 +121,13 @@ def _torch_bytes(payload: Mapping[str, Any]) -> bytes:
             return torch.from_numpy(leaf)
         return _EmptyBytes() if type(leaf) is bytes and not leaf else leaf
 
-    buffer = io.BytesIO()  # a buffer, because a path's name would end up in the archive
+    buffer = io.BytesIO()  # torch would write a path's name into the archive
     torch.save(map_tree(storable, dict(payload)), buffer)
     return buffer.getvalue()
 
 
 def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
-    """Arrays under their slash-separated path; nesting and plain values as JSON under `structure`."""
+    """Encode a payload: arrays under their slash-separated path, nesting and plain values as JSON under `structure`."""
     import numpy as np
 
     arrays: dict[str, Any] = {}
@@ -154,7 +156,7 @@ def _numpy_bytes(payload: Mapping[str, Any]) -> bytes:
 def _read_numpy(path: Path) -> dict[str, Any]:
     import numpy as np
 
-    with parsing, np.load(path, allow_pickle=False) as archive:  # whose headers are parsed as Python
+    with parsing, np.load(path, allow_pickle=False) as archive:  # NumPy parses headers as Python
         if _STRUCTURE not in archive.files:
             return {name: archive[name] for name in archive.files}
         structure = json.loads(str(archive[_STRUCTURE]))
@@ -173,7 +175,7 @@ def _read_numpy(path: Path) -> dict[str, Any]:
 
 
 class _EmptyBytes(bytes):
-    """Stored as other bytes are: what pickle calls for empty ones, torch's safe loader refuses."""
+    """Empty bytes, pickled like any others: torch's safe loader refuses what pickle calls for empty ones."""
 
     def __reduce__(self) -> Any:
         return codecs.encode, ("", "latin1")

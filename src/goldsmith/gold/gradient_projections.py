@@ -1,4 +1,4 @@
-"""A few numbers of a gradient, which gold keeps in its place: enough to tell one gradient from another."""
+"""Projections of a gradient that gold stores in its place: enough to tell one gradient from another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PROJECTIONS = 3
 
 
 def projections(gradient: Any) -> list[float]:
-    """Return the length of a gradient, and how far it goes in a few fixed directions."""
+    """Return the norm of a gradient and its projections on a few fixed directions."""
     import numpy as np
 
     flat = np.asarray(gradient, dtype="float64").ravel()

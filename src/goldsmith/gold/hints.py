@@ -1,6 +1,6 @@
-"""A look at what was recorded: where a case is blind by construction, and the one change that would cure it.
+"""Advice on recorded cases: where a case is blind by construction, and the one change that would cure it.
 
-Advice, never refusal. Each piece has a name, so that a course can silence it with a reason.
+Advice never refuses gold. Each piece has a name, so that a course can silence it with a reason.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(cases: Sequence[CaseFacts]) -> list[Advice]:
-    """What would make these cases sharper."""
+    """List what would make these cases sharper."""
     return [*(advice for case in cases for advice in _about_case(case)), *_about_all(cases)]
 
 
 def unsilenced(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
-    """All but what the course has silenced by name."""
+    """Return all advice that the course has not silenced by name."""
     return [item for item in advice if item.name not in silenced]
 
 
 def _about_case(case: CaseFacts) -> Iterator[Advice]:
-    """At most one piece of each kind, about the first tensor it is true of."""
+    """Yield at most one piece of advice of each kind, about the first tensor it is true of."""
     leaves = [leaf for leaf in case.file.leaves if leaf.is_array or leaf.is_text]
     inputs = [leaf for leaf in leaves if leaf.section == "input"]
     outputs = [leaf for leaf in leaves if leaf.section == "output"]
@@ -50,7 +50,7 @@ def _about_case(case: CaseFacts) -> Iterator[Advice]:
 
 def _coinciding(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
     for leaf in inputs:
-        square = len(leaf.shape) == 4 and leaf.shape[2] == leaf.shape[3]  # an image may be
+        square = len(leaf.shape) == 4 and leaf.shape[2] == leaf.shape[3]  # images may be square
         sizes = [size for size in (leaf.shape[:3] if square else leaf.shape) if size > 1]
         same = "two of these are the same" if len(set(sizes)) < len(sizes) else _as_many_heads(case, leaf)
         if same:
@@ -82,7 +82,7 @@ def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[L
     known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or (leaf.is_text and leaf.path in whole)}
     for leaf in outputs:
         if leaf.is_text and leaf.path not in whole:
-            continue  # a list of words may hold a word that went in
+            continue  # a list of words may contain an input word
         if leaf.sha256 in known:
             same = case.label(known[leaf.sha256].path)
             yield f"{case.label(leaf.path)} equals {same}, so doing nothing passes: choose inputs that are changed"
@@ -109,7 +109,7 @@ def _unstored(case: CaseFacts) -> Iterator[str]:
 
 
 def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
-    """What one sharp case is enough for: weights off their identity, and what training does."""
+    """Yield advice on what one sharp case is enough for: non-identity weights, gradients, initialisation."""
     with_weights = [case for case in cases if _weights(case)]
     if not with_weights:
         return
@@ -133,14 +133,13 @@ def _about_all(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
 
 
 def _constructors_of_models(case: CaseFacts) -> list[str]:
-    """Constructors that ran in it; an optimiser's draws no weights."""
+    """Return constructors that ran in a case, without those of optimisers, which draw no weights."""
     others = {f"{optimiser.name}.__init__" for optimiser in case.optimisers}
     return [run for run in case.runs if run.endswith(".__init__") and run not in others]
 
 
 def _draws_weights(case: CaseFacts) -> bool:
-    """Whether a model of it has a weight of its own that varies, beside those of the layers it is made of and those
-    that are computed."""
+    """Say whether a model has a varying weight of its own, not of one of its layers and not computed."""
     depth = 1 if len(case.models) == 1 else 2
     computed = {name for facts in case.weights.values() for name in facts.buffers}
     own = (leaf for leaf in _weights(case) if leaf.path.count(".") == depth)
@@ -152,13 +151,13 @@ def _weights(case: CaseFacts) -> list[LeafFacts]:
 
 
 def _at_identity(case: CaseFacts) -> str | None:
-    """The first weight that is all 0 or all 1."""
+    """Return the first weight that is all 0 or all 1."""
     found = (leaf.path for leaf in _weights(case) if leaf.constant and leaf.min in (0.0, 1.0))
     return next((path.partition(".")[2] for path in found), None)
 
 
 def _records_by_parameter(case: CaseFacts) -> bool:
-    """Whether something was recorded under the names of the weights: gradients, or weights after steps."""
+    """Say whether something was recorded under the names of the weights: gradients, or weights after steps."""
     names = tuple(leaf.path.partition(".")[2] for leaf in _weights(case))
     return (
         any(leaf.path.endswith(tuple(names)) for leaf in case.file.leaves if leaf.section == "output")

@@ -1,4 +1,4 @@
-"""Gold as tests and tools read it: every file's hash is checked before anything in it is believed."""
+"""Load gold for tests and tools: every file's hash is checked before its content is trusted."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class GoldCase:
 
     @property
     def reference(self) -> dict[str, Any]:
-        """The float64 reference of outputs and trained weights by path, as NumPy; empty where none is kept."""
+        """Return the float64 reference of outputs and trained weights by path, as NumPy; empty if there is none."""
         return self._kept[0]
 
     @property
     def noisy(self) -> dict[str, Any]:
-        """Which elements are noise in every correct implementation, by path, where any are."""
+        """Return which elements are noise in every correct implementation, by path, where any are."""
         return self._kept[1]
 
     @cached_property
@@ -42,7 +42,7 @@ class GoldCase:
         return read_payload(self.path)
 
     def allows_nan(self, path: str) -> bool:
-        """Whether the recipe accepts NaN there by name, with a reason."""
+        """Say whether the recipe accepts NaN at `path`, with a reason."""
         parts = path.split(".")
         names = ["*", *(".".join(parts[:count]) for count in range(1, len(parts) + 1))]
         return any("nan" in self.entry.allowed.get(name, {}) for name in names)
@@ -61,7 +61,7 @@ class GoldCase:
 
     @property
     def state_dict(self) -> dict[str, Any]:
-        """The weights to start from; of a checkpoint, `model_state_dict` has the trained ones."""
+        """Return the initial weights; a checkpoint has the trained ones in `model_state_dict`."""
         weights: dict[str, Any] = self.data["state_dict"]
         return weights
 

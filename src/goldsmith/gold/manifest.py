@@ -1,7 +1,7 @@
-"""The manifest: the machine-readable truth about a gold folder, and nothing that moves on its own.
+"""The manifest: a machine-readable description of a gold folder that only changes when the gold does.
 
-Everything but the `stamp` follows from solution, recipe, seed and machine. The stamp (date, commit) is
-taken over from the manifest before as long as nothing else has changed, so that no byte moves.
+Everything but the `stamp` follows from solution, recipe, seed and machine. The stamp (date, commit) is copied from the
+previous manifest as long as nothing else has changed, so that no byte changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from goldsmith.gold.tolerances import Tolerance, unmeasured
 
 SCHEMA = 5
 OLDEST_SCHEMA = 3
-"""Manifests of earlier versions are read as far back as this; what they do not say is unknown, not wrong."""
+"""The oldest manifests that can be read; what they do not say is unknown, not wrong."""
 MANIFEST = "manifest.json"
 README = "README.md"
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
@@ -192,7 +192,7 @@ class _Head(msgspec.Struct):
 def case_entry(
     case: CaseFacts, measured: Mapping[str, Tolerance], why_not: str, reference: str | None, code: str = ""
 ) -> CaseEntry:
-    """The case with the tolerances that were measured; `why_not` says why others were not."""
+    """Make the entry of a case with its measured tolerances; `why_not` says why others were not measured."""
 
     def entry(leaf: LeafFacts) -> TensorEntry:
         judged = leaf.section in JUDGED_SECTIONS
@@ -225,7 +225,7 @@ def case_entry(
 
 
 def with_metadata(entry: CaseEntry, case: CaseFacts, code: str) -> CaseEntry:
-    """A recorded case whose values still hold, with what its recipe says about it now."""
+    """Return the entry of a case whose values still hold, with what its recipe says about it now."""
     return msgspec.structs.replace(
         entry,
         accepts=case.accepts,
@@ -243,15 +243,15 @@ def with_metadata(entry: CaseEntry, case: CaseFacts, code: str) -> CaseEntry:
 
 
 def keep_stamp(new: Manifest, old: Manifest | None) -> Manifest:
-    """`new` with the stamp of `old` when nothing but stamp and documentation could differ."""
+    """Return `new` with the stamp of `old` if nothing but stamp and documentation could differ."""
     if old is None or _content(new) != _content(old):
         return new
     return msgspec.structs.replace(new, stamp=old.stamp)
 
 
 def says_the_same(new: Manifest, old: Manifest) -> bool:
-    """Whether `new` adds nothing to `old` but what another machine or version says in other words: how the checks
-    came out is compared, not their details."""
+    """Say whether `new` differs from `old` only in what depends on machine or version, such as the wording of checks:
+    their outcomes are compared, not their details."""
     return _lasting(new) == _lasting(old)
 
 
@@ -272,7 +272,7 @@ def _content(manifest: Manifest) -> Manifest:
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The manifest as it is written, its digest included: of the same text with the digest left empty."""
+    """Encode the manifest as it is written, with the digest of the same text with an empty digest."""
     blank = _text(msgspec.structs.replace(manifest, digest=""))
     return _text(msgspec.structs.replace(manifest, digest=hashlib.sha256(blank).hexdigest()))
 
@@ -282,7 +282,7 @@ def _text(manifest: Manifest) -> bytes:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest in `folder`; `GoldUnreadable` says what is wrong with it."""
+    """Read the manifest in `folder`; `GoldUnreadable` says what is wrong with it."""
     path = folder / MANIFEST
     try:
         content = path.read_bytes()
@@ -302,6 +302,6 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _digest_of(content: bytes, digest: str) -> str:
-    """Of the text as it stands, with the digest left empty: what an older version wrote has other fields."""
+    """Hash the text as it is, with the digest left empty: an older version's manifest has other fields."""
     head, quoted, tail = content.rpartition(f'"{digest}"'.encode())
     return hashlib.sha256(head + b'""' + tail if quoted else content).hexdigest()

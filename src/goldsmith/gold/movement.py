@@ -1,7 +1,7 @@
-"""How far a case that was recorded again is from the gold before: the same bits, within noise, or moved.
+"""Judge how far a case that was recorded again is from the previous gold: the same bits, within noise, or moved.
 
-Another processor, another torch or another number of threads changes bits without changing what is computed. Such a
-difference is at most as large as the noise that was seen when tolerances were measured, and float64 shows none of it.
+Another processor, torch or number of threads changes bits without changing what is computed. Such a difference is at
+most as large as the noise that was seen when tolerances were measured, and does not show in float64.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from goldsmith.gold.safetensors_reader import open_mapped
 from goldsmith.gold.tolerances import sizes_of
 
 FLOAT64_LIMIT = 1e-9
-"""Float64 results farther apart than this, over the tensor's size, were not computed in the same way: rounding makes
-them differ by 1e-11 at most, the weakest real mistake by 3e-6."""
+"""Float64 results farther apart than this, over the tensor's size, were computed differently: rounding makes them
+differ by 1e-11 at most, the weakest real mistake by 3e-6."""
 FLOAT64_NOISE = 1e-8
-"""The same where rounding is amplified: a share of the noise in float32, of which float64 has 2e-9."""
+"""The same limit where rounding is amplified, as a share of the noise in float32; float64 has 2e-9 of it."""
 COMPUTED_LIMIT, TRACE_LIMIT = 1e-3, 1e-2
-"""How far buffers that a model computes, and tensors of a trace, may be off where nothing measured their noise."""
+"""Limits for buffers that a model computes, and for tensors of a trace, whose noise was not measured."""
 
 
 class Movement(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one case: `same` bits, other bits within `noise`, or `moved` beyond that, and why."""
+    """The outcome for one case: the `same` bits, other bits within `noise`, or `moved` beyond that, and why."""
 
     case: str
     outcome: Literal["same", "noise", "moved"]
@@ -43,14 +43,14 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_float64(self) -> bool:
-        """Whether it went further than noise was seen to go, so that only float64 can tell that it is noise."""
+        """Say whether a change exceeds the noise that was seen, so that only float64 can tell that it is noise."""
         return self.outcome == "noise" and any(item.noise is not None and item.noise > 1 for item in self.changes)
 
 
 def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, same_sources: bool) -> Movement:
-    """Hold a case as it was recorded again, in the folder `after`, against the gold in `before`.
+    """Compare a case that was recorded again, in the folder `after`, with the gold in `before`.
 
-    Where sources have changed, what nothing was measured for must be equal.
+    If sources have changed, tensors without measured noise must be equal.
     """
     tensors = [leaf for leaf in new.file.leaves if leaf.section in TENSOR_SECTIONS]
     changes = tuple(case_changes(new.name, old, before, tensors, after / new.file.name))
@@ -66,7 +66,7 @@ def find_movement(old: CaseEntry, before: Path, new: CaseFacts, after: Path, *, 
 
 
 def _other_problems(old: CaseEntry, before: Path, new: CaseFacts, after: Path, same_sources: bool) -> Iterable[str]:
-    """What is different besides tensors: names, settings, and whatever else the file holds."""
+    """Yield what differs besides tensors: names, settings, and whatever else the file holds."""
     if (old.file, old.trace, old.kind) != (new.file.name, new.trace, new.kind):
         yield "it is kept in another form"
         return
@@ -88,12 +88,12 @@ def _other_problems(old: CaseEntry, before: Path, new: CaseFacts, after: Path, s
 
 
 def _rest(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """All that a file holds besides the tensors that are compared with their tolerance."""
+    """Return all that a file holds besides the tensors that are compared within a tolerance."""
     return {path: leaf for path, leaf in leaves_of(payload).items() if path.partition(".")[0] not in TENSOR_SECTIONS}
 
 
 def _is_rounding(one: Any, two: Any) -> bool:
-    """Whether two floats, or arrays of them, such as the final loss, differ by no more than rounding might."""
+    """Say whether two floats, or arrays of them, such as the final loss, differ by no more than rounding might."""
     facts = leaf_facts("", one), leaf_facts("", two)
     if (facts[0].dtype, facts[0].shape) != (facts[1].dtype, facts[1].shape) or not facts[0].is_inexact:
         return False
@@ -101,10 +101,10 @@ def _is_rounding(one: Any, two: Any) -> bool:
 
 
 def judge_float64(movement: Movement, old: CaseEntry, before: Path, found: Mapping[str, Any]) -> Movement:
-    """A movement once the case has run in float64 as well, with what it `found` there by path.
+    """Judge a movement again once the case has also run in float64, with what it `found` there by path.
 
-    Where float64 has moved, the code computes something else. Where it has not, other bits are noise, however far they
-    went within their tolerance. Of a case with the `same` bits, only the float64 reference is out of date then.
+    If float64 has moved, the code computes something else; with the `same` bits, only the float64 reference is out of
+    date. If it has not moved, other bits within the tolerance are noise.
     """
     reference, noisy = read_reference(before / old.reference) if old.reference else ({}, {})
     tolerances = {item.path: item.tolerance for item in old.tensors}
@@ -130,7 +130,7 @@ def _moved_in_float64(movement: Movement, why: str) -> Movement:
 
 
 def _problem(change: TensorChange, buffers: set[str], same_sources: bool) -> str:
-    """Why a change of one tensor is more than noise; empty where it is not."""
+    """Return why a change of one tensor is more than noise, or "" if it is not."""
     section = change.path.partition(".")[0]
     if change.change != VALUES:
         happened = "was" if change.change in (ADDED, REMOVED) else "has another"
@@ -149,7 +149,7 @@ def _problem(change: TensorChange, buffers: set[str], same_sources: bool) -> str
 
 
 def _computed(case: CaseEntry) -> set[str]:
-    """Paths of weights that models compute for themselves."""
+    """Return the paths of weights that models compute themselves."""
     lone = len(case.models) == 1
     return {
         f"state_dict.{buffer}" if lone else f"state_dict.{model}.{buffer}"
@@ -159,7 +159,7 @@ def _computed(case: CaseEntry) -> set[str]:
 
 
 def _trace_problems(before: Path, after: Path) -> Iterable[str]:
-    """What is different about a trace beyond noise."""
+    """Yield what differs in a trace beyond noise."""
     try:
         one, two = open_mapped(before), open_mapped(after)
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def _trace_problems(before: Path, after: Path) -> Iterable[str]:
 
 
 def _index(metadata: Mapping[str, str]) -> Any:
-    """What is called in which order and how, without numbers that may differ by noise, as they are or by their hash."""
+    """Return what is called, in which order and how, without numbers, or hashes of them, that may differ by noise."""
     index = json.loads(metadata.get("goldsmith", "null"), object_hook=_without_gradients)
     return map_tree(_without_numbers, index)
 
@@ -192,7 +192,7 @@ def _without_numbers(leaf: Any) -> Any:
 
 
 def _distance(one: Any, two: Any, noisy: Any) -> float:
-    """The farthest element over the tensor's size, leaving out those that are noise."""
+    """Return the farthest element over the tensor's size, leaving out noisy ones."""
     import numpy as np
 
     quiet = np.ones(one.shape, bool) if noisy is None or noisy.shape != one.shape else ~noisy

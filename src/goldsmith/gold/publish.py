@@ -1,7 +1,7 @@
-"""Gold is published whole or not at all: written beside its place, then swapped in by one rename.
+"""Publish gold completely or not at all: write it next to its place, then swap it in by one rename.
 
-What lies beside it meanwhile is one marked folder, `.<name>.<token>.staging/`, with the new gold in `new/` and, where
-the file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that mark is ever
+Meanwhile there is one marked folder next to it, `.<name>.<token>.staging/`, with the new gold in `new/` and, where the
+file system cannot exchange two folders, the old one in `old/` for a moment. Nothing without that marker is ever
 removed.
 """
 
@@ -32,10 +32,10 @@ _NEW, _OLD = "new", "old"
 
 
 class Staging:
-    """A folder beside `target` that becomes it. The caller holds the lock, so there is one at a time."""
+    """A folder next to `target` that becomes it. The caller holds the lock, so there is one at a time."""
 
     def __init__(self, target: Path, folder: Path | None = None) -> None:
-        """`folder`, when given, is where to stage instead: what will never be published may lie anywhere."""
+        """Stage in `folder` if given: what will never be published may be anywhere."""
         self.target = target.resolve()
         self._around = self.target.with_name(f".{self.target.name}.{new_token()}.staging")
         self.folder = folder or self._around / _NEW
@@ -58,7 +58,7 @@ class Staging:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
 
     def _repair(self) -> None:
-        """Put gold back that a killed run had moved aside, and remove what else of it carries our mark."""
+        """Put gold back that a killed run had moved aside, and remove its other marked folders."""
         pattern = re.compile(rf"\.{re.escape(self.target.name)}\.{TOKEN.pattern}\.staging")
         for name in os.listdir(self.target.parent):
             around = self.target.parent / name
@@ -90,7 +90,7 @@ class Staging:
         self.write(source.name, content)
 
     def carry_over(self, own: Iterable[str]) -> list[str]:
-        """Keep what others put into the folder: everything but `own`, the names goldsmith made before."""
+        """Keep other people's files in the folder: everything but `own`, the names that goldsmith wrote before."""
         if not self.target.is_dir():
             return []
         skip = {*own, *(path.name for path in self.folder.iterdir())}
@@ -108,7 +108,7 @@ class Staging:
         return [path.name for path in kept]
 
     def equals_target(self) -> bool:
-        """Whether publishing would change no byte."""
+        """Say whether publishing would change no byte."""
         if not self.target.is_dir():
             return False
         mine, theirs = _files(self.folder), _files(self.target)
@@ -117,12 +117,13 @@ class Staging:
         )
 
     def file_changes(self) -> dict[str, str]:
-        """What publishing would do to each file: leave it the `same`, find it `changed`, or add a `new` one."""
+        """Return what publishing would do to each file: leave it the `same`, replace it (`changed`), or add it
+        (`new`)."""
         mine, theirs = _files(self.folder), _files(self.target)
         return {name: _change(path, theirs.get(name)) for name, path in mine.items()}
 
     def replaces(self) -> list[str]:
-        """Names of files that stand in its place already, with other bytes."""
+        """Return the names of files that exist already with other bytes."""
         return sorted(name for name, change in self.file_changes().items() if change == "changed")
 
     def publish(self) -> None:
@@ -150,8 +151,7 @@ class Staging:
         return old
 
     def _take_what_came_meanwhile(self, old: Path) -> None:
-        """Move what others put into the folder, or changed there, after theirs was copied: it is the old gold's no more
-        than the new one's."""
+        """Move files that other people added to the folder, or changed there, after `carry_over` copied theirs."""
         for path in old.iterdir() if self._replaced is not None else ():
             goal = self.target / path.name
             if path.name in (self._replaced or ()):
@@ -161,7 +161,7 @@ class Staging:
                 os.replace(path, goal)
 
     def discard(self) -> None:
-        """Remove the staging folder, which this run has made, with the old gold once there is a new one."""
+        """Remove the staging folder that this run has made, and the old gold in it once the new one is in place."""
         with uninterrupted():
             if self._is_open and (self.target.exists() or not (self._around / _OLD).exists()):
                 remove_made(self._around)
@@ -182,7 +182,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders atomically; False where system or file system cannot."""
+    """Swap two folders atomically; return False where the system or file system cannot."""
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is None:
         return False

@@ -1,4 +1,4 @@
-"""The README of a gold folder, made from its manifest alone."""
+"""Render the README of a gold folder from its manifest alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 6
 
 
 def render_readme(manifest: Manifest, label: str, where: str) -> str:
-    """Markdown for people who find the folder. `where` is its path as the course writes it."""
+    """Render Markdown for people who find the folder. `where` is its path relative to the course."""
     parts = [
         f"# {label} gold standard fixtures",
         _head(manifest),
@@ -95,7 +95,7 @@ def _case(case: CaseEntry) -> str:
 
 
 def _tolerances(case: CaseEntry) -> Iterable[str]:
-    """How far others may be off, and what the customary tolerance would do here."""
+    """Say how far others may be off, and what the customary tolerance would do here."""
     found = [item.tolerance for item in case.tensors if item.tolerance is not None and item.tolerance.kind != "exact"]
     measured = [item for item in found if item.kind == "measured" and item.max is not None]
     if measured:
@@ -172,11 +172,11 @@ def _usage(manifest: Manifest, where: str) -> str:
 
 
 def _number(value: float) -> str:
-    """1e-4, not 0.0001 or 1e-04."""
+    """Format a tolerance as 1e-4, not 0.0001 or 1e-04."""
     return f"{value:.0e}".replace("e-0", "e-")
 
 
 def _is_lone(case: CaseEntry) -> bool:
-    """One bare input, one bare output: the usual case of a model and its forward pass."""
+    """Say whether there is one bare input and one bare output, as for a model's forward pass."""
     paths = [item.path for item in case.tensors]
     return paths.count("input") == 1 and paths.count("output") == 1

@@ -1,4 +1,4 @@
-"""Published gold read back whole: every hash, every tensor, every check that can be made without running anything."""
+"""Verify published gold without running anything: every hash, every tensor, every check that this allows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry, FileEntry, Manif
 
 
 def inspect_gold(folder: Path) -> list[Check]:
-    """The checks of generation over what lies in `folder`, and before them: is it what was published?"""
+    """Run the checks of generation on `folder`, after checking that its bytes are what was published."""
     try:
         manifest = read_manifest(folder)
     except NewerGold:
@@ -65,7 +65,7 @@ def _evidence(folder: Path, manifest: Manifest) -> Evidence:
 
 
 def _case(folder: Path, entry: CaseEntry) -> CaseFacts:
-    """The case as its manifest declares it beside its file as it reads; settings are declared by the file alone."""
+    """Return the case as its manifest declares it, with its file as read; settings are declared by the file alone."""
     file = read_back(folder / entry.file)
     declared = [
         LeafFacts(item.path, item.dtype, item.shape, item.sha256, min=item.min, max=item.max, mean=item.mean)

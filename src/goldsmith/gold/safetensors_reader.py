@@ -1,5 +1,5 @@
-"""Safetensors files as memory-mapped arrays. The whole header is checked before anything is believed or allocated,
-because such files come from code that nobody trusts."""
+"""Read safetensors files as memory-mapped arrays. The whole header is checked before anything is trusted or allocated,
+because such files come from untrusted code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SIZES = {name: int(code[-1]) if code != "?" else 1 for name, code in _DTYPES.it
 
 @dataclass(frozen=True)
 class Bfloat16:
-    """Numbers that NumPy has no type for: `bits` holds each one's sixteen bits."""
+    """An array of bfloat16, for which NumPy has no type: `bits` holds each element's sixteen bits."""
 
     bits: npt.NDArray[np.uint16]
 
@@ -69,7 +69,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Header:
-    """What a file says it holds; `data` is where that begins."""
+    """What a file says it contains; `data` is the offset at which the data begins."""
 
     entries: list[_Entry]
     metadata: Mapping[str, str]
@@ -81,7 +81,7 @@ class _Damaged(ValueError):
 
 
 def open_mapped(path: Path) -> Mapped:
-    """Every tensor of a safetensors file as a read-only mapped array; `ValueError` says what is wrong with the file."""
+    """Map every tensor of a safetensors file read-only; `ValueError` says what is wrong with the file."""
     import numpy as np
 
     header = _checked(path)
@@ -93,8 +93,8 @@ def open_mapped(path: Path) -> Mapped:
 
 
 def parse_bytes(content: memoryview, path: Path, largest: int = LARGEST_HEADER) -> Mapped:
-    """The same, of a file's whole content, which nobody can change any more; `path` is what it is called, `largest` how
-    many bytes its header may have."""
+    """Read the tensors from a file's whole content, which nobody can change any more; `path` is its name in messages,
+    `largest` how many bytes its header may have."""
     import numpy as np
 
     longest = min(int.from_bytes(content[:_PREFIX], "little"), largest)
@@ -104,20 +104,20 @@ def parse_bytes(content: memoryview, path: Path, largest: int = LARGEST_HEADER) 
 
 
 def metadata_of(path: Path) -> dict[str, str]:
-    """The metadata of a safetensors file, after the same checks."""
+    """Return the metadata of a safetensors file, after the same checks."""
     return dict(_checked(path).metadata)
 
 
 def _array(entry: _Entry, data: Any) -> Any:
     import numpy as np
 
-    # A header of odd length leaves numbers unaligned; NumPy reads those too, only more slowly.
+    # A header of odd length leaves numbers unaligned; NumPy reads those too, but more slowly.
     array = data[entry.begin : entry.end].view(np.dtype(_DTYPES[entry.dtype])).reshape(entry.shape)
     return Bfloat16(array) if entry.dtype == _BFLOAT16 else array
 
 
 def _checked(path: Path) -> _Header:
-    if path.exists() and not path.is_file():  # a pipe would never end
+    if path.exists() and not path.is_file():  # reading a pipe would never end
         raise _damaged(path, "is no regular file")
     try:
         with path.open("rb") as file:
@@ -188,7 +188,7 @@ def _are_sizes(value: Any) -> bool:
 
 
 def _check_places(path: Path, entries: list[_Entry], size: int) -> None:
-    """Every byte of the data belongs to exactly one tensor, as the format demands."""
+    """Refuse data in which a byte does not belong to exactly one tensor, as the format demands."""
     place = 0
     for entry in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
         if entry.end > size:

@@ -1,8 +1,8 @@
-"""How far another implementation may be from the gold, and how that number was arrived at.
+"""How far another implementation may be from the gold, and how that number was obtained.
 
 A measured tolerance limits two things at once, both relative to the size of the tensor: its distance as a whole
 (relative L2) and its farthest element. Elements that are pure noise in every correct implementation are *noisy*: they
-are held to a limit of their own, and never count as agreement.
+have a limit of their own, and never count as agreement.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 RTOL, ATOL = 1e-4, 1e-5
 DWARFS = 1e3
 UNSEEN = 0.01
-"""The share of elements below which nobody is told that a tolerance is blind to them."""
+"""A tolerance is only reported as blind if it is blind to more than this share of the elements."""
 ROOM = 1e-11
-"""The least relative tolerance of results that are float64 by nature."""
+"""The smallest relative tolerance of results that are float64 by nature."""
 DRAWS = "draws"
 """The cause of the noise in a statistic of random draws."""
 _WIDE = ("float64", "complex128", "float (Python)")
@@ -53,7 +53,7 @@ class Noise(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def sentence(self) -> str | None:
-        """What is wrong with the customary tolerance here, if anything."""
+        """Say what is wrong with the customary tolerance here, or return None."""
         if self.customary > 1:
             return (
                 f"rtol 1e-4 / atol 1e-5 could reject correct work: its noise is up to {self.customary:.1f} x as large"
@@ -90,8 +90,8 @@ class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """A tolerance that the recipe's author has set: elementwise (`rtol`, `atol`) or relative to the tensor's size
-    (`l2`, `max`), and why; or, where it is that of a statistic, one that follows from so many `draws`."""
+    """A tolerance that the recipe's author has set, and why: elementwise (`rtol`, `atol`) or relative to the tensor's
+    size (`l2`, `max`); for a statistic, one that follows from a number of `draws`."""
 
     reason: str
     rtol: float | None = None
@@ -101,7 +101,7 @@ class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     draws: int = 0
 
     def problem(self) -> str | None:
-        """What is wrong with it, in words."""
+        """Say what is wrong with the pin, or return None."""
         limits = [limit for limit in (self.rtol, self.atol, self.l2, self.max) if limit is not None]
         if not self.reason.strip():
             return "needs its reason as text"
@@ -113,7 +113,7 @@ class Pinned(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
 
 def unmeasured(leaf: LeafFacts, why: str, pinned: Mapping[str, Pinned]) -> Tolerance | None:
-    """The tolerance of a leaf that no trial says anything about."""
+    """Return the tolerance of a leaf that no trial measured; None if it is not a number."""
     if not leaf.is_number:
         return None
     pin = pin_for(leaf.path, pinned)
@@ -125,7 +125,7 @@ def unmeasured(leaf: LeafFacts, why: str, pinned: Mapping[str, Pinned]) -> Toler
 
 
 def pin_for(path: str, pinned: Mapping[str, Pinned]) -> Pinned | None:
-    """The pin of the leaf itself or of what it is part of, the nearest first."""
+    """Return the pin of the leaf itself or of what it is part of, the nearest first."""
     while path:
         if path in pinned:
             return pinned[path]
@@ -134,8 +134,8 @@ def pin_for(path: str, pinned: Mapping[str, Pinned]) -> Pinned | None:
 
 
 def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
-    """What was measured stays beside it as evidence; no element is excused as noise. Of a statistic, what was seen from
-    draw to draw is the noise."""
+    """Replace the limits of `measured` by the pin's, and keep its noise as evidence; no element is excused as noise.
+    The noise of a statistic is its variation from draw to draw."""
     if pin.draws:
         seen = Noise(trials=pin.draws, l2=pin.atol or 0.0, max=pin.atol or 0.0, worst=DRAWS)
         return Tolerance(kind="pinned", reason=pin.reason, atol=pin.atol, noise=seen)
@@ -153,7 +153,8 @@ def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
 
 
 def with_room(tolerance: Tolerance, dtype: str, room: float = ROOM) -> Tolerance:
-    """What is float64 by nature has noise so small that a tolerance measured from it would reject another formula."""
+    """Widen a measured tolerance of a float64 result to `room`: its noise is so small that another correct formula
+    would fail."""
     if tolerance.kind != "measured" or dtype not in _WIDE:
         return tolerance
     return msgspec.structs.replace(
@@ -165,7 +166,7 @@ def with_room(tolerance: Tolerance, dtype: str, room: float = ROOM) -> Tolerance
 
 
 def sizes_of(gold: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
-    """What each element's distance is measured in: the tensor's size, or its own where it dwarfs that."""
+    """Return the unit of each element's distance: the tensor's size, or the element's own where it dwarfs that."""
     import numpy as np
 
     magnitude = np.abs(gold)
@@ -179,7 +180,8 @@ def tolerance_ratio(
     gold: npt.NDArray[np.float64],
     noisy: npt.NDArray[np.bool_] | None = None,
 ) -> float:
-    """How often the distance `gap` from `gold` fills its tolerance: at most 1 is within. All must be finite."""
+    """Return the share of the tolerance that the distance `gap` from `gold` uses up: at most 1 is within. All must be
+    finite."""
     import numpy as np
 
     gap, gold = np.abs(gap), np.abs(gold)
