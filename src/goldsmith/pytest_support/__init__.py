@@ -1,4 +1,4 @@
-"""Testing: gold in the hands of a pytest test. What the plugin's hooks and fixtures do lives here, behind thin hooks.
+"""The pytest plugin's work: gold in tests. The plugin's hooks and fixtures only delegate to here.
 
-Every name is imported when it is first asked for: a pytest that never speaks of gold must not wait for NumPy.
+Modules are imported when they are first needed: a pytest run that never uses gold must not wait for NumPy.
 """

@@ -1,4 +1,4 @@
-"""A model or function called as its case called the solution's: gold's weights in it, gold's inputs, one output."""
+"""Call a model or function as its case called the solution's: with gold's weights and inputs, for one output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from goldsmith.weights.values import first_of, to_device
 
 
 def check_call(target: Callable[..., Any], case: GoldCase, adapter: Adapter, *, train: bool | None) -> Comparison:
-    """What `target` makes of gold's inputs beside the output gold has; weights in each layout the adapter knows of."""
+    """Compare what `target` makes of gold's inputs with gold's output, with weights in each layout the adapter
+    knows."""
     _refuse_other_forms(case)
     entry = case.entry
     layouts = ["", *adapter.layouts] if entry.models and is_module(target) else [""]
@@ -70,7 +71,7 @@ def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout
 
 
 def _another(model: Any, settings: dict[str, Any]) -> Any:
-    """A model like it, with new weights, where it is known how to draw them."""
+    """Make a model of the same kind with new weights; a copy where it cannot be constructed."""
     try:
         return type(model)(**settings)
     except Exception:
@@ -90,7 +91,7 @@ def _in_mode(model: Any, train: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _called_as(model: Any, adapter: Adapter) -> Iterator[None]:
-    """The way the course's adapter says that models of its kind are called."""
+    """Call the model as the course's adapter says for its class."""
     rule = adapter.calls.get(type(model).__name__)
     if rule is None:
         yield
@@ -107,7 +108,7 @@ def _called_as(model: Any, adapter: Adapter) -> Iterator[None]:
 
 
 def _main_output(actual: Any, case: GoldCase) -> Any:
-    """Where gold has one array, extra return values are no fault."""
+    """Return the first item where gold has one array: extra return values are not a mistake."""
     if is_array(case.output) and isinstance(actual, list | tuple | dict) and actual:
         return first_of(actual)
     return actual

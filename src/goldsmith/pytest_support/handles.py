@@ -60,12 +60,12 @@ class _Readable(ABC):
 
     @property
     def data(self) -> dict[str, Any]:
-        """All that the case's file holds."""
+        """Return all that the case's file contains."""
         return self._shown.data
 
 
 class CaseForTests(_Readable):
-    """One case. What a test does to the arrays it is shown does not change what it is compared with."""
+    """One case. If a test changes the arrays that it is shown, comparisons are not affected."""
 
     def __init__(self, gold: Gold, name: str, assignment: Assignment, session: GoldSession) -> None:
         self._gold, self._assignment, self._session = gold, assignment, session
@@ -77,13 +77,13 @@ class CaseForTests(_Readable):
 
     @cached_property
     def judged(self) -> GoldCase:
-        """Its gold, for comparing only."""
+        """Return the case's gold for comparisons only."""
         return self._gold[self.name]
 
     @blamed_on_the_caller
     def check(self, target: Callable[..., Any], *, train: bool | None = None) -> Comparison:
-        """Put gold's weights into `target`, a model or a function, call it on gold's inputs, and compare what comes
-        out. It is called in the mode its case recorded it in unless `train` says so; the weights stay in it."""
+        """Put gold's weights into `target`, a model or a function, call it on gold's inputs, and compare the result. It
+        is called in the mode that its case recorded, unless `train` is given; the weights stay in it."""
         with self._named():
             comparison = check_call(target, self.judged, self._adapter, train=train)
             if any(leaf.problem in _OTHER_THINGS for leaf in comparison.leaves):
@@ -92,13 +92,13 @@ class CaseForTests(_Readable):
 
     @blamed_on_the_caller
     def assert_close(self, name: str, value: Any) -> Comparison:
-        """`value` beside what the recipe recorded as `name`, in the tolerance that its manifest has."""
+        """Compare `value` with what the recipe recorded as `name`, within the tolerance in the manifest."""
         with self._named():
             return _agreed(compared(value, self.judged, name))
 
     @blamed_on_the_caller
     def replay(self, path: str | Path | None = None) -> JudgedCase:
-        """This case of the replay of all of them."""
+        """Return this case of the replay of all cases."""
         return JudgedCase(self, Replay(self._session.replay(self._assignment, path, ())))
 
     @property
@@ -109,7 +109,7 @@ class CaseForTests(_Readable):
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """What differs is told with its case."""
+        """Name the assignment and case in a mismatch."""
         try:
             yield
         except GoldMismatch as problem:
@@ -148,7 +148,7 @@ class GoldForTests(_Readable):
 
     @blamed_on_the_caller
     def assert_close(self, name: str, value: Any) -> Comparison:
-        """`value` beside the output `name`, or beside another case's, as in `rmsnorm.y`."""
+        """Compare `value` with the output `name`, or with another case's, as in `rmsnorm.y`."""
         default = self._default_name
         if default and find(self[default].judged, name):
             return self[default].assert_close(name, value)
@@ -161,9 +161,10 @@ class GoldForTests(_Readable):
 
     @blamed_on_the_caller
     def replay(self, path: str | Path | None = None, cases: Sequence[str] = ()) -> Replay:
-        """The recipe on an implementation, in a process of its own: what `goldsmith check` does, once a run of pytest.
+        """Run the recipe on an implementation in another process, as `goldsmith check` does, once in a run of pytest.
 
-        `path` (from the course's root) or a git revision; without, what --gold-submission says, or the tree.
+        `path` is relative to the course's root, or a git revision; without it, what --gold-submission says, or the
+        tree.
         """
         return Replay(self._session.replay(self._assignment, path, cases))
 

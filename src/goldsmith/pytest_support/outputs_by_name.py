@@ -1,4 +1,4 @@
-"""Gold's outputs by the names that their recipe gave them, and values of a test's beside them."""
+"""Find gold's outputs by the names that their recipe gave them, and compare a test's values with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRAINED = "model_state_dict"
 
 
 class Place(NamedTuple):
-    """Where in a gold file something is, and what is there."""
+    """A value in a gold file, and its path there."""
 
     path: str
     value: Any
@@ -29,7 +29,7 @@ def known_names(case: GoldCase) -> list[str]:
 
 
 def find(case: GoldCase, name: str) -> Place | None:
-    """`logits`, or something inside: `gradients.lm_head.weight`."""
+    """Find an output such as `logits`, or something inside one: `gradients.lm_head.weight`."""
     outputs: Any = case.data.get("output")
     lone = len(case.entry.outputs) == 1
     for output in case.entry.outputs:
@@ -53,7 +53,7 @@ def _inside(place: Place, name: str, own: str) -> Place | None:
 
 
 def compared(actual: Any, case: GoldCase, name: str) -> Comparison:
-    """`actual` beside what gold has under `name`, within tolerance; the nearest of what the case accepts counts."""
+    """Compare `actual` with gold's `name`, within tolerance; with the nearest of the answers that the case accepts."""
     own = find(case, name)
     if own is None:
         raise NoSuchOutput(name, known_names(case))
@@ -83,7 +83,7 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison 
 
 
 def _renamed(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
-    """What is at `path` or below it, as if `path` were called `name`."""
+    """Select what is at `path` or below it, as if `path` were called `name`."""
     return {
         name + key[len(path) :]: value for key, value in by_path.items() if key == path or key.startswith(f"{path}.")
     }

@@ -1,4 +1,4 @@
-"""From a test and its markers to gold: one test for each case, and the fixtures' values."""
+"""Find the gold that a test's markers name: one test for each case, and the fixtures' values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from goldsmith.pytest_support.session import GoldSession, marked_assignments
 
 
 class CaseParam(NamedTuple):
-    """A case by name; `id` says why where there is none."""
+    """A case by name; if `case` is None, `id` says why."""
 
     assignment: str
     case: str | None
@@ -26,7 +26,7 @@ _UNMARKED = CaseParam("", None, "no-assignment")
 
 
 def parametrise(metafunc: pytest.Metafunc, session: GoldSession) -> None:
-    """A test for each case. Where gold cannot be read there is one all the same, and it will not pass."""
+    """Make a test for each case. If gold cannot be read there is one test all the same, which does not pass."""
     names = marked_assignments(metafunc.definition)
     wanted = [item for name in names for item in _cases(metafunc, session, name)] or [_UNMARKED]
     ids = [f"{item.assignment}-{item.id}" if len(names) > 1 else item.id for item in wanted]
@@ -54,7 +54,7 @@ def judged_case(request: pytest.FixtureRequest, session: GoldSession) -> JudgedC
 
 
 class GoldOf:
-    """The `gold` fixture's value. Each test has handles of its own."""
+    """The `gold` fixture's value. Each test has its own handles."""
 
     def __init__(self, request: pytest.FixtureRequest, session: GoldSession) -> None:
         self._request, self._session = request, session

@@ -22,7 +22,7 @@ _SUFFIX = ".recorded"
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What became of one assignment; `problem` says why tests cannot go on with what is there."""
+    """The result for one assignment; `problem` says why tests cannot use its gold."""
 
     assignment: str
     line: str
@@ -30,7 +30,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 def record(session: GoldSession, assignment: Assignment) -> Recorded:
-    """Once in the whole run of pytest."""
+    """Record gold once in the whole run of pytest."""
     found = once(
         session.folder,
         f"record {assignment.gold}",

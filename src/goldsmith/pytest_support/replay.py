@@ -1,4 +1,4 @@
-"""Verdicts as a test sees them: true or not, and when not, with the words of the terminal's report."""
+"""Verdicts as a test sees them: true or false, and if false, with the report that the terminal shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Replay:
-    """An implementation beside the gold: `assert gold("scratch-1").replay()`, or `.assert_agrees()` for the report."""
+    """An implementation judged against gold: `assert gold("scratch-1").replay()`, or `.assert_agrees()` for the
+    report."""
 
     verdict: Verdict
 
@@ -48,7 +49,7 @@ class Replay:
 
 @dataclass(frozen=True, repr=False)
 class JudgedCase:
-    """One case of a replay, with its gold at hand."""
+    """One case of a replay, and its gold."""
 
     gold: CaseForTests
     replay: Replay
@@ -80,7 +81,7 @@ class JudgedCase:
         return f"<case {self.name}: {self.verdict.outcome}>"
 
     def _alone(self) -> Verdict:
-        """The verdict as if there were no other case."""
+        """Return the verdict as if there were no other case."""
         case = self.verdict
         first = case.first_divergence if case.outcome == DIFFERS else ""
         return msgspec.structs.replace(
@@ -94,7 +95,7 @@ class JudgedCase:
 
 
 def rendered(verdict: Verdict) -> str:
-    """What `goldsmith check` prints."""
+    """Return what `goldsmith check` prints."""
     from goldsmith.render.verdict import verdict_text
 
     return verdict_text(verdict)

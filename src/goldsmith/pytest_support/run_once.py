@@ -1,4 +1,4 @@
-"""Work that is done once in a run of pytest, however many processes that run has."""
+"""Do work once in a run of pytest, however many processes that run has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from goldsmith.foundation.atomic_files import write_durably
 
 
 def once(folder: Path, key: str, make: Callable[[], bytes], suffix: str = "") -> bytes:
-    """What `make` gave to the first process that asked; an error is nobody's but its own, and is tried again."""
+    """Return what `make` returned to the first process that asked. Errors are not cached: the next process tries
+    again."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (hashlib.sha256(key.encode()).hexdigest() + suffix)
     with filelock.FileLock(path.with_suffix(".lock")):

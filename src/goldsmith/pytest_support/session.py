@@ -1,6 +1,6 @@
-"""One run of pytest: what it was told, which gold it has opened, what it has recorded and replayed.
+"""The state of one run of pytest: its options, the gold it has opened, what it has recorded and replayed.
 
-Light to import, since every pytest has it loaded. Processes of one run (xdist's workers) share a folder.
+Fast to import, since every pytest run loads it. Processes of one run (xdist's workers) share a folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _RECORDS = {"missing": "missing gold is made", "overwrite": "missing and stale g
 
 @dataclass
 class GoldSession:
-    """`invoked` is where pytest was started; paths on its command line start from there."""
+    """The options and caches of one run. `invoked` is where pytest was started; paths on its command line are relative
+    to it."""
 
     invoked: Path
     course: Path | None
@@ -62,7 +63,7 @@ class GoldSession:
 
     @property
     def folder(self) -> Path:
-        """Where processes of this run leave results for each other."""
+        """Return the folder in which processes of this run share results."""
         if self.shared is not None:
             return self.shared
         if self._own is None:
@@ -80,7 +81,7 @@ class GoldSession:
         return f"goldsmith: {', '.join(said)}" if said else None
 
     def summary(self) -> list[str]:
-        """What was recorded, by whichever process."""
+        """List what was recorded, by any process."""
         if self.record is None or (self._own is None and self.shared is None):
             return []
         from goldsmith.pytest_support.record_gold import all_recorded
@@ -88,7 +89,7 @@ class GoldSession:
         return [item.line for item in all_recorded(self.folder)]
 
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        """Gold that is missing, stale or broken is an error in any phase, whatever the test was expected to do."""
+        """Report missing, stale or broken gold as an error in any phase, even in a test that was expected to fail."""
         if call.excinfo is None or "goldsmith.errors" not in sys.modules or not _speaks_of_gold(item):
             return
         from goldsmith.errors.base import GoldsmithError
@@ -110,7 +111,7 @@ class GoldSession:
     # --- gold -------------------------------------------------------------------------------------------------------
 
     def assignment(self, name: str, test: Path) -> Assignment:
-        """Of the course around the test file, or of the one that was named."""
+        """Find an assignment in the course around the test file, or in the one that was named."""
         from goldsmith.course.layout import find_course
 
         return find_course(self.course or test.parent).assignment(name)
@@ -120,7 +121,8 @@ class GoldSession:
             self.gold(self.assignment(name, item.path))
 
     def gold(self, assignment: Assignment) -> Gold:
-        """There, readable and not stale, or an error that says so; made first where that was asked for."""
+        """Read gold, which is recorded first if that was requested; raise an error if it is missing, unreadable or
+        stale."""
         from goldsmith.errors.check import NoGold
         from goldsmith.errors.pytest import NotRecorded, StaleForTests
         from goldsmith.generate.freshness import stale_reasons
@@ -143,7 +145,7 @@ class GoldSession:
         return gold
 
     def replay(self, assignment: Assignment, path: str | Path | None, cases: Sequence[str]) -> Verdict:
-        """The verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
+        """Return the verdict on `path`, or on what the command line names; computed once in the whole run of pytest."""
         import msgspec
 
         from goldsmith.check.verdicts import Verdict
@@ -189,7 +191,7 @@ def session_of(config: pytest.Config) -> GoldSession:
 
 
 def marked_assignments(item: pytest.Item) -> list[str]:
-    """Those that the test's markers name, each once, the nearest marker first."""
+    """List the assignments that the test's markers name, each once, the nearest marker first."""
     return list(dict.fromkeys(str(name) for mark in item.iter_markers("gold") for name in mark.args))
 
 
@@ -199,7 +201,7 @@ def _speaks_of_gold(item: pytest.Item) -> bool:
 
 
 def _located(what: str, folder: Path) -> str:
-    """A path from `folder`; anything else is a git revision."""
+    """Resolve a path from `folder`; anything else is a git revision."""
     return str((folder / what).resolve()) if (folder / what).exists() else what
 
 
