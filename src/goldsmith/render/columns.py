@@ -1,4 +1,4 @@
-"""Text in the width that there is: wrapped between words, and long names after the signs that join their parts."""
+"""Fit text into a width: wrapped between words, and long names after the characters that join their parts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import textwrap
 from rich.cells import cell_len, set_cell_size
 
 _LEAST = 28
-"""Where less than so many cells are left beside columns, what is to be read goes below them."""
+"""Cells that must be left next to columns for text to be put there; otherwise it goes below them."""
 _INDENT = 4
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width`; a word that is longer is divided after a dot, a slash, a dash or an underscore."""
+    """Wrap text to lines of at most `width`; longer words are split after a dot, slash, dash or underscore."""
     lines: list[str] = []
     for line in textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False) or [""]:
         lines += [line] if cell_len(line) <= width else _divided(line, width)
@@ -30,7 +30,7 @@ def _divided(line: str, width: int) -> list[str]:
 
 
 def _cut(text: str, width: int) -> list[str]:
-    """What has no joint has to be cut all the same."""
+    """Cut text that has no place to split."""
     parts = []
     while cell_len(text) > width:
         parts.append(set_cell_size(text, width))
@@ -39,7 +39,7 @@ def _cut(text: str, width: int) -> list[str]:
 
 
 def shortened(text: str, width: int) -> str:
-    """The beginning of a text, to the end of a word, where all of it does not fit."""
+    """Cut a text that does not fit at the end of a word."""
     if cell_len(text) <= width:
         return text
     start = set_cell_size(text, width - 2)
@@ -49,7 +49,8 @@ def shortened(text: str, width: int) -> str:
 
 
 def beside(indent: int, width: int) -> tuple[int, int, bool]:
-    """Where text stands beside columns that end at `indent`: its own indent, its width, and whether it goes below."""
+    """Return the indent and width of text next to columns that end at `indent`, and whether it goes below them
+    instead."""
     if width - indent >= _LEAST:
         return indent, width - indent, False
     return _INDENT, max(_LEAST, width - _INDENT), True

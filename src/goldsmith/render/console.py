@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 
 LOG_WIDTH = 240
-"""Cells; a log has no edge to wrap at, so tables there get as wide as they need to be."""
+"""Cells; a log has no edge to wrap at, so tables there can be as wide as they need."""
 
 
 def open_console(*, no_color: bool, stderr: bool = False) -> Console:
-    """Open standard output, or standard error; NO_COLOR in the environment works without being told."""
+    """Open standard output, or standard error; Rich itself obeys NO_COLOR in the environment."""
     return Console(stderr=stderr, no_color=no_color or None)

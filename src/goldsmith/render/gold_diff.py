@@ -21,7 +21,8 @@ _MOST = 40
 _FEWEST = 5
 _NUMBERS = 39
 _NARROWEST = 12
-"""Cells that the three columns of numbers and all gaps take, and the least that a name of a tensor gets."""
+"""Cells: `_NUMBERS` is what the three columns of numbers and all gaps take, `_NARROWEST` the least for a tensor's
+name."""
 
 
 def show_difference(console: Console, found: GoldDifference) -> None:
@@ -57,8 +58,8 @@ def show_proof(console: Console, proof: Proof) -> None:
 
 
 def show_changes(console: Console, changes: Sequence[TensorChange], *, below: int = 0) -> None:
-    """One row a tensor: what happened, how large it is beside the tensor and beside its tolerance. With so many lines
-    to come `below`, only as many rows as stay in sight with them, each one line."""
+    """Show one row for each tensor: what changed, and how large the change is relative to the tensor and to its
+    tolerance. If `below` lines follow, show only as many rows as stay visible with them, each in one line."""
     short = below > 0 and console.is_terminal
     most = min(_MOST, max(_FEWEST, console.height - below - 2)) if short else _MOST
     rows = [_row(item) for item in changes[:most]]
@@ -81,7 +82,7 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
 
 
 def show_causes(console: Console, tensors: Sequence[TensorCause]) -> None:
-    """One row a tensor: what moved it, and by how much of its tolerance each did."""
+    """Show one row for each tensor: what moved it, and by how much of its tolerance each cause did."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("case", "tensor", "moved by"):
         table.add_column(heading, overflow="fold")
@@ -100,7 +101,7 @@ def _share(value: float | None, item: TensorCause) -> str:
 
 
 def verify_line(proof: Proof) -> str:
-    """The sentence that sums up what `goldsmith verify` found."""
+    """Return the sentence that sums up what `goldsmith verify` found."""
     name = proof.name
     if proof.outcome == "missing":
         return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
@@ -125,7 +126,7 @@ def verify_line(proof: Proof) -> str:
 
 
 def _whose(proof: Proof) -> str:
-    """Whose doing it is, in one clause."""
+    """Say whether the code or the environment caused the change, in one clause."""
     found, where = proof.attribution, "; ".join(proof.environment) or "nothing known differs here"
     if found is None:
         return f"whose doing that is cannot be told: the recipe does not run on recorded inputs and weights ({where})"
@@ -147,7 +148,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _at_most(shares: Sequence[float | None]) -> str:
-    """In units of tolerance; what must be exact has none."""
+    """Say by how much at most, in units of tolerance; tensors that must be exact have none."""
     if any(share is None for share in shares):
         return ", some that must be exact"
     return f", by at most {max(share or 0.0 for share in shares):.2g} of their tolerance"
@@ -162,7 +163,7 @@ def _row(item: TensorChange) -> tuple[str, ...]:
 
 
 def _fitted(row: tuple[str, ...], tensor: int, change: int, *, short: bool) -> tuple[str, ...]:
-    """A row whose names and words are no wider than they may be: in one line if it is to be short, else wrapped."""
+    """Fit a row's names and words into their columns: cut to one line if `short`, else wrapped."""
     case, path, what, *numbers = row
     if short:
         return case, _end_of(path, tensor), shortened(what, change), *numbers
@@ -170,7 +171,7 @@ def _fitted(row: tuple[str, ...], tensor: int, change: int, *, short: bool) -> t
 
 
 def _end_of(path: str, width: int) -> str:
-    """What tells tensors apart stands at the end of their names, which is kept, from a dot on if there is one."""
+    """Keep the end of a tensor's name, which tells tensors apart, from a dot on if there is one."""
     if len(path) <= width:
         return path
     end = path[1 - width :]

@@ -1,4 +1,4 @@
-"""Grades on a terminal: a live table while a class is graded, then all of it, the line that counts last."""
+"""Show grades on a terminal: a live table while a class is graded, then all of it, the summary last."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FEW = 2
 
 
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
-    """Every submission, then the class."""
+    """Show every submission, then the class."""
     for line in _table(console, grades):
         _line(console, line)
     for title, tallies in (("case", overview.cases), ("part", overview.parts)):
@@ -73,8 +73,8 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
 
 
 def closing_lines(result: Class, where: Path) -> str:
-    """What kept submissions in while they ran, and what that means; what was written where, and what became of what
-    stood there before."""
+    """Say how submissions were sandboxed and what that means, what was written where, and what happened to earlier
+    files."""
     walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
     kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
     if UNSANDBOXED in walls:
@@ -91,13 +91,13 @@ def closing_lines(result: Class, where: Path) -> str:
 
 
 def _level(result: Class) -> SandboxLevel | None:
-    """The weakest that anybody's work was run at; None where nothing was run."""
+    """Return the weakest sandbox level that any submission ran at; None where nothing was run."""
     walls = {item.sandbox for item in result.grades if item.sandbox}
     return sandbox_level(walls, unsandboxed=UNSANDBOXED) if walls else None
 
 
 def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
-    """A submission in the table: name, outcome, score, what is wrong first, and what else is to be said."""
+    """Return a submission's row: name, outcome, score, what is wrong first, and remarks."""
     changed = ", ".join(grade.provided)
     whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
     where = whole if grade.outcome == ERROR else grade.first_part or whole
@@ -114,7 +114,7 @@ def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
 
 
 def _table(console: Console, grades: Sequence[Grade]) -> list[Text]:
-    """A row for each submission. On a terminal, what does not fit into one goes on below, between words."""
+    """Render a row for each submission. On a terminal, what does not fit is wrapped between words below it."""
     lines = _grade_lines(grades, _LONGEST)
     if not console.is_terminal or all(cell_len(line.plain) <= console.width for line in lines):
         return lines
@@ -173,7 +173,8 @@ def summarise_class(result: Class) -> ClassSummary:
 
 @dataclass
 class GradingProgress:
-    """Whom to tell while a class is graded: `started` and `finished` for each, `tick` as often as one likes."""
+    """Callbacks to report progress to while a class is graded: `started` and `finished` for each, `tick` at any
+    time."""
 
     console: Console
     total: int
@@ -186,7 +187,7 @@ class GradingProgress:
         self.tick()
 
     def finished(self, grade: Grade, name: str = "") -> None:
-        """`name` is what it was started as, if that is not the grade's own."""
+        """Count a submission as done. `name` is what it was started as, if that is not the grade's own."""
         self._running.pop(one_line(name or grade.name), None)
         self._done.append(grade)
         if self._live is None:
@@ -198,7 +199,7 @@ class GradingProgress:
             self._live.update(self.picture())
 
     def picture(self) -> Group:
-        """The last that are finished, as many as fit, those that run, and the count."""
+        """Render the last that are finished, as many as fit, those that are running, and the count."""
         now = time.monotonic()
         running = [Text(f"{name}  {now - since:.0f} s", "dim") for name, since in self._running.items()]
         room = max(1, self.console.height - len(running[:8]) - 3)
@@ -211,7 +212,7 @@ class GradingProgress:
 
 @contextlib.contextmanager
 def grading_progress(console: Console, total: int) -> Iterator[GradingProgress]:
-    """A live table on a terminal; elsewhere a line for each submission as it is finished."""
+    """Show a live table on a terminal; elsewhere print a line for each submission as it is finished."""
     progress = GradingProgress(console, total)
     if not console.is_terminal:
         yield progress
@@ -238,7 +239,7 @@ def _grade_lines(grades: Sequence[Grade], widest: int = _WIDEST) -> list[Text]:
 def _aligned(
     headings: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = (), *, numbers: bool = False
 ) -> list[Text]:
-    """Lines in columns: the second has a colour of its own; with `numbers`, all but the first stand to the right."""
+    """Align rows in columns: the second has its own colour; with `numbers`, all but the first are right-justified."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
     lines = []
     for row, colour in zip((headings, *rows), ("", *colours, *[""] * len(rows)), strict=False):
@@ -257,5 +258,5 @@ def _line(console: Console, *parts: Text | str) -> None:
 
 
 def _sentence(console: Console, *parts: Text | str) -> None:
-    """Wrapped between words on a terminal, in one piece in a file."""
+    """Print a sentence, wrapped between words on a terminal, in one piece in a file."""
     console.print(Text.assemble(*parts), highlight=False, soft_wrap=not console.is_terminal)

@@ -1,4 +1,4 @@
-"""Show what students must not see and can: one leak after the other, and what to do about them last."""
+"""Show what students can see and must not: each leak, and what to do about them last."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def leaks_from(findings: Sequence[Finding]) -> list[Leak]:
 
 
 def show_leaks(console: Console, leaks: Sequence[Leak], where: str, parts_sought: int) -> None:
-    """Show each with its file, lines and reason; where there are none, how many parts of solutions were looked for."""
+    """Show each leak with its file, lines and reason; if there are none, how many parts of solutions were searched
+    for."""
     for leak in leaks:
         lines = f":{leak.first}-{leak.last}" if leak.first else ""
         past = f", since commit {leak.commit}" if leak.commit else ""

@@ -1,4 +1,4 @@
-"""Show the pages that come with goldsmith: as Markdown reads on a terminal, as it is written in a log."""
+"""Show the pages that come with goldsmith: rendered on a terminal, as Markdown source in a log."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> No
 
 
 def _difference(course: Course, change: Change) -> Sequence[str]:
-    """Against the solution as it stands in its own folder."""
+    """Compare with the solution as it is in its own folder."""
     target = course.root / change.path
     source = course.root / change.source if change.source else None
     if not target.is_file():

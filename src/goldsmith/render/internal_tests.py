@@ -1,5 +1,5 @@
-"""What the internal tests are worth, on a terminal and as the text that is kept: numbers by category first, then the
-tests that deserve a look, what to do, and the verdict last."""
+"""Show how good the internal tests are, on a terminal and as the report that is kept: numbers by category first, then
+tests that need attention, what to do, and the verdict last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WIDE = 200
 
 
 def show_internal(console: Console, verdict: InternalVerdict, *, most: int | None = _MOST) -> None:
-    """Everything that is known, in one line a test; at most `most` tests of a kind."""
+    """Show everything that is known, in one line for each test; at most `most` tests of a kind."""
     if verdict.error is None:
         _line(console, Text(f"{verdict.name}: {_what(verdict)}", "bold"))
         if verdict.gold:
@@ -53,12 +53,12 @@ def show_internal(console: Console, verdict: InternalVerdict, *, most: int | Non
 
 
 def _is_stale(verdict: InternalVerdict) -> bool:
-    """Passed, but against gold that is not that of the sources."""
+    """Return whether the tests passed, but against stale gold."""
     return verdict.outcome == PASSED and verdict.headline.startswith("passed, but ")
 
 
 def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> None:
-    """Several assignments at a glance, after what there was to say about each."""
+    """Show several assignments in a table, after the details of each."""
     rows = [
         (
             item.name,
@@ -86,7 +86,7 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
 
 
 def internal_text(tried: Tried) -> str:
-    """The report that is kept: the same in full, then what pytest printed on either side."""
+    """Return the report that is kept: everything in full, then what pytest printed on either side."""
     text = io.StringIO()
     console = Console(file=text, no_color=True, force_terminal=False, width=_WIDE)
     show_internal(console, tried.verdict, most=None)
@@ -98,7 +98,7 @@ def internal_text(tried: Tried) -> str:
 
 @contextlib.contextmanager
 def suite_progress(console: Console, name: str) -> Iterator[Tell]:
-    """From the third second on: one live line on a terminal, elsewhere a line now and then."""
+    """Show progress from the third second on: one live line on a terminal, elsewhere a line now and then."""
     began = said = time.monotonic()
     spinner = Spinner("dots")
     live = Live(spinner, console=console, refresh_per_second=10, transient=True)
@@ -161,7 +161,7 @@ def _rows(
     styles: dict[str, str],
     last: str = "",
 ) -> None:
-    """Aligned columns, the first `left` of them to the left, numbers to the right."""
+    """Print aligned columns, the first `left` of them left-justified, the others right-justified."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
     for row in (headings, *rows):
         line = Text()
@@ -224,9 +224,9 @@ def _advice(console: Console, verdict: InternalVerdict) -> None:
 
 
 def _line(console: Console, start: Text | None = None, rest: str = "", *, keep: bool = False) -> None:
-    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began.
+    """Print one line, `rest` after its `start`; on a terminal, long text is wrapped and indented to where `rest` began.
 
-    What is to be copied is `keep`t in one piece.
+    Text that people may copy is `keep`t in one piece.
     """
     start = Text() if start is None else start
     indent = cell_len(start.plain)

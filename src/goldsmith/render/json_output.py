@@ -1,6 +1,6 @@
 """Encode what a command found as one JSON object: the structs that it returned, in an envelope that all commands share.
 
-Field names, their order and their meaning are those of the structs; the reference is made from them.
+Field names, their order and their meaning are those of the structs; the reference is generated from them.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def encode_report(
 
 
 def _fields(item: Any) -> dict[str, Any]:
-    """Convert an item. A `plain` method knows numbers that JSON cannot hold; `json_first` names fields that a struct
-    adds to those of its base and that precede them all the same."""
+    """Convert an item. A `plain` method handles numbers that JSON cannot hold; `json_first` names fields that a struct
+    adds to those of its base but that come first."""
     found: dict[str, Any] = item.plain() if hasattr(item, "plain") else msgspec.to_builtins(item)
     return {name: found[name] for name in getattr(item, "json_first", ())} | found
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal and off it. Everything here goes to standard error; results go to standard out."""
+"""Progress on a terminal and in logs. Everything here goes to standard error; results go to standard output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SILENCE = 5.0
 
 
 class TerminalProgress:
-    """One live line per assignment: the step, what it is doing, and the seconds since it began."""
+    """One live line for each assignment: the step, its detail, and the seconds since it began."""
 
     def __init__(self, console: Console, *, verbose: bool) -> None:
         self._console = console
@@ -67,7 +67,7 @@ class TerminalProgress:
 
 
 class PlainProgress:
-    """A line per step for logs, and one every few seconds from steps that take long."""
+    """A line for each step in logs, and one every few seconds during long steps."""
 
     def __init__(self, console: Console, *, verbose: bool) -> None:
         self._console = console
@@ -103,7 +103,7 @@ class PlainProgress:
 
 @contextlib.contextmanager
 def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
-    """One live line with the case under way on a terminal; elsewhere a line for each of those that take long."""
+    """Show the current case in one live line on a terminal; elsewhere print a line now and then if cases take long."""
     started = said = time.monotonic()
     detail = "starts"
 

@@ -1,4 +1,4 @@
-"""New gold that a copy of the solution does not agree with is refused, with the report that `goldsmith check` gives."""
+"""Refuse new gold that a copy of the solution does not agree with, with the report that `goldsmith check` gives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def refuse_disagreeing(
     warm: ForkServer | None,
     watcher: Watcher,
 ) -> None:
-    """What step 7 of `generate` ends with; gold that is fresh never comes so far, and needs no NumPy."""
+    """Check a copy of the solution at the end of step 7 of `generate`. Imports are local because fresh gold never gets
+    this far, and needs no NumPy."""
     from goldsmith.check.solution_copy import check_copy
     from goldsmith.check.verdict_words import one_line
     from goldsmith.check.verdicts import AGREES

@@ -1,4 +1,4 @@
-"""Rigor on a terminal: parts in a table, survivors with their reasons and what to add, the score last."""
+"""Show rigor on a terminal: parts in a table, survivors with their reasons and what to add, the score last."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def listed_mutants(mutants: Mapping[str, Sequence[Mutant]]) -> list[ListedMutant
 
 
 def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> None:
-    """What became of the mutants. Those that were killed are counted, or listed where `everything` is wanted."""
+    """Show what became of the mutants. Killed ones are counted, or listed with `everything`."""
     _line(console)
     _parts(console, rigor)
     if everything:
@@ -199,7 +199,7 @@ def show_rigor(console: Console, rigor: Rigor, *, everything: bool = False) -> N
 
 
 def score_line(rigor: Rigor) -> str:
-    """The one line that counts."""
+    """Summarise the score in one line."""
     counts = rigor.counts
     caught = counts[KILLED] + counts[CRASHED]
     if rigor.score is None:
@@ -219,7 +219,7 @@ def _mutants(count: int) -> str:
 
 
 def shown_score(score: float) -> str:
-    """Never rounded up: 1.00 means all."""
+    """Format a score, never rounded up: 1.00 means all."""
     return f"{int(score * 1000) / 1000:.3f}".removesuffix("0") if score < 1 else "1.00"
 
 
@@ -231,7 +231,7 @@ def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
 
 @dataclass(frozen=True)
 class RigorProgress:
-    """Whom to tell while mutants are tried."""
+    """Callbacks to report progress to while mutants are tried."""
 
     watcher: Watcher
     on_start: Callable[[int, int], None]
@@ -240,7 +240,7 @@ class RigorProgress:
 
 @contextlib.contextmanager
 def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
-    """A live count on a terminal; elsewhere a line every few seconds, and survivors as they are found."""
+    """Show a live count on a terminal; elsewhere print a line every few seconds."""
     started = said = time.monotonic()
     counts: Counter[str] = Counter()
     total = 0
@@ -297,7 +297,7 @@ def _parts(console: Console, rigor: Rigor) -> None:
 
 
 def _beside(console: Console, rigor: Rigor) -> None:
-    """What other ways of testing make of the mutants that count."""
+    """Show what the internal tests and the usual comparison catch of the mutants that count."""
     counted = [item for item in rigor.findings if item.counts]
     if not counted:
         return
@@ -340,7 +340,7 @@ def _seen_by(item: Finding) -> str:
 
 
 def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> None:
-    """Aligned columns, `numbers` of them after the first to the right."""
+    """Print aligned columns, `numbers` of them after the first right-justified."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
     for row in (headings, *rows):
         cells = [
@@ -351,7 +351,8 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _line(console: Console, *parts: Text | str) -> None:
-    """Wrapped between words on a terminal, below where the last part began; in one piece in a file."""
+    """Print a line: on a terminal wrapped between words and indented to where the last part began, in a file in one
+    piece."""
     line = Text.assemble(*parts)
     if not console.is_terminal or cell_len(line.plain) <= console.width or not isinstance(parts[-1], str):
         console.print(line, highlight=False, soft_wrap=True)

@@ -1,4 +1,5 @@
-"""Show a plan of `init` or `new`: each change as a difference, then all of them in a list; and as structs for JSON."""
+"""Show a plan of `init` or `new`: each change as a difference, then all of them in a list; and make the structs for
+JSON."""
 
 from __future__ import annotations
 
@@ -124,13 +125,13 @@ class CourseLayout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_layout(plan: Plan, course: Course, layout: Layout | None) -> CourseLayout:
-    """Say what lies where in a course, and what is worth knowing about it."""
+    """Describe where things are in a course, and what is worth knowing about it."""
     notes = tuple(note_text(note) for note in plan.notes)
     return CourseLayout(root=str(plan.root), found=tuple(found_lines(course, layout)), notes=notes)
 
 
 def show_layout(console: Console, layout: CourseLayout) -> None:
-    """Show what lies where, before what would be added."""
+    """Show where things are in the course, before what would be added."""
     console.print(f"The course in {layout.root}", style="bold", highlight=False, soft_wrap=True)
     for line in layout.found:
         console.print(f"  {line}", highlight=False, markup=False, soft_wrap=not console.is_terminal)
@@ -173,7 +174,7 @@ def show_new_assignment(console: Console, plan: Plan, name: str, *, dry_run: boo
 
 
 def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: bool = False) -> None:
-    """What would be written, as differences, and a list of all there is to say; `full` shortens nothing."""
+    """Show what would be written, as differences, then all changes and notes in a list; `full` shortens nothing."""
     for change in plan.pending if differences else ():
         _show_difference(console, plan, change, full)
     rows = [(Text(*_STANDINGS[item.standing]), shown_name(plan, item), why(item)) for item in plan.changes]
@@ -190,7 +191,7 @@ def show_plan(console: Console, plan: Plan, *, differences: bool = True, full: b
 
 
 def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) -> None:
-    """Aligned; wrapped in its own column on a terminal, never in a log."""
+    """Print aligned rows, wrapped in their own column on a terminal, never in a log."""
     if console.is_terminal:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
         for row in rows:
@@ -204,7 +205,7 @@ def _show_rows(console: Console, rows: Sequence[tuple[Text, *tuple[str, ...]]]) 
 
 
 def why(change: Change) -> str:
-    """What the file is for; and why it is left alone, where it is."""
+    """Say what the file is for, and why it is left alone, if it is."""
     reason = _REASONS[change.reason].format(detail=change.detail) if change.reason and not change.writes else ""
     return f"{_PARTS[change.part]} ({reason})" if reason and change.standing != "unchanged" else _PARTS[change.part]
 
@@ -221,7 +222,7 @@ def shown_name(plan: Plan, change: Change) -> str:
 def scaffold_files(
     plan: Plan, written: Collection[Change] = (), *, differences: bool = True
 ) -> tuple[ScaffoldFile, ...]:
-    """List each file and what became of it; `left` is what would be written and was not."""
+    """List each file and what became of it; `left` is what would have been written and was not."""
     return tuple(
         ScaffoldFile(
             name=shown_name(plan, change),
@@ -236,7 +237,7 @@ def scaffold_files(
 
 
 def doubt_words(doubt: Doubt) -> tuple[str, list[str]]:
-    """The question, and what each answer is called."""
+    """Return the question, and the words for each answer."""
     question = _QUESTIONS[doubt.kind].format(about=doubt.about)
     if doubt.kind == "tests":
         inner, outer = (option["internal-tests"] for option in doubt.options)
@@ -251,7 +252,7 @@ def doubt_words(doubt: Doubt) -> tuple[str, list[str]]:
 
 
 def doubt_problem(doubt: Doubt) -> tuple[str, list[str]]:
-    """What is in doubt, in words, and the options of `init` that would decide it each way."""
+    """Say what is in doubt, and which options of `init` would decide it each way."""
     ways = [" ".join(f"--{key} {shlex.quote(value)}" for key, value in option.items()) for option in doubt.options]
     if doubt.kind == "pair":
         folders = list(dict.fromkeys(option["assignments"] for option in doubt.options))
@@ -263,7 +264,7 @@ def doubt_problem(doubt: Doubt) -> tuple[str, list[str]]:
 
 
 def found_lines(course: Course, layout: Layout | None) -> list[str]:
-    """What lies where, with the evidence: assignments, solutions, tests, and where gold will go."""
+    """Say where things are, with the evidence: assignments, solutions, tests, and where gold will go."""
     config = course.config
     names = [item.name for item in course.assignments()]
     answered = [item.name for item in course.assignments() if _has_solution(item)]
@@ -314,7 +315,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def kind_words() -> dict[str, str]:
-    """What each kind of new assignment is called in a menu."""
+    """Return the menu entry of each kind of new assignment."""
     width = max(len(label) for label, _ in KINDS.values())
     return {kind: f"{label.ljust(width)}  {description}" for kind, (label, description) in KINDS.items()}
 

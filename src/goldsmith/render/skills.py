@@ -1,4 +1,4 @@
-"""Skills on a terminal: a line for each file, what somebody edited as a difference, the next step last."""
+"""Show skills on a terminal: a line for each file, edited files as a difference, the next step last."""
 
 from __future__ import annotations
 

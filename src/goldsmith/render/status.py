@@ -1,4 +1,4 @@
-"""Show how the gold of every assignment stands, in a table, and the command to run next."""
+"""Show the state of every assignment's gold in a table, and the command to run next."""
 
 from __future__ import annotations
 

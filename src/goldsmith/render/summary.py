@@ -1,4 +1,4 @@
-"""Step 9: the summary. A box with colours and marks on a terminal, the same facts as plain text elsewhere."""
+"""Step 9, the summary: a box with colours and marks on a terminal, the same facts as plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NEXT = {
     "goldsmith test ": "Run the internal tests",
     "goldsmith rigor ": "Measure the gold",
 }
-"""What next steps are called, by how their commands begin."""
+"""Titles of next steps, by how their commands begin."""
 _FILES = {
     "published": "Fixtures generated in",
     "unchanged": "Fixtures as before in",
@@ -50,14 +50,14 @@ _FILES = {
 
 
 class Summary:
-    """Prints outcomes to one console in the style it can show."""
+    """Prints outcomes to one console, in a style that it can show."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._rich = console.is_terminal
 
     def show(self, outcome: Outcome, *, after: bool = False) -> None:
-        """One outcome; `after` another, a line apart."""
+        """Show one outcome; with `after`, separate it from the one before by an empty line."""
         if after:
             self._line()
         self._title(outcome)
@@ -80,7 +80,7 @@ class Summary:
         self._line(_last_line(outcome), f"bold {_COLOURS.get(outcome.outcome, 'red')}")
 
     def show_table(self, outcomes: Sequence[Outcome]) -> None:
-        """Several assignments at a glance, after their summaries."""
+        """Show several assignments in a table, after their summaries."""
         table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
         for heading in ("assignment", "outcome", "checks", "files", "size", "time"):
             table.add_column(heading, justify="left" if heading in ("assignment", "outcome") else "right")
@@ -119,7 +119,7 @@ class Summary:
         self._line(f"╚{'═' * width}╝", colour)
 
     def _files(self, outcome: Outcome) -> None:
-        """A row per file; a case's trace stands in the row of the case's own file."""
+        """Show a row for each file; a case's trace and reference are in the row of its own file."""
         self._line()
         self._line(f"{_FILES[outcome.outcome]} {outcome.folder}/", "bold")
         sizes = {file.path.rpartition("/")[2]: file.size or 0 for file in outcome.files}
@@ -135,7 +135,7 @@ class Summary:
             self._line(f"  {mark} {name.ljust(width)}  {human_size(sizes[name]):>8}{extra}")
 
     def show_checks(self, checks: Sequence[Check], title: str = "Verification") -> None:
-        """One line a check, with every problem below it."""
+        """Show one line for each check, with every problem below it."""
         self._line()
         self._line(f"{title}:", "bold")
         width = max(len(check.title) for check in checks)
@@ -151,7 +151,7 @@ class Summary:
                 self._line(f"     and {len(check.problems) - 5} more")
 
     def show_advice(self, advice: Sequence[Advice]) -> None:
-        """What would make the gold sharper, with the name to silence each by."""
+        """Show what would make the gold sharper, with the name that silences each."""
         self._line()
         self._line("Advice, to make the gold sharper:", "bold")
         for item in advice:
@@ -185,7 +185,7 @@ class Summary:
                 self._line(f"  | {line}")
 
     def _file_mark(self, outcome: Outcome, stem: str) -> str:
-        """Whether a file is well; where gold was kept although it would change, which files would."""
+        """Return the mark for whether a file is fine; where stale gold was kept, for whether the file would change."""
         if outcome.outcome != "stale":
             return self._mark(all(file.ok for file in outcome.files))
         if self._rich:
@@ -198,12 +198,12 @@ class Summary:
         return "FAILED" if not ok else "warn  " if warned else "ok    "
 
     def _line(self, text: str = "", style: str = "") -> None:
-        """On a terminal, long lines break between words; in a log they stay whole."""
+        """Print a line: on a terminal, long lines wrap between words; in a log they stay whole."""
         self._console.print(Text(text, style=style), soft_wrap=not self._rich)
 
 
 def _would_change(outcome: Outcome, stem: str) -> bool:
-    """Whether a file or what belongs to it would not stay as it is."""
+    """Return whether a file, or another of the same case, would change."""
     changes = {file.path.rpartition("/")[2]: file.change for file in outcome.files}
     return any(change != "same" for name, change in changes.items() if name.partition(".")[0] == stem.partition(".")[0])
 

@@ -1,4 +1,5 @@
-"""A verdict on a terminal: the answer first, then cases and parts in tables, then what is wrong, the next step last."""
+"""Show a verdict on a terminal: the answer first, then cases and parts in tables, then what is wrong, the next step
+last."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _FRAMES = 4
 
 
 def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
-    """The same as plain text."""
+    """Return the verdict as plain text."""
     text = io.StringIO()
     plain = Console(file=text, no_color=True, force_terminal=False, width=10_000)
     show_verdict(plain, verdict, with_next=with_next)
@@ -37,7 +38,7 @@ def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
 
 
 def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) -> None:
-    """Everything that is known, gold's values included: whoever runs this has the gold."""
+    """Show everything that is known, including gold's values: whoever runs this has the gold."""
     colour = _COLOURS[verdict.outcome]
     _line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
     _line(console)
@@ -73,8 +74,8 @@ def _parts(console: Console, verdict: Verdict) -> None:
 
 
 def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; the last may be as long as it needs to be: wrapped on a terminal, in one piece in a log. Names
-    that leave no room for the other columns stand above them."""
+    """Print aligned columns. The last may be of any length: it is wrapped on a terminal and in one piece in a log.
+    Names that leave no room for the other columns are printed above them."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
     above = console.is_terminal and sum(widths) + 3 * len(widths) > console.width
     for row in (headings, *rows):
@@ -89,7 +90,7 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
-    """What is to be said about cases that are alike; `place` is where what goes wrong first is defined."""
+    """Explain cases that failed for the same reason; `place` is where what goes wrong first is defined."""
     case = same[0]
     _line(console)
     title = f": {case.title}" if case.title and len(same) == 1 else ""
@@ -125,8 +126,8 @@ def _notes(console: Console, verdict: Verdict) -> None:
 
 
 def _line(console: Console, start: Text | None = None, rest: str = "") -> None:
-    """One line, `rest` after its `start`; on a terminal what is too long goes on below where `rest` began, or on lines
-    of its own where there is no room beside it."""
+    """Print one line, `rest` after its `start`; on a terminal, long text is wrapped and indented to where `rest` began,
+    or starts on the next line if there is no room next to `start`."""
     start = Text() if start is None else start
     if without_commands(start.plain) != start.plain:
         start = Text(without_commands(start.plain), start.style)
