@@ -1,1 +1,1 @@
-"""`goldsmith inject` and `reset`: the solution in the starter's place and back, with a journal."""
+"""`goldsmith inject` and `reset`: put the solution in the starter's place and take it back, with a journal."""

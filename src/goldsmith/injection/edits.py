@@ -1,4 +1,4 @@
-"""What becomes of edits made to an injected solution: kept in it, saved apart, or given up. Never lost by accident."""
+"""Edits made to an injected solution: written back into it, saved elsewhere, or discarded. Never lost by accident."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def save_edits(course: Course, edited: Sequence[Change], folder: Path) -> Kept:
 
 
 def discard_edits(course: Course, edited: Sequence[Change]) -> Kept:
-    """Nothing is kept; what stands in a file's place as a link goes, a folder is more than was injected."""
+    """Release the contents of edited files without keeping them; remove links, but refuse a folder."""
     for change in edited:
         target = course.root / change.path
         if target.is_symlink():
@@ -57,7 +57,7 @@ def discard_edits(course: Course, edited: Sequence[Change]) -> Kept:
 
 
 def _copy_out(course: Course, goals: Mapping[Change, Path]) -> Kept:
-    """What is released is what was written, whatever happens to the file meanwhile."""
+    """Copy edited files to their goals; release exactly the bytes written, whatever happens to the file meanwhile."""
     contents: dict[Change, bytes] = {}
     released = {}
     for change in goals:

@@ -1,8 +1,8 @@
-"""The solution in place, and back: nothing is ever lost, whatever happens in between.
+"""Put the solution in place and take it back, so that nothing is ever lost, whatever happens in between.
 
-Backups and new files are written and on disk before the journal's folder appears, which is the point of no return to
-chance: from there every file is changed by one rename, and a later command that finds an unfinished journal can undo
-it. Only what still is what was injected is ever replaced; anything else is a person's work.
+Backups and new files are on disk before the journal's folder appears. From then on every file is changed by one rename,
+and a later command that finds an unfinished journal can undo it. Only files that still are as injected are replaced;
+anything else is the user's work.
 
 The caller holds the course's lock.
 """
@@ -55,7 +55,7 @@ from goldsmith.injection.journal import (
 
 @dataclass(frozen=True)
 class Injected:
-    """What an injection did, or found done `already`; `uncommitted` names what git does not know and it kept safe."""
+    """The result of an injection, or of one done `already`; `uncommitted` are files that git lacks, backed up."""
 
     journal: Journal
     already: bool = False
@@ -63,7 +63,7 @@ class Injected:
 
 
 def inject(assignment: Assignment, placed: Sequence[Placement]) -> Injected:
-    """Put the solution's files over the starter's; if that fails half-way, everything is put back."""
+    """Put the solution's files over the starter's; if that fails half-way, put everything back."""
     course = assignment.course
     recover(course)
     journal = read_journal(course, assignment.name)
@@ -105,7 +105,7 @@ def _undo(course: Course, folder: Path, journal: Journal) -> None:
 
 
 def before_injection(course: Course, name: str, path: str) -> bytes | None:
-    """What stood at `path` before the solution took its place; None where none did."""
+    """Return what was at `path` before the solution was injected; None where nothing is kept."""
     journal = read_journal(course, name)
     for number, change in enumerate(journal.changes if journal else ()):
         backup = journal_folder(course, name) / BEFORE / str(number)
@@ -115,7 +115,7 @@ def before_injection(course: Course, name: str, path: str) -> bytes | None:
 
 
 def edited_since(course: Course, journal: Journal) -> list[Change]:
-    """What somebody worked on while it was injected: neither what was there before, nor what was put there."""
+    """Return what the user changed while it was injected: neither what was there before, nor what was put there."""
     folder = journal_folder(course, journal.assignment)
     return [
         change
@@ -132,8 +132,7 @@ def _is_work(target: Path, journal: Journal, change: Change) -> bool:
 
 
 def _is_owners(folder: Path, journal: Journal, number: int) -> bool:
-    """What an injection that stopped half-way had not come to yet, and what a reset has put back already, is its
-    owner's as it stands."""
+    """Say whether a path is the user's as it is: an interrupted injection had not reached it, or it is back already."""
     change = journal.changes[number]
     if journal.state == "injecting":
         return (folder / INCOMING / str(number)).exists()
@@ -142,7 +141,7 @@ def _is_owners(folder: Path, journal: Journal, number: int) -> bool:
 
 
 def reset(course: Course, name: str, *, release: Mapping[str, str] | None = None) -> Journal | None:
-    """Everything as it was before `inject`; None when nothing was injected.
+    """Restore everything as it was before `inject`; None when nothing was injected.
 
     `release` are the contents of edited files, by path, that are kept elsewhere or given up. Other edits stop it.
     """
@@ -167,7 +166,7 @@ def reset(course: Course, name: str, *, release: Mapping[str, str] | None = None
 
 
 def _refuse_moved(course: Course, journal: Journal) -> None:
-    """A solution that was moved away while it was in place would stay behind."""
+    """Refuse to reset where a solution was moved while it was in place: it would stay behind."""
     missing = [
         change
         for change in journal.changes
@@ -190,7 +189,10 @@ def _refuse_moved(course: Course, journal: Journal) -> None:
 
 
 def recover(course: Course) -> list[str]:
-    """Finish what a killed process left half done; a sentence for each, or `EditedMeanwhile` where only people can."""
+    """Finish what a killed process left half done; return a sentence for each.
+
+    Raises `EditedMeanwhile` where the user must decide.
+    """
     notes = []
     for journal in journals(course):
         if journal.state == "injected":
@@ -204,7 +206,7 @@ def recover(course: Course) -> list[str]:
 
 
 def needs_recovery(course: Course) -> bool:
-    """Whether anything but finished injections lies there; quick when nothing does."""
+    """Say whether there is anything but finished injections; quick when there is nothing."""
     if not journals_folder(course).is_dir():
         return False
     return bool(abandoned(course)) or any(journal.state != "injected" for journal in journals(course))
@@ -214,7 +216,7 @@ def needs_recovery(course: Course) -> bool:
 
 
 def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) -> Journal:
-    """Backups and new files on disk, then the journal's folder by one rename."""
+    """Write backups and new files to disk, then make the journal's folder appear by one rename."""
     root = assignment.course.root
     preparing = make_aside(folder)
     try:
@@ -278,7 +280,7 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
 
 
 def _refuse_standing(root: Path, changes: Sequence[Change]) -> None:
-    """A solution that stands there already, without a journal, would be taken for the starter."""
+    """Refuse a solution that is in place already without a journal: it would be taken for the starter."""
     replaced = [
         change for change in changes if change.before and change.after and not change.after.same_content(_EMPTY)
     ]
@@ -296,7 +298,7 @@ def _real_paths(root: Path, journal: Journal) -> list[Path]:
 
 
 def _new_folders(root: Path, changes: Sequence[Change]) -> list[str]:
-    """Folders that must be made for added files, outermost first."""
+    """Return folders that must be made for added files, outermost first."""
     found: dict[str, None] = {}
     for change in changes:
         above = [folder for folder in (root / change.path).parents if folder.is_relative_to(root)]
@@ -321,7 +323,7 @@ def _apply(root: Path, folder: Path, journal: Journal) -> None:
 
 
 def _restore(course: Course, folder: Path, journal: Journal) -> None:
-    """Every path as before, checked; then the journal is gone."""
+    """Put every path back as before and check it, then remove the journal."""
     root = course.root
     placed = []
     for number, change in enumerate(journal.changes):
@@ -374,7 +376,7 @@ def _put_back(target: Path, before: FileState | None, backup: Path, token: str) 
 
 
 def _forget_bytecode(target: Path) -> None:
-    """Remove what Python compiled from an injected file: that is the solution, too."""
+    """Remove the bytecode that Python compiled from an injected file: it is the solution, too."""
     if target.suffix != ".py":
         return
     cache = target.parent / "__pycache__"

@@ -1,7 +1,7 @@
-"""The journal of an injection: what each file was, what it became, and where its bytes are kept meanwhile.
+"""The journal of an injection: each file before and after, and where its bytes are kept meanwhile.
 
-It lies in `.goldsmith/injected/<assignment>/`, readable by its owner alone, beside the backups in `before/` and what is
-to be put in place in `incoming/`. The folder comes into being, and goes, by one rename.
+It is in `.goldsmith/injected/<assignment>/`, readable by its owner only, next to the backups in `before/` and the files
+to be put in place in `incoming/`. The folder appears, and disappears, by one rename.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ASIDE = re.compile(rf"\.(.+)\.{TOKEN.pattern}\.(?:preparing|done)")
 
 
 class FileState(msgspec.Struct, frozen=True):
-    """What stands at a path: a file by the hash of its bytes, a link by its target, or something else."""
+    """What is at a path: a file by the hash of its bytes, a link by its target, or something else."""
 
     kind: Literal["file", "link", "other"]
     mode: int
@@ -47,7 +47,7 @@ class FileState(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One path of the course. `before` or `after` None means that nothing stands there then."""
+    """The change of one path of the course. `before` or `after` is None where nothing is there."""
 
     path: str
     source: str | None
@@ -56,9 +56,12 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """`released` are contents, by path, that their owner has kept elsewhere or given up: they may be replaced.
-    `restored` are paths that are back already: whatever stands there now is their owner's. `token` is in the names of
-    copies that lie beside a file for a moment."""
+    """The journal of one injection.
+
+    `released` are contents, by path, that may be replaced because their owner kept them elsewhere or gave them up.
+    `restored` are paths that are back already: whatever is there now is the user's. `token` is in the names of
+    temporary copies next to a file.
+    """
 
     schema: int = _SCHEMA
     assignment: str
@@ -106,7 +109,7 @@ def read_journal(course: Course, assignment: str) -> Journal | None:
 
 
 def journals(course: Course) -> Iterator[Journal]:
-    """Every injection of the course, finished or not."""
+    """Yield every injection of the course, finished or not."""
     folder = journals_folder(course)
     if not folder.is_dir():
         return
@@ -121,12 +124,12 @@ def write_journal(folder: Path, journal: Journal) -> None:
 
 
 def aside(folder: Path, state: Literal["preparing", "done"]) -> Path:
-    """Return where a journal's folder lies, marked, before it has its name and after."""
+    """Return the journal folder's temporary name, for before it gets its own or after it is done."""
     return folder.with_name(f".{folder.name}.{new_token()}.{state}")
 
 
 def make_aside(folder: Path) -> Path:
-    """Make a journal's folder that does not have its name yet."""
+    """Make a journal's folder under its temporary name."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     preparing = aside(folder, "preparing")
     make_marked(preparing, called(folder.name), 0o700)
@@ -134,12 +137,12 @@ def make_aside(folder: Path) -> Path:
 
 
 def called(assignment: str) -> str:
-    """Return what the mark of a journal's folder says."""
+    """Return the text in the mark of a journal's folder."""
     return f"what stood in the place of the solution of {assignment}"
 
 
 def discard_journal(folder: Path) -> None:
-    """Gone by one rename; the rest is tidying that anyone may finish."""
+    """Remove a journal by one rename; what remains is tidying that any later command can finish."""
     done = aside(folder, "done")
     os.rename(folder, done)
     sync_folder(folder.parent)
@@ -147,7 +150,7 @@ def discard_journal(folder: Path) -> None:
 
 
 def abandoned(course: Course) -> list[Path]:
-    """Return what a killed process was preparing or had done with, and nothing that is not marked so."""
+    """Return folders that a killed process left while preparing or removing them, only those that carry our mark."""
     folder = journals_folder(course)
     if not folder.is_dir():
         return []
@@ -160,12 +163,12 @@ def abandoned(course: Course) -> list[Path]:
 
 
 def tidy(course: Course) -> None:
-    """Remove what a killed process was preparing or had done with."""
+    """Remove the folders that a killed process left while preparing or removing them."""
     for item in abandoned(course):
         name = _ASIDE.fullmatch(item.name)
         if name and is_marked(item, called(name[1])):
             remove_made(item)
         else:
             remove_unfinished(item)
-    with contextlib.suppress(OSError):  # there is none, or something is in it
+    with contextlib.suppress(OSError):  # it does not exist, or is not empty
         journals_folder(course).rmdir()

@@ -60,7 +60,7 @@ class ResetResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class EditChoice:
-    """What is to become of edits to an injected solution; with none of these, they stop a reset."""
+    """What to do with edits to an injected solution; with none of these, they stop a reset."""
 
     keep: bool = False
     save: Path | None = None
@@ -68,7 +68,7 @@ class EditChoice:
 
 
 def inject_assignment(assignment: Assignment) -> InjectionResult:
-    """Put the solution in place; files edited since then are listed where it was in place before."""
+    """Put the solution in place; where it already was, list the files edited since."""
     done = inject(assignment, placements(assignment))
     journal = done.journal
     return InjectionResult(
@@ -85,13 +85,13 @@ def inject_assignment(assignment: Assignment) -> InjectionResult:
 
 
 def edits_of(course: Course, name: str) -> list[Change]:
-    """List files of an injected solution that were edited; none where nothing is injected."""
+    """Return the files of an injected solution that were edited; none where nothing is injected."""
     journal = read_journal(course, name)
     return edited_since(course, journal) if journal is not None else []
 
 
 def reset_assignment(course: Course, name: str, choice: EditChoice) -> ResetResult:
-    """Take the solution away, after its edits went where `choice` says."""
+    """Remove the solution, after its edits were kept, saved or discarded as `choice` says."""
     journal = read_journal(course, name)
     if journal is None:
         return ResetResult(name=name, outcome="unchanged")

@@ -1,4 +1,4 @@
-"""What goldsmith would write into a course: each skill, and a shortcut that leads to it."""
+"""The files that goldsmith would write into a course: each skill, and a slash command that leads to it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ANY_HINT = "[assignment]"
 
 @dataclass(frozen=True)
 class SkillFile:
-    """One file of a skill, by its place in the course; `text` ends with the mark that knows it again."""
+    """One file of a skill, by its path in the course; `text` ends with the mark by which goldsmith recognises it."""
 
     skill: str
     place: PurePosixPath
@@ -34,14 +34,14 @@ class SkillFile:
 
 
 def skill_names() -> list[str]:
-    """In the order in which people need them: make gold, sharpen it, judge by it."""
+    """Return the skills in the order in which people need them: make gold, sharpen it, judge by it."""
     order = ["generate-fixtures", "test-rigor", "grade"]
     found = {folder.name for folder in _TEXTS.iterdir() if (folder / _SKILL).is_file()}
     return [*(name for name in order if name in found), *sorted(found - set(order))]
 
 
 def skill_files(only: Sequence[str] = ()) -> list[SkillFile]:
-    """All that a course gets, skill by skill, or what belongs to some of them."""
+    """Return all files that a course gets, skill by skill, or those of the skills in `only`."""
     known = skill_names()
     for name in only:
         if name not in known:
@@ -57,7 +57,7 @@ def skill_files(only: Sequence[str] = ()) -> list[SkillFile]:
 
 
 def _description(body: str) -> str:
-    """As the front matter spells it, quotes and all."""
+    """Return the description as the front matter spells it, quotes included."""
     found = re.search(r"^description: (.*)$", body, re.M)
     assert found is not None, "a skill says what it is for"
     return found[1]

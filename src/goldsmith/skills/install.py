@@ -1,4 +1,4 @@
-"""Skills into a course: what is missing or merely old is written, what somebody edited is left to them."""
+"""Installation of skills in a course: write files that are missing or outdated, leave alone those that users edited."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _COPY = ".yours"
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of a skill. `found` is what stood there, `version` who wrote that; `copy` is where somebody's own went,
-    `difference` what keeps it from being goldsmith's."""
+    """One file of a skill. `found` is its state before, `version` the goldsmith that wrote that; `copy` is where the
+    user's own file went, `difference` the diff from it to goldsmith's.
+    """
 
     name: str
     """Its path in the course."""
@@ -63,7 +64,7 @@ class SkillResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_skills(course: Course, only: Sequence[str] = ()) -> list[SkillResult]:
-    """What stands there now. Nothing is written."""
+    """Report what is there now, without writing."""
     done = []
     for file in skill_files(only):
         standing = standing_of(course, file)
@@ -72,7 +73,7 @@ def check_skills(course: Course, only: Sequence[str] = ()) -> list[SkillResult]:
 
 
 def install_skills(course: Course, only: Sequence[str] = (), *, force: bool = False) -> list[SkillResult]:
-    """Write what is missing and what is old. What somebody edited stays, or with `force` goes to a copy beside it."""
+    """Write files that are missing or outdated; keep edited ones, or with `force` move them to a copy next to it."""
     files = [(file, standing_of(course, file)) for file in skill_files(only)]
     for file, standing in files:
         if _is_to_be_written(standing, force) and place_to_write(course, file) is None:
@@ -103,13 +104,13 @@ def _install(course: Course, file: SkillFile, standing: Standing, force: bool) -
 
 
 def _content(file: SkillFile, standing: Standing) -> bytes:
-    """With the line ends that the file had."""
+    """Return the file's bytes, with the line ends that it had."""
     text = file.text.replace("\n", "\r\n") if "\r\n" in standing.content else file.text
     return text.encode("utf-8")
 
 
 def _keep_copy(path: Path) -> Path:
-    """The file's bytes under a name beside it that is free, or holds them already."""
+    """Copy the file to a name next to it that is free, or has the same bytes already."""
     content = path.read_bytes()
     number = 1
     while True:
@@ -149,5 +150,5 @@ def _by_skill(done: Iterable[tuple[str, Installed]], order: Sequence[str]) -> li
 
 
 def _is_behind(item: Installed) -> bool:
-    """Somebody's changes to the newest are theirs to have."""
+    """Say whether a file is not the newest; the newest with a user's edits counts as up to date."""
     return item.outcome not in (WRITTEN, UPDATED, REPLACED) and item.found not in (CURRENT, EDITED)

@@ -1,4 +1,4 @@
-"""What stands in a file's place in a course: nothing, what goldsmith would write, something older, somebody's work."""
+"""The state of a skill's file in a course: missing, current, outdated, edited by a user, or not goldsmith's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from goldsmith.skills.signature import read_mark
 MISSING, CURRENT, OUTDATED = "missing", "current", "outdated"
 EDITED, EDITED_OUTDATED, FOREIGN = "edited", "edited-outdated", "foreign"
 GRAVEST = (FOREIGN, EDITED_OUTDATED, OUTDATED, MISSING, EDITED, CURRENT)
-"""From what needs somebody most to what needs nobody."""
+"""From the state that most needs attention to the one that needs none."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """`edited` is goldsmith's newest with somebody's changes, `edited-outdated` an older one with such, `foreign` what
-    goldsmith never wrote. `version` wrote what is there; `content` is its text."""
+    """The state of one file.
+
+    `edited` is goldsmith's newest with a user's changes, `edited-outdated` an older one with changes, `foreign` a file
+    that goldsmith never wrote. `version` is the goldsmith that wrote it; `content` is its text.
+    """
 
     state: str
     version: str = ""
@@ -50,14 +53,14 @@ def standing_of(course: Course, file: SkillFile) -> Standing:
 
 
 def difference(file: SkillFile, standing: Standing) -> list[str]:
-    """From what is there to what goldsmith would write."""
+    """Return the diff from what is there to what goldsmith would write."""
     one, two = standing.content.splitlines(), file.text.splitlines()
     name = str(file.place)
     return list(difflib.unified_diff(one, two, f"{name} as it is", f"{name} of goldsmith", n=1, lineterm=""))
 
 
 def place_to_write(course: Course, file: SkillFile) -> Path | None:
-    """Where the file really lies, links followed; None where that is outside the course."""
+    """Return where the file really is, links followed; None where that is outside the course."""
     try:
         root, real = course.root.resolve(), (course.root / file.place).resolve()
     except (OSError, RuntimeError):

@@ -1,7 +1,7 @@
-"""The last line of every file that goldsmith writes for agents: who wrote it, and a digest of what was written.
+"""The last line of every file that goldsmith writes for agents: the version that wrote it, and a digest of the text.
 
-With it, a file that people edited is told from one that is merely old. Line ends, a byte order mark and blank space at
-the end are no edits: git and editors change those by themselves.
+It tells a file that users edited from one that is merely outdated. Line ends, a byte order mark and trailing blank
+space do not count as edits: git and editors change those by themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LINE = "<!-- Written by goldsmith {version}, digest {digest}. Edits are never o
 
 @dataclass(frozen=True)
 class Mark:
-    """What a file's last line says, and whether the rest still is what was written."""
+    """What a file's last line says, and whether the rest is still as written."""
 
     version: str
     digest: str
@@ -31,7 +31,7 @@ def marked(body: str, version: str = __version__) -> str:
 
 
 def read_mark(text: str) -> Mark | None:
-    """The mark in `text`, or None where goldsmith never wrote it."""
+    """Return the mark in `text`, or None where goldsmith never wrote it."""
     text = _plain(text)
     found = list(_MARK.finditer(text + "\n"))
     if not found:
