@@ -1,4 +1,4 @@
-"""What `init` adds to a course and what `new` makes: planned as changes, shown, then written whole or not at all.
+"""What `init` adds to a course and `new` creates: planned as changes, shown, then written all or not at all.
 
-Nothing here asks or prints, and nothing that is somebody's own is overwritten. Texts to start from lie in `templates/`.
+Nothing here asks or prints, and no file of the user's is overwritten. Texts to start from are in `templates/`.
 """

@@ -1,4 +1,4 @@
-"""Changes to files: planned from what stands there, written only if that still does, undone if a later one fails."""
+"""Changes to files: planned from what is there, written only if that has not changed, undone if a later one fails."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ Standing = Literal["create", "extend", "unchanged", "kept", "skipped", "by-hand"
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one file. `reason` says in a word why it is left alone, `detail` what that is about; `by_hand` is
-    what somebody should add there who knows the file."""
+    """The planned change of one file.
+
+    `reason` says in a word why it is left alone, `detail` what that refers to; `by_hand` is what the user should add.
+    """
 
     part: str
     path: Path
@@ -40,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that would be done in the folder `root`, in order, and what is worth knowing besides."""
+    """Everything that would be done in the folder `root`, in order, with notes."""
 
     root: Path
     changes: Sequence[Change]
@@ -52,7 +54,7 @@ class Plan:
 
 
 def whole_file(root: Path, part: str, path: Path, content: str, *, mode: int = 0o644) -> Change:
-    """A file of goldsmith's own making: written where there is none; any other stays as it is."""
+    """Plan a file of goldsmith's own: create it where there is none, leave any other as it is."""
     wanted = content.encode()
     obstacle = _obstacle(root, path)
     if obstacle:
@@ -63,7 +65,7 @@ def whole_file(root: Path, part: str, path: Path, content: str, *, mode: int = 0
 
 
 def extended(root: Path, part: str, path: Path, content: str | None, by_hand: str, *, newline: str = "\n") -> Change:
-    """A file of the course's own with something added: `content` is all of it then, None where that is not safe."""
+    """Plan an addition to a file of the course; `content` is all of the new text, None where an edit is not safe."""
     if content is None:
         return Change(part, path, "by-hand", reason="unsafe", by_hand=by_hand)
     if path.is_symlink() or _obstacle(root, path):
@@ -77,7 +79,7 @@ def extended(root: Path, part: str, path: Path, content: str | None, by_hand: st
 
 
 def _obstacle(root: Path, path: Path) -> str:
-    """Why nothing may be written there; a link is never written through."""
+    """Return why nothing may be written there, "" if it may; never write through a link."""
     if path.is_symlink():
         return "link"
     if path.exists() and not path.is_file():
@@ -89,7 +91,7 @@ def _obstacle(root: Path, path: Path) -> str:
 
 
 def apply(changes: Iterable[Change]) -> None:
-    """Write them all. If one cannot be written, those before it are undone; Ctrl-C waits for the end."""
+    """Write all changes. If one cannot be written, undo those before it; Ctrl-C waits for the end."""
     with uninterrupted():
         done: list[Change] = []
         made: list[Path] = []
@@ -102,7 +104,7 @@ def apply(changes: Iterable[Change]) -> None:
             for change in reversed(done):
                 _undo(change)
             for folder in reversed(made):
-                with contextlib.suppress(OSError):  # somebody else has put something there meanwhile
+                with contextlib.suppress(OSError):  # another program has put a file there meanwhile
                     folder.rmdir()
             raise
 
@@ -120,7 +122,7 @@ def _write(change: Change, made: list[Path]) -> None:
 
 
 def _undo(change: Change) -> None:
-    """Take back what `_write` wrote, unless somebody else has written there since."""
+    """Undo what `_write` wrote, unless the file was changed since."""
     if change.path.is_symlink() or _bytes(change.path) != change.content:
         return
     if change.before is None:

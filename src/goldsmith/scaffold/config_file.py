@@ -1,4 +1,4 @@
-"""`goldsmith.toml` for a course: where things are, what that was found by, and what else can be set."""
+"""The text of a new `goldsmith.toml`: where things are, how that was found, and what else can be set."""
 
 from __future__ import annotations
 

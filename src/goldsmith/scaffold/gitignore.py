@@ -1,4 +1,4 @@
-"""What git ignores: all that goldsmith keeps locally, and never the gold."""
+"""Additions to `.gitignore`: ignore everything that goldsmith keeps locally, and never the gold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GOLD = ("gold_output.pt", "gold_output.npz", "gold_output.trace.safetensors", "
 
 
 def ignored_change(course: Course) -> Change:
-    """Lines of `.gitignore` for what is not ignored yet, and one that keeps the gold where a pattern would hide it."""
+    """Plan lines for what is not ignored yet, and one that keeps the gold where a pattern would hide it."""
     path = course.root / ".gitignore"
     old = path.read_bytes() if path.is_file() else b""
     newline = "\r\n" if b"\r\n" in old else "\n"
@@ -37,7 +37,7 @@ def ignored_change(course: Course) -> Change:
 
 
 def hidden_gold(course: Course) -> str:
-    """The folder's own name where git ignores all of it, which no later line can undo."""
+    """Return the gold's folder where git ignores all of it, which no later line can undo; else ""."""
     return course.config.fixtures if _ignores(course, f"{course.config.fixtures}/") else ""
 
 
@@ -46,7 +46,7 @@ def _line(course: Course, folder: Path) -> str:
 
 
 def _plain(old: bytes, newline: str) -> bool:
-    """Whether it can be taken apart into lines and put together again, byte for byte."""
+    """Say whether the file can be split into lines and joined again without changing a byte."""
     try:
         text = old.decode("utf-8")
     except UnicodeDecodeError:
@@ -59,5 +59,5 @@ def _has(text: str, line: str) -> bool:
 
 
 def _ignores(course: Course, path: str) -> bool:
-    """Whether git ignores `path`, be it there or not; no, where there is no git to ask."""
+    """Say whether git ignores `path`, existing or not; False without git."""
     return git_succeeds(course, "check-ignore", "--quiet", "--no-index", "--", path)

@@ -1,4 +1,4 @@
-"""The plan of `goldsmith init`: what this course lacks, and what of it is there already."""
+"""The plan of `goldsmith init`: what this course lacks, and what it has already."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ exec {python} -m goldsmith guard --staged --course {course}
 
 
 def course_at(folder: Path) -> Path:
-    """The root of the course that `folder` lies in; where there is none, or no such folder yet, it is to become one."""
+    """Return the root of the course that `folder` is in; else the folder itself, which is to become a course."""
     if not folder.exists():
         return folder.resolve()
     try:
@@ -53,7 +53,7 @@ def course_at(folder: Path) -> Path:
 
 
 def detected(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -> Layout | None:
-    """Where things seem to lie, but for what somebody has `said`; None where a configuration says so."""
+    """Detect the layout, except for the settings in `said`; None where a configuration gives it."""
     if read_config(root) is None:
         return detect(root, said, whole)
     if said or whole:
@@ -62,7 +62,7 @@ def detected(root: Path, said: Mapping[str, str] | None = None, whole: str = "")
 
 
 def course_of(root: Path, layout: Layout | None) -> Course:
-    """The course at `root` as it is configured, or as it would be by `layout`."""
+    """Return the course at `root` as configured, or as it would be with `layout`."""
     config = read_config(root) or Config()
     if layout is not None:
         values: dict[str, Any] = {key.replace("-", "_"): value for key, value in layout.values.items()}
@@ -80,8 +80,11 @@ def course_of(root: Path, layout: Layout | None) -> Course:
 def plan_course(
     root: Path, layout: Layout | None, without: Collection[str] = (), with_parts: Collection[str] = ()
 ) -> Plan:
-    """Everything that `init` would do at `root`, some parts apart; `layout` is None where the course is configured.
-    Skills and scripts/dev_utils.py come where they are asked for, or where the course has some already."""
+    """Plan everything that `init` would do at `root`, except the parts in `without`.
+
+    `layout` is None where the course is configured. Skills and scripts/dev_utils.py are included on request, or where
+    the course has some already.
+    """
     course = course_of(root, layout)
     changes = [
         _settings(course, layout),
@@ -113,13 +116,13 @@ def _settings(course: Course, layout: Layout | None) -> Change:
 
 
 def _hook(course: Course) -> Change:
-    """In the repository's own folder for hooks; one that other repositories share is not ours to write into."""
+    """Plan the pre-commit hook in the repository's own hooks folder; never write into one that repositories share."""
     hooks = git(course, "rev-parse", "--git-path", "hooks")
     if hooks is None:
         return Change("hook", course.root / ".git" / "hooks" / "pre-commit", "skipped", reason="no-repository")
     path = course.root / hooks.strip() / "pre-commit"
     top = Path((git(course, "rev-parse", "--show-toplevel") or str(course.root)).strip()).resolve()
-    inside = course.root.resolve().relative_to(top).as_posix()  # hooks run at the top, also in a copy of the repository
+    inside = course.root.resolve().relative_to(top).as_posix()  # hooks run at the top, also in a clone
     command = _HOOK.format(python=shlex.quote(sys.executable), course=shlex.quote(inside))
     by_hand = command.splitlines()[-1].removeprefix("exec ")
     own = [git(course, "rev-parse", "--git-common-dir"), str(top)]
@@ -146,12 +149,12 @@ def _hook(course: Course) -> Change:
 
 
 def _pattern() -> str:
-    """What a hook looks like that goldsmith wrote, for whichever Python and course."""
+    """Return a pattern for a hook that goldsmith wrote, for any Python and course."""
     return re.escape(_HOOK).replace(r"\{python\}", "(?P<python>.+)").replace(r"\{course\}", "(?P<course>.+)")
 
 
 def _dev_utils(course: Course) -> Change:
-    """The bundled course's own; any that leads to goldsmith will do."""
+    """Plan the example course's dev_utils.py, unless there is one that uses goldsmith."""
     path = course.root / DEV_UTILS
     if path.is_file() and "goldsmith" in path.read_text(encoding="utf-8", errors="replace"):
         return Change("scripts", path, "unchanged")
@@ -160,12 +163,12 @@ def _dev_utils(course: Course) -> Change:
 
 
 def _skills(course: Course) -> list[Change]:
-    """The coding-agent skills: what is missing, or old and as goldsmith wrote it; edited ones are somebody's."""
+    """Plan the coding-agent skills that are missing or outdated; files that the user edited are kept."""
     return [_skill(course, file) for file in skill_files()]
 
 
 def _has_skills(course: Course) -> bool:
-    """Whether some of goldsmith's own are there, in whatever state."""
+    """Say whether any skill of goldsmith's is there, in any state."""
     return any(standing_of(course, file).state not in (MISSING, FOREIGN) for file in skill_files())
 
 

@@ -1,6 +1,6 @@
-"""Where assignments, solutions, tests and gold lie in a repository that nobody arranged for goldsmith.
+"""Detection of assignments, solutions, tests and gold in a repository that was not arranged for goldsmith.
 
-Found by what is in the folders, by their names only where that says nothing. Doubt is handed on as a question.
+Files decide; names of folders only where the files say nothing. Doubt is returned as a question.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from goldsmith.scaffold.tests_found import find_tests
 _DEPTH, _MOST_FOLDERS = 5, 5000
 _NOT_MEANT = HANDED_IN | {"handout", "handouts", "release", "build", "dist", "examples", "site-packages"}
 _ADAPTERS = "adapters.py"
-"""What students write among their tests: the way from those to their code."""
+"""The file among tests that students do write: it connects the tests to their code."""
 _FEWEST_STUBS = 2
 _RECIPE = re.compile(r"(generate|make|create|build|gen)_(fixtures?|golds?|goldens?|references?)\.py")
 _GOLD = (".pt", ".pth", ".npz", ".npy", ".safetensors")
@@ -43,7 +43,7 @@ _GOLD = (".pt", ".pth", ".npz", ".npy", ".safetensors")
 
 @dataclass(frozen=True)
 class Note:
-    """Something that a person should know about the layout: a word for what it is, and the places."""
+    """Something that the user should know about the layout: its kind in a word, and the places."""
 
     kind: str
     places: tuple[str, ...] = ()
@@ -51,8 +51,11 @@ class Note:
 
 @dataclass(frozen=True)
 class Doubt:
-    """A question: what it is about, and the settings that follow from each answer. One that may wait has a default that
-    holds if nobody is asked; without an answer to any other, nothing is written."""
+    """A question, with the settings that follow from each answer.
+
+    One that may wait has a default that applies if nobody is asked; any other must be answered before anything is
+    written.
+    """
 
     kind: Literal["pair", "assignments", "solutions", "tests"]
     options: tuple[Mapping[str, str], ...]
@@ -62,9 +65,11 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Layout:
-    """Values of the configuration's folders, what each was found by (nothing: it is the default), open questions.
-    `whole` is what the one assignment is called that all of the course is; `beside` are assignments that each have a
-    solution beside the starter."""
+    """The configuration's folders, how each was found (no entry: it is the default), and open questions.
+
+    `whole` is the assignment's name where all of the course is one; `beside` are assignments with the solution next to
+    the starter.
+    """
 
     values: Mapping[str, str]
     found: Mapping[str, str] = field(default_factory=dict)
@@ -75,15 +80,14 @@ class Layout:
     beside: Sequence[Beside] = ()
 
     def settled(self, doubt: Doubt, answer: Mapping[str, str]) -> Layout:
-        """As it is once a person has answered."""
+        """Return the layout after the user's answer."""
         found = {**self.found, **dict.fromkeys(answer, "as you said")}
         rest = [item for item in self.doubts if item != doubt]
         return replace(self, values={**self.values, **answer}, found=found, doubts=rest)
 
 
 def detect(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -> Layout:
-    """What lies where; `said` are settings that a person has given, `whole` what the one assignment is called that all
-    of the course is said to be."""
+    """Detect the layout; `said` are the user's settings, `whole` the name if all of the course is one assignment."""
     tree = dict(_walk(root))
     said = dict(said or {})
     layout = _folders(root, tree, said, whole)
@@ -118,8 +122,7 @@ def detect(root: Path, said: Mapping[str, str] | None = None, whole: str = "") -
 
 
 def _folders(root: Path, tree: Tree, said: Mapping[str, str], whole: str) -> Layout:
-    """Assignments and solutions: as somebody has said, by files that belong together, by what is left to write, by
-    names."""
+    """Find assignments and solutions: as the user said, by matching files, by what is left to write, by names."""
     plain = {"assignments": Config().assignments, "solutions": Config().solutions}
     pairs = [pair for pair in find_pairs(root, tree) if _fits(pair, said, whole)]
     best = [pair for pair in pairs if pair.rank == pairs[0].rank]
@@ -165,13 +168,14 @@ def _from_pair(root: Path, pair: Pair, said: Mapping[str, str], whole: str) -> L
 
 
 def _own_name(root: Path) -> str:
-    """What a course is called that is one assignment: as its project is, or else its folder."""
+    """Return the name of a course that is one assignment: its project's, or else its folder's."""
     return project_name(root, default=root.name)
 
 
 def _without_solutions(root: Path, tree: Tree, plain: Mapping[str, str]) -> Layout:
-    """Assignments alone: in the usual place, in folders with numbers, in folders called after them that leave something
-    to write; or all of the repository, where anything else does."""
+    """Find assignments alone: in the usual place, in numbered folders, in folders named after assignments that leave
+    something to write; else take the whole repository, if anything in it does.
+    """
     holders = {_parent(name) for name, files in tree.items() if any(map(_is_code, files))}
     if plain["assignments"] in holders:
         return Layout(plain, {"assignments": "by its name"})
@@ -197,7 +201,7 @@ def _without_solutions(root: Path, tree: Tree, plain: Mapping[str, str]) -> Layo
 
 
 def _left_to_write(root: Path, tree: Tree) -> dict[str, set[str]]:
-    """Files that leave something to students, with what that is."""
+    """Return the parts that students have to write, by file."""
     paths = [
         file if name == "." else f"{name}/{file}"
         for name, files in tree.items()
@@ -208,7 +212,7 @@ def _left_to_write(root: Path, tree: Tree) -> dict[str, set[str]]:
 
 
 def _numbered(tree: Tree) -> dict[str, int]:
-    """Folders by how many there are in them, with code, whose names have a number."""
+    """Return folders with how many numbered folders with code they contain."""
     found: dict[str, set[str]] = {}
     for name, files in tree.items():
         path = PurePosixPath(name)
@@ -223,7 +227,7 @@ def _numbered(tree: Tree) -> dict[str, int]:
 
 
 def _unfinished(left: Mapping[str, set[str]]) -> dict[str, int]:
-    """Folders that are called after assignments, by how many folders below leave something to write."""
+    """Return folders named after assignments, with how many folders in them leave something to write."""
     found: dict[str, set[str]] = {}
     for file in left:
         parts = PurePosixPath(file).parts
@@ -245,7 +249,7 @@ def _in_package(tree: Tree, folder: str) -> bool:
 
 
 def _called(tree: Tree, usual: str) -> list[str]:
-    """Folders called after solutions that hold code; the usual one alone, where it is there."""
+    """Return folders named after solutions that hold code; only the usual one, where it exists."""
     holders = {name for name, files in tree.items() if any(map(_is_code, files))}
     above = {parent.as_posix() for name in holders for parent in (PurePosixPath(name), *PurePosixPath(name).parents)}
     if usual in above:
@@ -256,7 +260,7 @@ def _called(tree: Tree, usual: str) -> list[str]:
 
 
 def _starters(tree: Tree, assignments: str, whole: str) -> list[str]:
-    """Folders of assignments; of a course that is one, none: what lies there may be anything."""
+    """Return the assignments' folders; none if the course is one assignment, whose folders may be anything."""
     if whole:
         return []
     inside = [name for name in tree if name != ROOT and _parent(name) == assignments]
@@ -264,7 +268,7 @@ def _starters(tree: Tree, assignments: str, whole: str) -> list[str]:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, frozenset[str]]]:
-    """Folders by their path from the root, `.` for that itself, with the names of their files."""
+    """Yield folders by their path from the root, which is `.`, with the names of their files."""
     for current, folders, files in islice(os.walk(root), _MOST_FOLDERS):
         path = Path(current).relative_to(root)
         folders[:] = sorted(
@@ -281,7 +285,7 @@ def _walk(root: Path) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _gold_folders(tree: Tree, starters: Sequence[str]) -> list[str]:
-    """Folders with arrays in folders that are named after assignments."""
+    """Return folders that contain folders named after assignments with arrays in them."""
     names = {PurePosixPath(name).name for name in starters}
     holders = [
         _parent(name)

@@ -1,4 +1,4 @@
-"""The plan of `goldsmith new`: a small, complete assignment to change into one's own."""
+"""The plan of `goldsmith new`: a small, complete assignment to start from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def usual_kind() -> Kind:
 
 
 def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
-    """Six files that are not there yet; anything that is belongs to somebody, and nothing is written."""
+    """Plan six new files; raise if any of them exists, so that nothing is written."""
     _check(course, name)
     module = _module(name)
     internal = PurePosixPath(course.config.internal_tests)
@@ -65,7 +65,7 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
 
 
 def check_name(name: str) -> None:
-    """Raise `BadName` for what cannot be an assignment's."""
+    """Raise `BadName` for a name that an assignment cannot have."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _LONGEST:
         raise BadName(name, "letters and digits, in words joined by dashes, beginning with a letter, such as hw-1")
     if name == "all":
@@ -91,7 +91,7 @@ def _module(name: str) -> str:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether `import` would find it, the current folder apart."""
+    """Say whether `import` would find it outside the current folder."""
     here = {"", os.getcwd()}
     before = list(sys.path)
     try:
@@ -114,7 +114,7 @@ def _must_all_be_new(course: Course, name: str, changes: list[Change]) -> None:
 
 
 def _public_tests(course: Course) -> str:
-    """Beside the internal tests, unless students would not get it there."""
+    """Return a folder next to the internal tests, or another one if students would not get that."""
     private = [PurePosixPath(folder) for folder in course.private_folders]
     internal, solutions = PurePosixPath(course.config.internal_tests), PurePosixPath(course.config.solutions)
     with_solutions = internal.parts[0] == solutions.parts[0]

@@ -1,6 +1,6 @@
-"""Starters beside their solutions, found by what stands in the files: one leaves to students what the other has.
+"""Starters and their solutions, found by the content of files: one leaves to students what the other has.
 
-That two folders share a file's name says nothing: `train.py` and `utils.py` are everywhere.
+That two folders have a file of the same name says nothing: `train.py` and `utils.py` are everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from goldsmith.course.solutions import SUFFIX
 from goldsmith.course.starter_diff import parse_parts, written_by_students
 
 Tree = Mapping[str, frozenset[str]]
-"""Folders by their path from the root, `.` for that itself, with the names of their files."""
+"""Folders by their path from the root, which is `.`, with the names of their files."""
 
 STARTER_WORDS = (
     "assignment",
@@ -32,7 +32,7 @@ STARTER_WORDS = (
 )
 SOLUTION_WORDS = ("solution", "answer", "reference", "private", "staff", "instructor", "key", "teacher")
 NOT_WRITTEN = ("test", "app", "demo", "doc", "content", "script", "tool", "benchmark", "vendor", "third", "site")
-"""Folders of which students write nothing, whatever is unfinished there."""
+"""Words for folders in which students write nothing, even if code there is unfinished."""
 PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
 _NOT_COMPARED = frozenset(["__init__.py", "setup.py", "conftest.py"])
 _TODO = re.compile(r"NotImplementedError|TODO|YOUR CODE HERE|FIXME", re.I)
@@ -41,8 +41,11 @@ _MOST_ALIKE = 40
 
 @dataclass(frozen=True)
 class Pair:
-    """Where starters and solutions lie by the evidence of some files: `names` are assignments; `whole` says that all of
-    the course is one. `evidence` is one such pair of files; `sure` says that what stands in them shows it."""
+    """Folders of starters and solutions, as some files suggest.
+
+    `names` are assignments; `whole` says that all of the course is one. `evidence` is one such pair of files; `sure`
+    says that their content shows it.
+    """
 
     assignments: str
     solutions: str
@@ -53,19 +56,19 @@ class Pair:
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """How much speaks for it."""
+        """Return how much supports this pair."""
         said = 2 * says(self.solutions, SOLUTION_WORDS) - 2 * says(self.solutions, STARTER_WORDS)
         said += 2 * says(self.assignments, STARTER_WORDS) - 2 * says(self.assignments, SOLUTION_WORDS)
         return self.sure, len(self.names), said
 
 
 def says(name: str, words: Sequence[str]) -> bool:
-    """Whether a part of a path begins with one of the words."""
+    """Say whether a part of a path begins with one of the words."""
     return any(re.match(rf"({'|'.join(words)})", part, re.I) for part in re.split(r"[/_.-]", name))
 
 
 def find_pairs(root: Path, tree: Tree) -> list[Pair]:
-    """Those with most evidence first."""
+    """Return pairs of folders, those with most evidence first."""
     found: dict[tuple[str, str, bool], list[tuple[str, str, bool]]] = {}
     for starter, solution, sure in _alike(root, tree):
         for assignments, solutions, name, whole in _split(tree, starter, solution):
@@ -84,7 +87,7 @@ def find_pairs(root: Path, tree: Tree) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Beside:
-    """An assignment whose starter and solution lie in one folder that is called after it, and what shows that."""
+    """An assignment whose starter and solution are in one folder named after it, with the evidence."""
 
     name: str
     starter: str
@@ -93,8 +96,10 @@ class Beside:
 
 
 def find_beside(root: Path, tree: Tree) -> list[Beside]:
-    """Starters with their solution beside them, as in `lab01/student` and `lab01/solution`; none where two assignments
-    would have one name."""
+    """Return starters with the solution next to them, as in `lab01/student` and `lab01/solution`.
+
+    Return none where two assignments would have the same name.
+    """
     found: dict[str, Beside] = {}
     for starter, solution, sure in _alike(root, tree):
         mine, theirs, _ = _apart(starter, solution)
@@ -109,14 +114,14 @@ def find_beside(root: Path, tree: Tree) -> list[Beside]:
 
 
 def _speaks_against(tree: Tree, assignments: str, solutions: str) -> bool:
-    """Whether these cannot be all starters and all solutions: what students have as tests or demos, or a package."""
+    """Say whether these cannot be all starters and all solutions, being students' tests or demos, or a package."""
     shown = says(solutions, NOT_WRITTEN) and not says(solutions, SOLUTION_WORDS)
     in_package = assignments != "." and "__init__.py" in tree.get(assignments, ())
     return shown or in_package or says(assignments, NOT_WRITTEN)
 
 
 def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
-    """Files of one name, a starter's and a solution's, and whether what stands in them shows that they are."""
+    """Yield files of the same name as starter and solution, and whether their content shows that they are."""
     by_name: dict[str, list[str]] = {}
     for folder, files in tree.items():
         for file in files:
@@ -135,7 +140,7 @@ def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
 
 
 def _answers(root: Path, starter: str, solution: str) -> bool | None:
-    """True where the one is surely the solution of the other, None where it is not, False where only names say so."""
+    """Return True where one is surely the other's solution, False where only names say so, None where it is not."""
     if solution.endswith(SUFFIX):
         return True
     if starter.endswith(".ipynb"):
@@ -151,15 +156,15 @@ def _answers(root: Path, starter: str, solution: str) -> bool | None:
 
 
 def stubs_in(path: Path) -> set[str]:
-    """Functions and methods of a file that students have to write."""
+    """Return the functions and methods of a file that students have to write."""
     return written_by_students(_bytes(path))
 
 
 def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, str, bool]]:
-    """The folders of all starters and all solutions, and the assignment's name, as one pair of files has them."""
+    """Yield the folders of all starters and all solutions, and the assignment's name, that a pair of files suggests."""
     mine, theirs, rest = _apart(starter, solution)
     if not theirs or theirs[: len(mine)] == mine != []:
-        return  # the solution lies at the root, or in the starter's own folder
+        return  # the solution is at the root, or in the starter's own folder
     level = _level(rest)
     if level is not None:
         yield _join(mine, rest[:level]), _join(theirs, rest[:level]), rest[level], False
@@ -175,7 +180,7 @@ def _split(tree: Tree, starter: str, solution: str) -> Iterator[tuple[str, str, 
 
 
 def _apart(starter: str, solution: str) -> tuple[list[str], list[str], list[str]]:
-    """The folders that only the starter's path has, those that only the solution's has, and those that both end in."""
+    """Return the folders only in the starter's path, those only in the solution's, and the last ones they share."""
     one, two = [*PurePosixPath(starter).parts], [*PurePosixPath(_plain(solution)).parts]
     common = 0
     while common < min(len(one), len(two)) and one[-1 - common] == two[-1 - common]:
@@ -184,7 +189,7 @@ def _apart(starter: str, solution: str) -> tuple[list[str], list[str], list[str]
 
 
 def _level(folders: Sequence[str]) -> int | None:
-    """Which of the folders is the assignment's: one with a number, or the one below that which is called after them."""
+    """Return which folder is the assignment's: one with a number, or the one below a folder named after assignments."""
     for number, name in enumerate(folders):
         if is_numbered(name):
             return number
@@ -194,7 +199,7 @@ def _level(folders: Sequence[str]) -> int | None:
 
 
 def is_one_project(tree: Tree, folders: Sequence[str]) -> bool:
-    """Whether these folders at the root are a package of one project, not an assignment among others."""
+    """Say whether these folders at the root are a package of one project, not one assignment of several."""
     names = [_join(folders[:length]) for length in range(1, len(folders) + 1)]
     is_project = bool(PROJECT_FILES & tree.get(".", frozenset()))
     return is_project or any("__init__.py" in tree.get(name, ()) for name in names)
@@ -213,7 +218,7 @@ def _text(path: Path) -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    """Nothing where it cannot be read."""
+    """Read a file; empty where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

@@ -1,6 +1,6 @@
-"""The marker `rigor`, added where the course's pytest looks for its settings, with every other byte left as it is.
+"""The marker `rigor`, added where the course's pytest reads its settings, with every other byte left as it is.
 
-What was added is read back by a parser before it is believed; where that finds anything else, somebody adds it by hand.
+The new text is parsed again before it is accepted; if it says anything else, the user has to add the marker by hand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ORDER = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject
 
 
 def marker_change(root: Path) -> Change:
-    """The first file that pytest would take its settings from; a new pytest.ini where there is none."""
+    """Plan the marker in the first file that pytest takes its settings from, or in a new pytest.ini."""
     for name in _ORDER:
         path = root / name
         if path.is_file():
@@ -49,7 +49,7 @@ def marker_change(root: Path) -> Change:
 
 
 def _read(path: Path) -> tuple[str | None, str]:
-    """The text with plain line ends, and the line end that the file uses."""
+    """Return the text with plain line ends, and the line end that the file uses."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
@@ -63,7 +63,7 @@ def _read(path: Path) -> tuple[str | None, str]:
 
 
 def _in_toml(root: Path, path: Path) -> Change | None:
-    """None when this file says nothing to pytest."""
+    """Plan the marker in a TOML file; None when it has no settings for pytest."""
     keys = _TOML[path.name]
     text, newline = _read(path)
     dotted = ".".join(keys)
@@ -76,7 +76,7 @@ def _in_toml(root: Path, path: Path) -> Change | None:
         return extended(root, PART, path, None, by_hand)
     table = _table(document, keys)
     if table is None and (_table(document, keys[:-1]) or {}).keys() - {"ini_options"} and path.name == "pyproject.toml":
-        keys = keys[:-1]  # as pytest 9 reads it
+        keys = keys[:-1]  # pytest 9 reads [tool.pytest] itself
         table = _table(document, keys)
     if table is None:
         return None
@@ -140,7 +140,7 @@ def _end_of_last_item(inside: str) -> int:
 
 
 def _checked_toml(old: str, new: str | None, keys: tuple[str, ...]) -> str | None:
-    """`new` if it says what `old` said and the marker besides, nothing else."""
+    """Return `new` if it says exactly what `old` said and adds the marker; else None."""
     try:
         before, after = tomllib.loads(old), tomllib.loads(new or "")
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""Texts to start from: those in `templates/`, whose names are filled in."""
+"""The texts in `templates/` that new files start from."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from string import Template
 
 
 def template(name: str) -> Template:
-    """A text to start from; `$name` and `${name}` in it are filled in."""
+    """Read a template; `$name` and `${name}` in it are to be filled in."""
     return Template((files("goldsmith.scaffold") / "templates" / name).read_text(encoding="utf-8"))

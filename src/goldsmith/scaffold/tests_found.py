@@ -1,4 +1,4 @@
-"""Which tests of a course students have, and which are for staff."""
+"""Detection of a course's tests: those for students, and those for staff."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _USES_GOLD = re.compile(r"mark\.(rigor|gold|internal|hidden)|goldsmith|load\([^)
 
 @dataclass(frozen=True)
 class TestsFound:
-    """The folder of internal tests, found or to be made, and what it was found by; that of the tests that students
-    have, if there is one. It is `unclear` where nothing says whether those are for staff."""
+    """The folder of internal tests, found or to be made, and how it was found; the folder of students' tests, if any.
+
+    It is `unclear` where nothing says whether those are for staff.
+    """
 
     internal: str
     public: str = ""
@@ -27,8 +29,10 @@ class TestsFound:
 
 
 def find_tests(root: Path, tree: Tree, others: Sequence[str]) -> TestsFound:
-    """By the names of folders, else by what the tests in them read. `others` are folders that hold no tests of these
-    kinds. Tests of which nothing is known are the students'."""
+    """Find tests by the names of folders, else by what the tests in them read.
+
+    `others` are folders without such tests. Tests of which nothing is known count as the students'.
+    """
     plain = Config().internal_tests
     tests = {
         name: [root / name / file for file in files if _is_test(file)]
@@ -57,7 +61,7 @@ def _is_test(file: str) -> bool:
 
 
 def _common(names: Sequence[str]) -> str:
-    """The nearest folder that all of them lie in, nothing where that is the root."""
+    """Return the nearest folder that contains all of them, "" where that is the root."""
     if not names:
         return ""
     common = os.path.commonpath(names)
@@ -75,7 +79,7 @@ def _overlaps(name: str, others: Sequence[str]) -> bool:
 
 
 def _text(path: Path) -> str:
-    """Nothing where it cannot be read."""
+    """Read a file; empty where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The CI workflow that `goldsmith init` writes, and where that installs goldsmith from."""
+"""The CI workflow that `goldsmith init` writes, and the address from which it installs goldsmith."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def workflow_change(course: Course) -> Change:
 
 
 def lacks_address(change: Change) -> bool:
-    """Whether this is a workflow in which somebody must still say where goldsmith comes from."""
+    """Say whether this is a workflow in which the user must still say where goldsmith comes from."""
     return change.part == "ci" and _NO_ADDRESS in change.content
 
 
 def address_of_this_goldsmith() -> str:
-    """Where pip installed this goldsmith from, if that is a git repository that others reach, too; else nothing."""
+    """Return where pip installed this goldsmith from, if that is a git repository that others can reach; else ""."""
     try:
         recorded = importlib.metadata.distribution("goldsmith").read_text("direct_url.json")
     except importlib.metadata.PackageNotFoundError:
@@ -55,8 +55,10 @@ def address_of_this_goldsmith() -> str:
 
 
 def git_address(recorded: str | None) -> str:
-    """The address in pip's record of an installation (PEP 610), pinned to the commit; nothing where it is no git
-    repository, or one on this machine alone."""
+    """Return the address in pip's record of an installation (PEP 610), pinned to the commit.
+
+    Return "" for anything but a git repository, and for one on this machine only.
+    """
     try:
         facts = json.loads(recorded or "{}")
         url, version = facts["url"], facts["vcs_info"]
@@ -68,7 +70,7 @@ def git_address(recorded: str | None) -> str:
 
 
 def _uses_torch(course: Course) -> bool:
-    """Whether code of the course imports torch; where there is no code yet, whether it could here."""
+    """Say whether code of the course imports torch; without any code, whether torch is installed here."""
     seen = False
     own = (path for assignment in course.assignments() for path in assignment.files(".py"))
     for path in (*own, *(path for folder in course.solution_folders for path in folder.rglob("*.py"))):
