@@ -16,7 +16,7 @@ from goldsmith.comparison.leaves import BFLOAT16, Array, Form, Leaf
 from goldsmith.comparison.precision_paths import route_for
 
 _SAMPLE = 1024
-_STRIDE = 11400714819323198485  # of the golden ratio: spreads indices evenly over any size
+_STRIDE = 11400714819323198485  # 2**64 over the golden ratio: spreads indices evenly over any size
 _PERMUTABLE = 65536
 _MAPPED, _MAPPED_SAMPLE = 2**26, 48
 """In mapped files larger than this, only few elements are read out of order: each may bring 2 MiB into memory."""

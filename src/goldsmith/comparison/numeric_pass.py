@@ -136,7 +136,7 @@ class Pass:
                 return
             wide = self.route.widen(y, self.route.gold, "b")
             found = dot(wide, wide)
-            if found - found == 0:
+            if found - found == 0:  # finite
                 self.golds.add(wide, found)
                 self.counted += block.size
                 self._count_noisy(block)
@@ -160,7 +160,7 @@ class Pass:
         if route.margin and (largest - largest != 0 or (self.limit.in_units and self._is_dwarfed(two, route))):
             self._measure(x, y, block, route.double)
             return
-        if largest - largest != 0:
+        if largest - largest != 0:  # NaN or infinite
             one, two, bad, aside = self._set_aside(one, two, block)
             if aside:
                 size -= aside

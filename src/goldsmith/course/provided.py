@@ -13,7 +13,7 @@ from goldsmith.foundation.syntax import decode_source, encode_source
 def changed_provided(starter: bytes, other: bytes, beside: Iterable[bytes] = ()) -> list[str]:
     """List the functions and methods that `starter` provides and that are missing or different code in `other`.
 
-    What has moved unchanged to one of the files `beside` it does not count.
+    What has moved unchanged to one of the files in `beside` does not count.
     """
     provided, theirs = _provided(starter), parse(other)
     if not provided or theirs is None:

@@ -64,7 +64,7 @@ def _in_one_step(folder: int, path: str, flags: int) -> int:
         try:
             return system_call(_OPENAT2, folder, name, how, len(content))
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EINTR):  # a rename raced with the lookup; retry
+            if error.errno not in (errno.EAGAIN, errno.EINTR):  # those two: a rename raced with the lookup, so retry
                 raise OSError(error.errno, error.strerror, path) from None
     raise OSError(errno.EAGAIN, "what lies there is renamed all the time", path)
 
