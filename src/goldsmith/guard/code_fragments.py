@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from goldsmith.guard.extract_code import trees_in
 
-_GRAM = 5
+_GRAM = 5  # words of the syntax tree
 _SILENT = frozenset({"annotation", "returns", "ctx", "decorator_list", "type_comment"})
 _BUILTINS = frozenset(dir(builtins))
 _USUAL = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}

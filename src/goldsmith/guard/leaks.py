@@ -208,7 +208,7 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     yield from found.values()
 
 
-_CUT_UP = 0.85
+_CUT_UP = 0.85  # share of a part, in pieces all over a file, that is a finding
 _EVERYBODYS = ("forward", "__call__", "__init__", "step", "fit", "predict", "")
 
 

@@ -187,7 +187,7 @@ class MutantRunner:
         """
         found: dict[Perturbation, float] = {}
         tried, cut_off = 0, False
-        stage.each *= len(PERTURBATIONS)
+        stage.each *= len(PERTURBATIONS)  # a case runs once under each condition
         quick = self.baseline.quick(cases)
         solution = self.baseline.under_conditions(quick)
         for name, replay in stage.replay(quick, PERTURBATIONS).items():

@@ -21,10 +21,10 @@ from goldsmith.mutants.mutants import Mutant
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
 from goldsmith.sandbox.limits import Limits
 
-_PATIENCE, _LEAST_TIME = 10.0, 5.0
-_ROOM = 2**30
-_LEAST_FILE = 2**28
-_QUICK = 1.0
+_PATIENCE, _LEAST_TIME = 10.0, 5.0  # times the slowest case of the solution; seconds
+_ROOM = 2**30  # bytes of memory on top of twice the solution's peak
+_LEAST_FILE = 2**28  # bytes
+_QUICK = 1.0  # seconds
 _LAUNCH = 0.1
 """Seconds, roughly, to try a case once more with its weights in another layout."""
 

@@ -56,6 +56,7 @@ class WorkspacePool:
         file = pooled.stage.workspace.folder / mutant.target
         solution = file.read_bytes()
         file.write_bytes(mutant.source.read_bytes())
+        # A copy: limits that one borrower sets on the stage must not reach the next.
         lent = dataclasses.replace(pooled, stage=dataclasses.replace(pooled.stage))
         yield lent
         if not lent.dirty and _restore(pooled, file, solution):
@@ -94,6 +95,7 @@ def _overwrite(pooled: PooledWorkspace, file: Path, content: bytes) -> None:
     root = pooled.stage.workspace.root
     folder = open_folder(root)
     try:
+        # O_NONBLOCK: a FIFO that a mutant left there must not block the open.
         number = open_beneath(folder, file.relative_to(root), os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK)
     finally:
         os.close(folder)
