@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -38,6 +38,12 @@ test: $(BIN)/.ready  ## the tests
 
 test-long: $(BIN)/.ready  ## the tests that `make test` leaves out
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long
+
+coverage: $(BIN)/.ready  ## which branches `make test` runs, in child processes too (a sandboxed one cannot write it down)
+	mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup -m "not long" $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 matrix: build/nox/.ready  ## the core of the tests on the oldest and newest Python, torch and dependencies; SESSIONS picks some
 	build/nox/bin/nox $(if $(SESSIONS),--session $(SESSIONS))
