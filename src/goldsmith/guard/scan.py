@@ -123,7 +123,7 @@ def _is_provided(assignment: Assignment, path: Path) -> bool:
 
 
 _CODE = (".py", ".ipynb", ".md")
-_SMALLEST = 40  # bytes: files this short are equal by chance
+_SMALLEST = 40  # bytes: nearly empty files are not compared
 _MOST_VERSIONS = 20
 
 

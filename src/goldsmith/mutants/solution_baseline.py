@@ -61,7 +61,7 @@ class SolutionBaseline:
 
     @property
     def time_limit(self) -> float:
-        """Return the seconds for one case of a mutant: ten times the solution's slowest, or what any case may take."""
+        """Return the seconds for one case of a mutant: 10 times the solution's slowest, or the general limit."""
         slowest = max(map(self.seconds, self.replays), default=0.0)
         return max(2 * slowest, min(self.stage.each, max(_LEAST_TIME, _PATIENCE * slowest)))
 
