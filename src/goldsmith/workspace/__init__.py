@@ -1,4 +1,4 @@
-"""Private copies of a course, the solution in place and back, proofs that a tree is unchanged, the course's lock.
+"""Private copies of a course with the solution in place, proofs that a tree is unchanged, and the course's lock.
 
-What runs in a workspace is not known here, nor what gold is.
+Nothing here knows what runs in a workspace, or what gold is.
 """

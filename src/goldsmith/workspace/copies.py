@@ -1,7 +1,7 @@
-"""Private copies of a course in which the solution stands in the assignment's place.
+"""Private copies of a course with the solution in the assignment's place.
 
-Whatever code does in a workspace, the course itself is not touched by it. Workspaces lie in private temporary folders
-(`workspace/temporary.py`); those of a killed process are removed by the next.
+Code that runs in a workspace does not touch the course itself. Workspaces are in private temporary folders
+(`workspace/temporary.py`); those of a killed process are removed by the next one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from goldsmith.workspace.temporary import private_folder
 
 @dataclass(frozen=True)
 class Workspace:
-    """One private copy: `root` stands for the course's root, `scratch` is for what a run leaves behind."""
+    """One private copy: `root` is the copy of the course's root, `scratch` is for a run's output."""
 
     root: Path
     scratch: Path
@@ -35,7 +35,7 @@ class Workspace:
     origins: dict[Path, Path]
 
     def origin(self, path: Path) -> Path | None:
-        """The file of the course that `path` in this workspace was copied from, None when it has none."""
+        """Return the file of the course that `path` in this workspace was copied from, None if there is none."""
         return self.origins.get(path)
 
 
@@ -50,12 +50,12 @@ def make_workspaces(
     room: Path | None = None,
     without: Sequence[Path] = (),
 ) -> Iterator[list[Workspace]]:
-    """`count` equal workspaces with `placed` over the assignment's starter; removed again in any case.
+    """Make `count` equal workspaces with `placed` over the assignment's starter; remove them afterwards in any case.
 
-    With `reads`, the files that its recipe reads, a workspace holds what the assignment needs and no more: what is
-    placed in it is somebody else's. Else it holds the course without solutions and gold, which a `whole` one holds,
-    too, as the internal tests need them. In a `room` they lie beside others. `without` are more files and folders that
-    stay out, relative to the course's root.
+    With `reads`, the files that its recipe reads, a workspace holds only what the assignment needs: `placed` is then a
+    submission. Otherwise it holds the course without solutions and gold; a `whole` one includes these, as the internal
+    tests need them. With `room`, they are next to others in that folder. `without` are further files and folders to
+    leave out, relative to the course's root.
     """
     require(RUNNING_CODE)
     course = assignment.course
@@ -66,7 +66,7 @@ def make_workspaces(
 
 
 def _apart(course: Course, *, whole: bool) -> tuple[Path, ...]:
-    """Folders that stay out of a workspace."""
+    """Return the folders to leave out of a workspace."""
     private = () if whole else (*course.solution_folders, course.fixtures_folder)
     return (course.reports_folder, *private)
 
@@ -101,7 +101,7 @@ def _make(
 
 
 def _place(item: Placement, root: Path, target: Path) -> None:
-    """Put one solution file into the workspace, and never, through whatever link, anywhere else."""
+    """Put one solution file into the workspace, and never, through any link, anywhere else."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.parent.resolve().is_relative_to(root):
         raise CannotWrite(target, "it lies behind a link that leaves the workspace")
@@ -129,8 +129,8 @@ def _copy_needed(assignment: Assignment, needed: Mapping[Path, Path], root: Path
 def _copy_tree(
     assignment: Assignment, source: Path, target: Path, origins: dict[Path, Path], apart: frozenset[Path]
 ) -> None:
-    """Copy files and folders. Links stay links, except on the way to the starter and inside it: what is going to
-    be replaced must be the workspace's own."""
+    """Copy files and folders. Links stay links, except on the way to the starter and inside it: what will be replaced
+    must belong to the workspace."""
     course = assignment.course
     target.mkdir(parents=True, exist_ok=True)
     try:
@@ -153,7 +153,7 @@ def _copy_tree(
 
 
 def _holds_only_grades(folder: Path) -> bool:
-    """As `goldsmith grade` leaves a folder that it made itself."""
+    """Return whether the folder is as `goldsmith grade` leaves one that it made itself."""
     try:
         names = set(os.listdir(folder))
     except OSError:
@@ -163,14 +163,14 @@ def _holds_only_grades(folder: Path) -> bool:
 
 def _is_copied_through(assignment: Assignment, link: Path) -> bool:
     starter = assignment.starter
-    if assignment.is_whole and link.is_dir():  # data that lies elsewhere, as like as not
+    if assignment.is_whole and link.is_dir():  # probably data that is stored elsewhere
         return False
     on_the_way = starter.is_relative_to(link) or link.is_relative_to(starter)
     return on_the_way and link.exists() and not link.parent.resolve().is_relative_to(link.resolve())
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Bytes and mode, always writable: nothing in a workspace is precious."""
+    """Copy bytes and mode, but always writable: nothing in a workspace needs protection."""
     try:
         mode = source.stat().st_mode
         with source.open("rb"):
@@ -182,6 +182,6 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _link_target(course: Course, link: Path) -> str:
-    """Inside the course a link stays relative, so that it leads to the copy; out of it, it becomes absolute."""
+    """Return a link's target: relative if inside the course, so that it leads to the copy; otherwise absolute."""
     target = Path(os.path.normpath(link.parent / os.readlink(link)))
     return os.path.relpath(target, link.parent) if target.is_relative_to(course.root) else str(target)

@@ -1,4 +1,4 @@
-"""One goldsmith at a time on one course: a lock that a dead process cannot keep, and who holds it."""
+"""A lock for one goldsmith at a time on one course, which a dead process cannot keep, and who holds it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLL = 0.2
 
 @contextlib.contextmanager
 def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the course's lock; when another process has it, wait and say so once, or raise `Busy`."""
+    """Hold the course's lock; if another process has it, wait and say so once, or raise `Busy`."""
     folder = make_state_folder(course)
     _refuse_others(folder / "lock")
     lock = filelock.FileLock(folder / "lock")
@@ -45,7 +45,7 @@ def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[st
 
 
 def _announce(holder: Path, doing: str) -> None:
-    """Say who holds the lock, unless something that goldsmith did not write stands in that place."""
+    """Write who holds the lock, unless there is a file in that place that goldsmith did not write."""
     if os.path.lexists(holder) and not _is_announcement(holder):
         return
     facts = {"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")}
@@ -56,7 +56,7 @@ def _announce(holder: Path, doing: str) -> None:
 
 
 def _is_announcement(holder: Path) -> bool:
-    """Say whether it is what `_announce` writes, or the beginning of that."""
+    """Return whether the file is what `_announce` writes, or the beginning of it."""
     if holder.is_symlink() or not holder.is_file():
         return False
     try:
@@ -67,7 +67,7 @@ def _is_announcement(holder: Path) -> bool:
 
 
 def _refuse_others(lock: Path) -> None:
-    """Refuse a file with something in it, which is no lock: some versions of `filelock` would empty it."""
+    """Refuse a file with content, which is not a lock: some versions of `filelock` would empty it."""
     if os.path.lexists(lock) and (lock.is_symlink() or not lock.is_file() or lock.stat().st_size):
         raise CannotWrite(lock, "goldsmith did not make what stands there; move it away")
 

@@ -1,7 +1,7 @@
-"""Which files of a course a submission's workspace holds: those that it needs, and nothing that students must not see.
+"""Selection of the course's files for a submission's workspace: what it needs, and nothing that students must not see.
 
-Needed are the assignment's own folder, what the settings declare as `shared`, and what the recipe was seen to read when
-its gold was recorded. Never among them are secrets, solutions, gold, internal tests, grades and other people's work.
+It needs the assignment's own folder, what the settings declare as `shared`, and what the recipe read when its gold was
+recorded. Secrets, solutions, gold, internal tests, grades and other people's work are never included.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from goldsmith.course.secret_files import is_secret_content, is_secret_name
 from goldsmith.course.solutions import SUFFIX
 
 NEVER_COPIED = LITTER | {".git", ".goldsmith", ".github", ".claude", ".vscode", ".idea"}
-"""Nothing that runs needs them."""
+"""Names that no running code needs."""
 _STAFF = re.compile(r"(?i)(?:solutions?|private|variants|staff|instructors?)(?:[-_.].*)?$")
-"""Names in an assignment's folder that are hardly meant for students; what the recipe reads there it gets all the
-same."""
+"""Names in an assignment's folder that are probably not for students. Files there that the recipe reads are copied."""
 
 
 def needed_files(assignment: Assignment, reads: Iterable[str], without: Sequence[Path]) -> dict[Path, Path]:
-    """What to copy, by its place relative to the course's root, with where it is copied from: a link inside leads to
-    the file itself. `reads` are relative to the root, `without` are absolute."""
+    """Return what to copy, by its path relative to the course's root, with its source: a link inside leads to the file
+    itself. `reads` are relative to the root, `without` are absolute."""
     return dict(_Selection(assignment, without).found(reads))
 
 
 def is_private(assignment: Assignment, path: Path) -> bool:
-    """Whether no submission may get `path`, whatever is declared."""
+    """Return whether no submission may get `path`, whatever is declared."""
     return _Selection(assignment, ()).never(path)
 
 
@@ -68,12 +67,12 @@ class _Selection:
             init = folder / "__init__.py"
             if folder.is_relative_to(self.root) and init.is_file() and not self.never(init):
                 yield from self._file(init)
-        project = self.root / PROJECT_FILE  # by which code finds the root, without reading it
+        project = self.root / PROJECT_FILE  # code looks for it to find the root, without reading it
         if project.is_file() and not self.never(project):
             yield from self._file(project)
 
     def never(self, path: Path) -> bool:
-        """Whether it is private in any case: by its name, by where it lies, or by where a link leads."""
+        """Return whether a path is always private: by its name, by its location, or by a link's target."""
         inside = path.relative_to(self.root) if path.is_relative_to(self.root) else Path(path.name)
         if any(part in NEVER_COPIED or is_secret_name(part) for part in inside.parts):
             return True
@@ -111,8 +110,7 @@ class _Selection:
         return in_starter and (path.name.endswith(SUFFIX) or (_STAFF.match(path.name) is not None and path.is_dir()))
 
     def _may_follow(self, link: Path) -> bool:
-        """A link in a circle leads to itself; one out of the course is copied as what it leads to inside the assignment
-        only, as before anything is placed there."""
+        """Return whether to copy a link's target: not in a circle; out of the course only from the assignment."""
         target = link.resolve()
         circles = link.parent.resolve().is_relative_to(target)
         inside = target.is_relative_to(self.root.resolve()) or link.is_relative_to(self.assignment.starter)
@@ -123,14 +121,14 @@ class _Selection:
             with path.open("rb") as file:
                 is_secret = is_secret_content(path, file.read(4096))
         except OSError:
-            is_secret = False  # that it cannot be read is said where it is copied
+            is_secret = False  # copying it will report that it is unreadable
         if not is_secret:
             yield path.relative_to(self.root), path
 
 
 def links_out(assignment: Assignment) -> Iterator[Path]:
-    """Links beside the folders on the way to the assignment that lead out of the course, as to a disk full of data. A
-    sandbox does not show what they lead to."""
+    """Yield links next to the folders on the way to the assignment that lead out of the course, as to a data disk.
+    Their targets are not visible in a sandbox."""
     course = assignment.course
     selection = _Selection(assignment, ())
     for folder in (path for path in assignment.starter.parents if path.is_relative_to(course.root)):
@@ -143,7 +141,7 @@ def links_out(assignment: Assignment) -> Iterator[Path]:
 
 
 def is_left_out(course: Course, path: Path) -> bool:
-    """Whether it is no part of any workspace: a tool's litter, an environment, what the settings exclude."""
+    """Return whether every workspace leaves a path out: tools' leftovers, environments, what the settings exclude."""
     if path.name in NEVER_COPIED:
         return True
     if (path / "pyvenv.cfg").is_file():
@@ -153,7 +151,7 @@ def is_left_out(course: Course, path: Path) -> bool:
 
 
 def without_settings(project: str) -> str:
-    """A `pyproject.toml` without goldsmith's own tables, which say what staff know: rubrics, mutants that survive."""
+    """Return a `pyproject.toml` without goldsmith's own tables, which are for staff: rubrics, surviving mutants."""
     kept, skipping = [], False
     for line in project.splitlines(keepends=True):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)

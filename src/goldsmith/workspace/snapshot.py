@@ -1,4 +1,4 @@
-"""What a folder held at one moment: every file's bytes, mode and link target, so that change can be proven."""
+"""Snapshots of a folder: every file's bytes, mode and link target, so that a change can be proven."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from goldsmith.course.ignored_names import LITTER
 
 
 class Entry(NamedTuple):
-    """One path: `digest` is of the bytes of a file, of the target and the bytes behind a link."""
+    """One path: `digest` is the hash of a file's bytes, or of a link's target and the bytes behind it."""
 
     kind: str
     mode: int
@@ -24,8 +24,8 @@ Snapshot = Mapping[str, Entry]
 
 
 def take_snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -> Snapshot:
-    """Every file, link and folder below `folder`, what tools leave behind apart; links are followed too. With `holds`,
-    only what that says belongs there."""
+    """Return every file, link and folder below `folder`, except tools' leftovers; links are followed, too. With
+    `holds`, only what that function accepts."""
     entries: dict[str, Entry] = {}
     seen: set[str] = set()
     for current, folders, files in os.walk(folder, followlinks=True):

@@ -1,7 +1,7 @@
-"""Private folders of goldsmith's in the system's temporary folder, and the removal of those that a killed process left.
+"""Goldsmith's private folders in the system's temporary folder, and removal of those that a killed process left.
 
-They lie in `goldsmith-<user number>/`, which is made when the first of them is needed and removed with the last. That
-folder and each in it carry a mark (`foundation/ownership.py`): whatever else is called so is not ours, and stays.
+They are in `goldsmith-<user number>/`, which is made with the first of them and removed with the last. That folder and
+each one in it carry a mark (`foundation/ownership.py`): others with such a name are not goldsmith's, and stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from goldsmith.foundation.signals import uninterrupted
 
 _LOCK = "owner.lock"
 _SWEEP_AGE_S = 60.0
-"""As old is what may be abandoned: younger folders may not be locked yet by the process that makes them."""
+"""Younger folders are not swept: the process that makes them may not have locked them yet."""
 _MOST_NAMES = 100
 _MOST_ATTEMPTS = 100
 
@@ -65,7 +65,7 @@ def _end_room(base: Path, lock: filelock.BaseFileLock) -> None:
 
 @contextlib.contextmanager
 def _nested_room(within: Path) -> Iterator[Path]:
-    """Make a folder in a room, whose lock and mark stand for it, too."""
+    """Make a folder in a room; the room's lock and mark cover it, too."""
     base = within / new_token()
     try:
         base.mkdir(mode=0o700)
@@ -79,7 +79,7 @@ def _nested_room(within: Path) -> Iterator[Path]:
 
 
 def sweep_abandoned() -> None:
-    """Remove rooms whose process is gone: a killed run must not leave a solution lying about."""
+    """Remove rooms whose process is gone: a killed run must not leave a solution on the disk."""
     with contextlib.suppress(OSError):
         for parent in _standing_parents():
             for room in list(parent.iterdir()):
@@ -103,13 +103,13 @@ def _sweep(room: Path) -> None:
 
 
 def _new_room() -> Path:
-    """Make a marked folder in the parent of all rooms, which another process may be removing at this very moment."""
+    """Make a marked folder in the parent of all rooms, which another process may be removing at the same moment."""
     folder = Path()
     try:
         folder = Path(tempfile.gettempdir()).resolve()
         for _ in range(_MOST_ATTEMPTS):
             parent = _parent_in(folder)
-            with contextlib.suppress(FileNotFoundError), _locked(parent) as stands:  # it may be gone by now
+            with contextlib.suppress(FileNotFoundError), _locked(parent) as stands:  # it may have been removed
                 if stands:
                     token = new_token()
                     make_marked(parent / token, _room_called(token), 0o700)
@@ -120,7 +120,7 @@ def _new_room() -> Path:
 
 
 def _parent_in(folder: Path) -> Path:
-    """Return the folder for all rooms, made if need be: the first name that is free or goldsmith's own already."""
+    """Return the folder for all rooms, made if necessary: the first name that is free or already goldsmith's own."""
     for number in range(1, _MOST_NAMES):
         parent = folder / (_parent_name() if number == 1 else f"{_parent_name()}-{number}")
         with contextlib.suppress(FileExistsError):
@@ -137,7 +137,7 @@ def _standing_parents() -> list[Path]:
 
 
 def _remove_if_empty(parent: Path) -> None:
-    """Remove the parent of all rooms when none is left in it, unless somebody is making one."""
+    """Remove the parent of all rooms when it is empty, unless another process is making a room."""
     with contextlib.suppress(OSError), _locked(parent, alone=True) as stands:
         if stands and os.listdir(parent) == [MARK]:
             os.unlink(parent / MARK)
@@ -146,11 +146,11 @@ def _remove_if_empty(parent: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(parent: Path, *, alone: bool = False) -> Iterator[bool]:
-    """Lock a folder itself; yield whether it still is the one that stands there under its name.
+    """Lock a folder itself; yield whether the folder under that name is still the same one.
 
-    A file system that cannot lock folders refuses only whoever wants to remove one.
+    On a file system that cannot lock folders, only removing (`alone`) is refused.
     """
-    import fcntl  # not on Windows, where no code runs that would need a room
+    import fcntl  # not on Windows, where no recipe runs
 
     descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -166,7 +166,7 @@ def _is_parent(folder: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Say whether it is a real folder of this user's, to which nobody else has any right."""
+    """Return whether it is a real folder that belongs to this user and is closed to everyone else."""
     try:
         status = folder.lstat()
     except OSError:
