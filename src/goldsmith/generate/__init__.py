@@ -1,4 +1,4 @@
 """Generation: the nine steps from a solution to published gold, and whether gold is still fresh.
 
-Parses no arguments and prints nothing: `cli` does the one, `report` the other.
+Parses no arguments and prints nothing: `cli` and `render` do that.
 """

@@ -1,6 +1,6 @@
-"""Everything that a judgement on some code follows from, as it stands now, and a key for what is kept by content.
+"""Everything that a verdict depends on, in its present state, and a cache key made from it.
 
-What a manifest says stood there when gold was made is not enough: stale gold may be judged with, too.
+The manifest's hashes from when gold was made are not enough: verdicts are also given with stale gold.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ _BEARING = ("numpy", "torch", "safetensors")
 
 
 def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
-    """Sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their gold.
-    Where there is no solution, as in what students get, none is asked for."""
+    """Return sources, files that the recipe reads, adapter, settings and versions; not the recipe's cases, nor their
+    gold.
+
+    Solutions may be missing, as in the students' copy.
+    """
     has_solutions = any(folder.is_dir() for folder in assignment.course.solution_folders)
     now = hash_sources(assignment, placements(assignment) if has_solutions else [])
     config = assignment.course.config
@@ -38,5 +41,5 @@ def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
 
 
 def content_key(facts: Any) -> str:
-    """The same for the same facts."""
+    """Return a hash that is the same for the same facts."""
     return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()

@@ -1,6 +1,6 @@
-"""Attribute tensors that came out differently to the environment or to the code.
+"""Attribution of changed tensors to the environment or to the code.
 
-The solution is replayed here on gold's own inputs and weights, as it is and, where sources have changed, as it was when
+The solution is replayed here on gold's own inputs and weights, as it is and, if sources have changed, as it was when
 the gold was made. What the old code computes here differs from the gold because of the environment alone; what the new
 code computes differs from that because of the code alone.
 """
@@ -112,7 +112,7 @@ def _cause(gold: Any, old: Any, new: Any, entry: TensorEntry, noisy: Any) -> tup
 
 
 def _change(one: Any, two: Any, entry: TensorEntry, noisy: Any) -> dict[str, Any]:
-    """How far two results are apart; what nothing was measured for is beyond noise as soon as it differs."""
+    """Return how far two results are apart; without measurements, any difference is beyond noise."""
     if not _differ(one, two):
         return {"excess": 0.0, "noise": 0.0}
     if numbers_of(one).shape != numbers_of(two).shape:
@@ -126,7 +126,7 @@ def _differ(one: Any, two: Any) -> bool:
 
 
 def _float64_moved(assignment: Assignment, options: Options, gold: Gold) -> bool | None:
-    """Whether results in float64 are not the reference's any more; None where there is no reference."""
+    """Return whether float64 results differ from the reference; None if there is no reference."""
     cases = [gold[name] for name in gold if gold[name].entry.reference]
     if not cases:
         return None

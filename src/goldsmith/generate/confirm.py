@@ -1,6 +1,6 @@
-"""Which cases of the gold that stands there a new run confirms: to the bit, or within noise.
+"""Confirmation of existing gold by a new run, case by case: to the bit, or within noise.
 
-Where sources have changed, or a tensor went further than noise was seen to go, float64 decides: it shows no noise.
+If sources have changed, or a tensor moved further than measured noise, float64 decides: it shows no noise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def confirm(
     same_sources: bool,
     watcher: Watcher,
 ) -> dict[str, Movement]:
-    """How far each case is from the gold before, by name; a case that has no counterpart there is left out."""
+    """Return how far each case is from the previous gold, by name; a case that is not in it is left out."""
     movements = previous.movements(recordings, same_sources=same_sources)
     for recording in recordings:
         doubtful = [

@@ -1,4 +1,4 @@
-"""What is to be published: cases that stand as they are, and cases that are written again, put together."""
+"""The contents of a new gold folder: cases that stay as they are together with cases that are rewritten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from goldsmith.process.messages import Result
 
 @dataclass(frozen=True)
 class Kept:
-    """Names of the cases whose values stay as they are, and of those among them whose tolerances do, too."""
+    """Names of the cases whose values stay as they are, and of those among them whose tolerances stay, too."""
 
     values: frozenset[str]
     entries: frozenset[str]
@@ -31,7 +31,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that goes into a gold folder, described: `paths` are its files as they lie about now."""
+    """Everything that goes into a gold folder; `paths` are its files where they are now."""
 
     result: Result
     cases: tuple[CaseEntry, ...]
@@ -50,7 +50,7 @@ def keep_cases(
     *,
     mode: str,
 ) -> Kept:
-    """Which cases stand. Other bits do only together with their tolerances: those are distances from the old bits."""
+    """Return which cases stay; with other bits, only if their tolerances do: those are distances from old bits."""
     values, entries = set(), set()
     for case in (case for item in recordings for case in item.cases):
         movement = movements.get(case.name)
@@ -66,7 +66,7 @@ def keep_cases(
 
 
 def written_again(movements: Mapping[str, Movement], kept: Kept) -> Iterator[str]:
-    """Why cases of the gold before do not stand, the first few by name."""
+    """Yield why cases of the previous gold do not stay, the first few by name."""
     moved = [item for item in movements.values() if item.case not in kept.values]
     for item in moved[:_MAX_NOTES]:
         yield f"case {item.case} does not stand: {item.why or 'its bits differ'}"
@@ -87,7 +87,7 @@ def assemble(
     reads: dict[str, str],
     code: CaseCode,
 ) -> Contents:
-    """Entries and files of all cases: those that stand from the gold before, the others from this run."""
+    """Collect entries and files of all cases: those that stay from the previous gold, the others from this run."""
     here = result.environment or Environment(python="", numpy="")
     before = previous.manifest.provenance.environment if previous.manifest and kept.values else here
     entries: list[CaseEntry] = []
@@ -110,7 +110,7 @@ def assemble(
     names = {case.name for recording in recordings for case in recording.cases}
     old_calibration = previous.manifest.calibration if previous.manifest and kept.entries else None
     if all(entry.environment is not None for entry in entries) and here in [it.environment for it in entries]:
-        before = here  # nothing is left of the machine that the manifest spoke of
+        before = here  # no case is left from the environment that the manifest named
         entries = [
             msgspec.structs.replace(entry, environment=None) if entry.environment == here else entry
             for entry in entries
@@ -129,7 +129,7 @@ def assemble(
 def _recorded_on(
     previous: PreviousGold, kept: Kept, case: CaseFacts, before: Environment, here: Environment
 ) -> Environment | None:
-    """Where the values of a case come from, if not from the machine that the manifest speaks of."""
+    """Return the environment that a case's values come from, None if it is the one that the manifest names."""
     if case.name in kept.values:
         old = previous.entry(case.name)
         return old.environment if old else None

@@ -1,4 +1,4 @@
-"""Step 7: manifest and README, from all that the steps before have found."""
+"""Step 7: manifest and README, from everything the steps before have found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from goldsmith.workspace.snapshot import file_hash
 
 
 def document(run: GenerationState, contents: Contents, staging: Staging) -> None:
-    """Manifest and README into the staging folder, with what others keep in the gold folder."""
+    """Write manifest and README to the staging folder, and carry over other people's files from the gold folder."""
     assignment, options = run.assignment, run.options
     course, sources, previous = assignment.course, contents.sources, run.previous.manifest
     manifest = Manifest(
@@ -90,7 +90,7 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
 
 
 def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
-    """Yield the names of files that are not made any more and still have the bytes that goldsmith gave them."""
+    """Yield the names of files that are no longer made and still have the bytes that goldsmith gave them."""
     for item in files:
         path = folder / item.name
         if item.name not in made and path.is_file() and not path.is_symlink() and file_hash(path) == item.sha256:
@@ -98,7 +98,7 @@ def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str
 
 
 def command_for(assignment: Assignment, options: Options) -> str:
-    """The one command that makes this gold again, however it was asked for this time."""
+    """Return the one command that makes this gold again, whatever command made it this time."""
     config = assignment.course.config
     parts = ["goldsmith generate", assignment.name]
     if options.seed != config.seed:

@@ -1,5 +1,5 @@
-"""What a first recipe should be about: the parts that students write, how they are imported, and public tests that
-show how they are called. Read from the sources alone."""
+"""Material for a first recipe, from the sources alone: the parts that students write, how they are imported, and public
+tests that show how they are called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEST = re.compile(r"test_.*\.py|.*_test\.py")
 
 
 def draft_parts(assignment: Assignment, placed: Sequence[Placement]) -> tuple[DraftPart, ...]:
-    """Classes and functions that the starter leaves to students; where it leaves none, all of the solution's."""
+    """Return classes and functions that the starter leaves to students; if it leaves none, all of the solution's."""
     code = [item for item in placed if _is_code(assignment, item)]
     left = [part for item in code for part in _left_to_students(assignment, item)]
     return tuple(left or [part for item in code for part in _defined(item)])
@@ -62,7 +62,8 @@ def _doc(node: ast.stmt) -> str:
 
 
 def _asked_by_adapter(assignment: Assignment, part: str) -> tuple[str, ...]:
-    """What the course's adapter wants every call of a part to give, defaults or not: `@part("backbone.train")`."""
+    """Return the arguments, defaults or not, that the adapter needs in every call of a part:
+    `@part("backbone.train")`."""
     content = assignment.adapter.read_bytes() if assignment.adapter.is_file() else b""
     for node in parse_parts(content).values():
         if not isinstance(node, ast.FunctionDef):
@@ -75,8 +76,8 @@ def _asked_by_adapter(assignment: Assignment, part: str) -> tuple[str, ...]:
 
 
 def _methods(starter: ast.ClassDef, solution: ast.ClassDef, written: set[str]) -> list[str]:
-    """Methods that students write, in their order, and how the object is called; of a class that is empty in the
-    starter, all that the solution has."""
+    """Return the methods that students write, in order, and how the object is called; for a class that is empty in the
+    starter, all of the solution's."""
     mine = [node.name for node in starter.body if isinstance(node, _FUNCTIONS)]
     theirs = [node.name for node in solution.body if isinstance(node, _FUNCTIONS)]
     found = [name for name in mine if f"{starter.name}.{name}" in written]
@@ -102,7 +103,7 @@ def _defined(item: Placement) -> Iterator[DraftPart]:
 
 
 def import_name(folder: Path, target: Path) -> tuple[str, str]:
-    """How a file is imported: its module's name, and the folder to look in, where a package does not lie at the top."""
+    """Return how a file is imported: its module's name, and the folder to look in if its package is not at the top."""
     inside = target.with_suffix("").parts
     if inside[-1] == "__init__":
         inside = inside[:-1]
@@ -118,12 +119,12 @@ def import_name(folder: Path, target: Path) -> tuple[str, str]:
 
 
 def _has_code(folder: Path) -> bool:
-    """Whether a folder can be imported as it is: it has files of Python of its own."""
+    """Return whether a folder can be imported as it is: it contains Python files."""
     return folder.is_dir() and any(folder.glob("*.py"))
 
 
 def public_tests(assignment: Assignment, workspace: Workspace, parts: Sequence[DraftPart]) -> Iterator[str]:
-    """Test files that students have and that import any of these parts, relative to the workspace's root."""
+    """Yield test files that students have and that import any of these parts, relative to the workspace's root."""
     course = assignment.course
     internal = workspace.root / course.relative(course.internal_tests_folder)
     roots = {part.module.partition(".")[0] for part in parts} | {part.module.rpartition(".")[2] for part in parts}

@@ -1,4 +1,4 @@
-"""Step 2: the recipe that is there, or a first one written from what the solution contains."""
+"""Step 2: the existing recipe, or a first one drafted from what the solution contains."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ensure_recipe(
     options: Options,
     watcher: Watcher,
 ) -> str | None:
-    """Make sure that there is a sound recipe. Returns a note when something is to be said about it."""
+    """Make sure that there is a sound recipe. Return a note if there is something to say about it."""
     course = assignment.course
     if assignment.recipe.is_file():
         check_syntax(assignment)
@@ -60,7 +60,7 @@ def ensure_recipe(
 
 
 def _in_a_line(left_out: tuple[str, str]) -> str:
-    """A part and the first line of why it cannot be called: some libraries go on with all that they would accept."""
+    """Return a part and the first line of why it cannot be called: some libraries go on to list what they accept."""
     name, why = left_out
     return f"{name}: {why.strip().partition(chr(10))[0].rstrip(' :,')}"
 

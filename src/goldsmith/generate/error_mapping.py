@@ -1,4 +1,4 @@
-"""From how a child ended to the error a person reads, with paths of the course, not of the workspace."""
+"""Errors for people from how a child ended, with paths of the course instead of the workspace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from goldsmith.workspace.copies import Workspace
 def error_of(
     assignment: Assignment, workspace: Workspace, ending: ProcessExit, options: Options
 ) -> GoldsmithError | None:
-    """Why the child did not finish, or None when it did."""
+    """Return why the child did not finish, or None if it did."""
     recipe = assignment.course.relative(assignment.recipe)
     if ending.overrun:
         return RecipeTimedOut(recipe, ending.last_case, ending.overrun)
@@ -66,7 +66,7 @@ def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure
 
 
 def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str | None:
-    """What most likely lies behind an error that beginners meet, from what is there."""
+    """Guess the cause of an error that beginners often make, from the files that are there."""
     if failure.message.startswith("NotImplementedError") and failure.frames:
         origin = workspace.origin(Path(failure.frames[-1].file))
         if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
@@ -87,7 +87,7 @@ def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str
 
 
 def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path:
-    """The file to open in an editor: the solution's own where it took the starter's place."""
+    """Return the file to open in an editor: the solution's own where it replaced the starter's."""
     origin = workspace.origin(path)
     if origin is not None:
         return assignment.course.relative(origin)
@@ -100,7 +100,7 @@ def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) ->
 
 
 def gravity(ending: ProcessExit) -> int:
-    """A child that failed by itself explains more than its sibling, which was stopped because of it."""
+    """Rank how a child ended: one that failed by itself explains more than a sibling that was stopped then."""
     if ending.result is not None and ending.result.failure is not None:
         return 0
     return 2 if ending.signal == "SIGTERM" else 1

@@ -1,4 +1,4 @@
-"""Is the gold of an assignment there, and was it made from the sources as they stand now?"""
+"""Freshness of gold: whether it exists, and was made from the sources as they are now."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_RECIPE, NO_SOLUTION = "no recipe yet", "no solution yet"
 
 @dataclass(frozen=True)
 class Freshness:
-    """How gold stands, and why. `notes` are facts that make no gold stale, such as another version of torch."""
+    """The state of gold, and why. `notes` are facts that do not make gold stale, such as another version of torch."""
 
     outcome: str
     reasons: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Freshness:
 
 
 def survey(course: Course) -> dict[str, Freshness]:
-    """Every assignment by name, and what is injected for one that is no more."""
+    """Return the state of every assignment by name, and of solutions injected for assignments that are gone."""
     found = {assignment.name: freshness(assignment) for assignment in course.assignments()}
     for journal in journals(course):
         why = f"no such assignment any more, but its solution is in place since {journal.since}"
@@ -51,9 +51,9 @@ def survey(course: Course) -> dict[str, Freshness]:
 
 
 def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
-    """Fresh, stale and why, or missing; from hashes alone, without loading any array.
+    """Return whether gold is fresh, stale and why, missing or injected; from hashes alone, without loading any array.
 
-    The gold's own files are looked at by size, or `thorough`ly by their bytes.
+    The gold's own files are compared by size, or with `thorough` by their bytes.
     """
     journal = read_journal(assignment.course, assignment.name)
     if journal is not None:
@@ -77,12 +77,12 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
 
 
 def _missing(assignment: Assignment) -> str:
-    """What is needed first, where there is no gold."""
+    """Return what is needed first, if there is no gold."""
     try:
         has_solution = bool(placements(assignment))
     except NoSolution:
         has_solution = False
-    except GoldsmithError:  # there is one, and it does not fit
+    except GoldsmithError:  # there is one, but it does not fit
         has_solution = True
     if not has_solution:
         return NO_SOLUTION
@@ -90,9 +90,9 @@ def _missing(assignment: Assignment) -> str:
 
 
 def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
-    """What changed since the gold was made, apart from the machine: without `starter`, what stands there is not asked.
+    """Return what changed since the gold was made, except the machine; without `starter`, the starter is not compared.
 
-    Where there is no solution, as in what students get, gold cannot be stale on its account.
+    Without solutions, as in the students' copy, they are not compared either.
     """
     made = manifest.provenance
     if not starter:
@@ -103,11 +103,11 @@ def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) 
 
 
 def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
-    """What has changed in the sources that `made` knows of; those it has none of are not looked at."""
+    """Return what has changed in the sources that `made` lists; kinds of which it has none are not compared."""
     placed = placements(assignment) if made.solution else []
     now = hash_sources(assignment, placed)
     starter = now.starter
-    if assignment.is_whole:  # a new file anywhere in the repository makes no gold stale
+    if assignment.is_whole:  # a new file in the repository does not make gold stale
         starter = {name: digest for name, digest in starter.items() if name in made.starter}
     return [
         *(_changes(made.solution, now.solution) if made.solution else ()),
@@ -130,13 +130,13 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def file_hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
-    """Of those of the course's files that are there."""
+    """Return the hashes of those of the course's files that exist."""
     found = {name: assignment.course.root / name for name in paths}
     return {name: file_hash(path) for name, path in found.items() if path.is_file()}
 
 
 def _version_notes(made: Provenance) -> Iterator[str]:
-    """Versions that differ from those the gold was recorded with; found without importing any of them."""
+    """Yield versions that differ from those the gold was recorded with; found without importing any of them."""
     machine = made.environment
     yield from _version("Python", _minor(machine.python), _minor(platform.python_version()))
     yield from _version("NumPy", machine.numpy, installed_version("numpy"))
@@ -146,7 +146,7 @@ def _version_notes(made: Provenance) -> Iterator[str]:
 
 
 def _version(name: str, made: str, now: str | None) -> Iterator[str]:
-    """Only public versions are compared: a build's local part, as in `+cpu`, is not in every place that tells one."""
+    """Compare public versions only: a build's local part, as in `+cpu`, is not known everywhere."""
     if now is None:
         yield f"recorded with {name} {made}, which is not installed here"
     elif public_version(made) != public_version(now):

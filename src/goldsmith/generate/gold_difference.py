@@ -1,4 +1,4 @@
-"""Find, tensor by tensor, what regenerating would change in an assignment's gold, or what changed since a revision."""
+"""Differences, tensor by tensor, that regenerating would make in an assignment's gold, or since a revision."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Do starter and solution agree on what students are given? From the sources before anything runs, then from the
-models as both build them."""
+"""The check that starter and solution agree on what students are given: in the sources before anything runs, then in
+the models that both build."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALLOWED = "allowed"
 
 
 def check_interface(assignment: Assignment, implementations: Mapping[str, Sequence[Placement]]) -> Check:
-    """Fails on every drift in the sources, a variant's too, that the configuration does not allow by name."""
+    """Fail on every difference in the sources, including variants', that the configuration does not allow by name."""
     found = [drift for placed in implementations.values() for drift in find_drift(assignment, placed)]
     return _check(assignment, list(dict.fromkeys(found)), "in provided code, signatures")
 
@@ -27,7 +27,7 @@ def check_interface(assignment: Assignment, implementations: Mapping[str, Sequen
 def check_models(
     assignment: Assignment, check: Check, cases: Sequence[CaseFacts], built: Mapping[str, Mapping[str, Built]]
 ) -> Check:
-    """The same check once models have been built: fails where the starter's parameters are not the solution's."""
+    """Repeat the check with built models: fail if the starter's parameters are not the solution's."""
     models = [(case, name, model) for case in cases for name, model in built.get(case.name, {}).items()]
     found = [drift for case, name, model in models for drift in _model_drift(assignment, case, name, model)]
     count = len({model.classes[""] for _, _, model in models if model.shapes})
@@ -37,7 +37,7 @@ def check_models(
 
 
 def known_from(check: Check, previous: Manifest | None) -> Check | None:
-    """What building the models would add to `check`, where fresh gold has it: nothing they are built from changed."""
+    """Return what building the models would add to `check`, if fresh gold has it, as no source has changed."""
     entries = [entry for entry in previous.checks if entry.name == INTERFACE] if previous else []
     if not entries or _ALLOWED in entries[0].detail or not entries[0].detail.startswith(check.detail):
         return None
@@ -54,7 +54,7 @@ def _check(assignment: Assignment, found: Sequence[Drift], detail: str) -> Check
 
 
 def _model_drift(assignment: Assignment, case: CaseFacts, name: str, starter: Built) -> Iterator[Drift]:
-    """What the starter builds must be in the solution; what only the solution has, students must have to write."""
+    """Yield parameters that only the starter has, and those missing or of another shape in code that it provides."""
     solution = _shapes(case, name)
     root = starter.classes[""]
     for path, shape in starter.shapes.items():
@@ -79,7 +79,7 @@ def _shapes(case: CaseFacts, name: str) -> dict[str, tuple[int, ...]]:
 
 
 def _maker(starter: Built, path: str) -> str:
-    """The constructor that a parameter comes from: that of the nearest module whose class is the course's own."""
+    """Return the constructor that a parameter comes from: that of the nearest module with a class of the course."""
     while path:
         path = path.rpartition(".")[0]
         if path in starter.classes:

@@ -24,7 +24,7 @@ def make_job(
     *,
     task: str = "record",
 ) -> Job:
-    """Describe a run of the recipe in `workspace`; what only some tasks need is added by their callers."""
+    """Describe a run of the recipe in `workspace`; callers add what only some tasks need."""
     return Job(
         task=task,  # type: ignore[arg-type]
         root=str(workspace.root),
@@ -41,10 +41,11 @@ def make_job(
 
 @contextlib.contextmanager
 def torch_fork_server(assignment: Assignment, options: Options) -> Iterator[ForkServer | None]:
-    """Start a process that has imported torch, to fork jobs from: importing it takes each of them two seconds or more.
+    """Start a process that has imported torch, to fork jobs from: importing it would take each of them two seconds or
+    more.
 
-    Yield None where the recipe may do without torch, since whether it was imported decides how gold is stored, and
-    for another device than the CPU, whose driver may not survive a fork.
+    Yield None if the recipe may do without torch, since whether it was imported decides how gold is stored, and for a
+    device other than the CPU, whose driver may not survive a fork.
     """
     if options.device == "cpu" and _imports_torch(assignment.recipe) and find_spec("torch") is not None:
         with fork_server(torch=True) as server:

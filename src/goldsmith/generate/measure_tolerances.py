@@ -46,7 +46,7 @@ from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import make_workspaces
 
 METHOD = 4
-"""Counted up whenever trials or arithmetic change. What an older one has measured stands until a case moves."""
+"""Increased whenever trials or arithmetic change. Tolerances of an older method stand until a case moves."""
 SAMPLES, NARROWED_SAMPLES = 12, 3
 _TIMEOUT_FACTOR = 20
 """Trials may take this many times as long as the recording did."""
@@ -55,7 +55,7 @@ _PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "
 
 @dataclass
 class Measured:
-    """Tolerances by case and path, reference files by case, and what there is to say about them."""
+    """Tolerances by case and path, reference files by case, and notes about them."""
 
     tolerances: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
     references: dict[str, Path] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def measure(
     watcher: Watcher,
     warm: ForkServer | None = None,
 ) -> Measured:
-    """The tolerances of every recording, from trials on the implementation that made it."""
+    """Measure the tolerances of every recording, by trials on the implementation that made it."""
     found = Measured()
     trials: tuple[str, ...] = ()
     failed: list[str] = []
@@ -104,7 +104,7 @@ def measure(
 def join_calibrations(
     kept: Calibration | None, new: Calibration | None, measured: Collection[str], cases: Collection[str]
 ) -> Calibration | None:
-    """What was `measured` now, together with what was measured before for the other `cases` that there are."""
+    """Join what was `measured` now with what was measured before for the other existing `cases`."""
     if kept is None:
         return new
     others = set(cases) - set(measured)
@@ -133,7 +133,7 @@ def _run_trials(
     watcher: Watcher,
     warm: ForkServer | None,
 ) -> _Outcomes:
-    """In two processes at once, one of them with the plainest instructions the libraries have."""
+    """Run the trials in two processes at once, one of them with the plainest instructions that the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
     kept = recording.kept_cases(recording.cases)
     with make_workspaces(assignment, recording.placed, len(plans)) as workspaces:
@@ -160,8 +160,8 @@ def _run_trials(
 
 
 def _used_plain_instructions(ending: ProcessExit) -> bool:
-    """Whether a child that was forked from a process with torch in it still had the choice: torch chooses its
-    instructions when it first computes something, which that process does not."""
+    """Return whether a child forked from a process with torch could still choose: torch chooses its instructions when
+    it first computes something, which that process does not do."""
     environment = ending.result.environment if ending.result else None
     return environment is None or environment.cpu_capability == "DEFAULT"
 

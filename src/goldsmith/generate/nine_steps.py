@@ -1,4 +1,4 @@
-"""The nine steps for one assignment, in order. Each is a few lines here and lives in its own room."""
+"""The nine steps for one assignment, in order. Each takes a few lines here; the work is in its own module."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def generate(
 ) -> Outcome:
     """Make, verify, document and publish the gold of one assignment. The caller holds the course's lock.
 
-    Nothing is published that `check_solution` finds a copy of the solution not to agree with.
+    Nothing is published unless `check_solution` finds that a copy of the solution agrees with it.
 
-    Gold that is fresh stays as it is unless `options.force`. Before tensors of existing gold are replaced, or
-    files that goldsmith did not make, `agree` is shown them and may keep what stands there.
+    Fresh gold stays as it is unless `options.must_run`. Before tensors of existing gold are replaced, or files that
+    goldsmith did not make, `agree` is shown them and may refuse.
     """
     started = time.monotonic()
     run = GenerationState.begin(assignment, options, check_solution=check_solution)
@@ -90,7 +90,7 @@ def generate(
 
 
 def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) -> None:
-    """Raise `GoldKept` unless it is agreed to replace tensors of the gold, or files that goldsmith did not write."""
+    """Raise `GoldKept` unless `agree` accepts replacing tensors of the gold, or files that goldsmith did not write."""
     old = run.previous.manifest
     published = {item.name: item.sha256 for item in old.files} if old else {}
     others = [
@@ -106,8 +106,7 @@ def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) 
 def dry_run(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
     """Write what `generate` would publish to `folder`, and nothing to the course.
 
-    Tolerances are not measured: where nothing has changed the old ones hold, and where something has, that is the
-    finding.
+    Tolerances are not measured: if nothing has changed, the old ones hold; if something has, that is the finding.
     """
     started = time.monotonic()
     run = GenerationState.begin(assignment, options, is_dry=True)
@@ -236,7 +235,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
 def _try_hollow_answers(
     run: GenerationState, contents: Contents, staging: Staging, advice: Sequence[Advice]
 ) -> list[Advice]:
-    """Advice on records that would pass without work; a case in which all would is refused."""
+    """Return advice on records that would pass without work; refuse a case in which all would."""
     found = find_hollow([GoldCase(entry, staging.folder / entry.file) for entry in contents.cases])
     problems = hollow_problems([item for item in found if item.case not in run.unmeasured])
     if problems:
@@ -247,7 +246,7 @@ def _try_hollow_answers(
 def _record(
     run: GenerationState, placed: Sequence[Placement], sources: Sources, workspaces: list[Workspace], watcher: Watcher
 ) -> tuple[Result, Recording]:
-    """Run the recipe on the solution twice; meanwhile build the starter's models, where they must be compared."""
+    """Run the recipe on the solution twice; meanwhile build the starter's models, if they must be compared."""
     assignment, options = run.assignment, run.options
     draws, redrawn = run.previous.draws(options, run.code, sources.recipe)
     jobs = [
@@ -266,7 +265,7 @@ def _record(
             timeout=options.timeout,
             watcher=watcher,
             best_effort=build,
-            fork_server=run.warm if build else None,  # for one of two recordings alone it would not pay
+            fork_server=run.warm if build else None,  # not worth it for one of two recordings alone
             fresh=jobs[1:],
         )
     result = _finished(run, workspaces, endings[:2])
@@ -282,7 +281,7 @@ def _record(
 
 
 def _known_interface(run: GenerationState) -> Check | None:
-    """Return the interface check where building models would add nothing: there are none, or no source changed."""
+    """Return the interface check if building models would add nothing: there are none, or no source changed."""
     if b".model" not in run.assignment.recipe.read_bytes():
         return run.checks[0]
     return None if run.previous.changed else known_from(run.checks[0], run.previous.manifest)
@@ -297,7 +296,7 @@ def _contents(
     watcher: Watcher,
     progress: Progress,
 ) -> Contents:
-    """What is to be published: cases that the gold before confirms as they stand there, the others with tolerances."""
+    """Collect what to publish: cases that the new run confirms stay as they are, the others get tolerances."""
     assignment, options, previous = run.assignment, run.options, run.previous
     same_sources = previous.same_sources(sources, reads)
     deciding = Watcher(on_case=lambda event: progress.step(6, "float64 tells noise from a change"))
@@ -324,7 +323,7 @@ def _contents(
 def _calibrate(
     run: GenerationState, recordings: Sequence[Recording], mode: str, watcher: Watcher, progress: Progress
 ) -> Measured:
-    """Measured tolerances of these recordings, or the reason why there are none."""
+    """Return measured tolerances of these recordings, or the reason why there are none."""
     if not recordings:
         return Measured()
     if run.options.calibrate == "off":
@@ -348,14 +347,14 @@ def _refuse_failed(run: GenerationState) -> None:
 
 
 def _hints(run: GenerationState) -> Iterator[str]:
-    """How what was refused can be accepted, where that is meant."""
+    """Yield how what was refused can be accepted, if it is intended."""
     if any(check.name == INTERFACE and not check.ok for check in run.checks):
         yield f"allow-drift in [assignment.{run.assignment.name}] of goldsmith.toml, with a reason"
     yield "allow={…} in the recipe, with a reason"
 
 
 def _finished(run: GenerationState, workspaces: list[Workspace], endings: list[ProcessExit]) -> Result:
-    """The first run's result, once both have come to their own end.
+    """Return the first run's result, once both have finished.
 
     A run that failed by itself explains more than its sibling, which was stopped because of it.
     """

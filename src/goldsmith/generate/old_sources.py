@@ -19,14 +19,14 @@ _MAX_COMMITS = 500
 
 
 class NotInHistory(Exception):
-    """A source that git does not have as it was; its path is the message."""
+    """A source whose recorded version is not in git; its path is the message."""
 
 
 @contextlib.contextmanager
 def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Assignment]:
-    """The assignment in a private copy of its course, with every source that made the gold as it was then.
+    """Yield the assignment in a private copy of its course, with every source that made the gold as it was then.
 
-    Raises `NotInHistory` for one that neither stands there nor is found in git.
+    Raises `NotInHistory` for one that is neither in the course nor in git.
     """
     course, made = assignment.course, manifest.provenance
     recorded = made.solution | made.starter | made.recipe | made.reads
@@ -49,7 +49,7 @@ def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Ass
 
 
 def _own_path(root: Path, path: Path) -> Path:
-    """A path that lies in the private copy itself: links that lead out of it lead to other people's files."""
+    """Return the path if it is in the private copy itself: links that lead out of it lead to other people's files."""
     parent = Path(os.path.normpath(path.parent))
     if not parent.is_relative_to(root) or not parent.resolve().is_relative_to(root.resolve()):
         raise NotInHistory(f"{path.relative_to(root)}, which lies behind a link,")
@@ -58,7 +58,7 @@ def _own_path(root: Path, path: Path) -> Path:
 
 
 def _content(course: Course, path: str, digest: str, commit: str | None) -> bytes:
-    """The version of a file that has the recorded hash."""
+    """Return the version of a file that has the recorded hash."""
     for content in _versions(course, path, commit):
         if digest in (hashlib.sha256(content).hexdigest(), hashlib.sha256(without_points(content)).hexdigest()):
             return content
@@ -66,7 +66,7 @@ def _content(course: Course, path: str, digest: str, commit: str | None) -> byte
 
 
 def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
-    """What stands there now, what was committed when the gold was made, then every version that git knows of."""
+    """Yield the current content, the one committed when the gold was made, then every version that git has."""
     with contextlib.suppress(OSError):
         yield (course.root / path).read_bytes()
     log = git(course, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""

@@ -26,10 +26,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def must_run(self) -> bool:
-        """Whether the recipe runs even where gold is fresh."""
+        """Return whether the recipe runs even if gold is fresh."""
         return self.force or self.exact or self.redraw or self.calibrate == "always"
 
 
 def options_from(config: Config, **more: Any) -> Options:
-    """Take what a course's settings decide, and `more`."""
+    """Make options from a course's settings, and `more`."""
     return Options(**{"seed": config.seed, "threads": config.threads, "timeout": config.timeout, **more})

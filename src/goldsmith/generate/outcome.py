@@ -1,4 +1,4 @@
-"""What became of one assignment: the facts behind the summary box and behind `--json`."""
+"""The outcome of one assignment: the facts behind the summary box and behind `--json`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The gold that stands there when it is regenerated: which draws are used again, and which cases a new run confirms.
+"""The gold that exists when it is regenerated: which draws are reused, and which cases a new run confirms.
 
-Only cases that moved beyond noise are written again. The others keep their bytes, so that another machine, or a change
-to one function, does not rewrite files for nothing.
+Only cases that moved beyond noise are rewritten. The others keep their bytes, so that another machine, or a change to
+one function, does not rewrite files needlessly.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MachineNoise(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class PreviousGold:
-    """Published gold by its manifest; without one, there is none."""
+    """Published gold by its manifest; without a manifest there is none."""
 
     folder: Path
     manifest: Manifest | None
@@ -67,7 +67,7 @@ class PreviousGold:
 
     @classmethod
     def read(cls, assignment: Assignment) -> PreviousGold:
-        """The gold of an assignment; damaged gold is none, and that of a newer goldsmith is an error."""
+        """Read the gold of an assignment; damaged gold counts as none, and that of a newer goldsmith is an error."""
         try:
             manifest = read_manifest(assignment.gold)
         except NewerGold:
@@ -84,13 +84,13 @@ class PreviousGold:
         )
 
     def entry(self, case: str) -> CaseEntry | None:
-        """A case of this gold, as long as its files are as they were published."""
+        """Return a case of this gold, None unless its files are as they were published."""
         entry = self._entries.get(case)
         names = (entry.file, entry.trace, entry.reference) if entry else ()
         return entry if all(self.is_sound(name) for name in names if name) else None
 
     def is_sound(self, name: str) -> bool:
-        """Whether a file is what was published."""
+        """Return whether a file is what was published."""
         entry, path = self._files.get(name), self.folder / name
         return entry is not None and path.is_file() and file_hash(path) == entry.sha256
 
@@ -99,7 +99,7 @@ class PreviousGold:
         return entry.environment or self.manifest.provenance.environment
 
     def same_sources(self, sources: Sources, reads: Mapping[str, str]) -> bool:
-        """Whether it was made from what a run has just used."""
+        """Return whether the gold was made from what a run has just used."""
         if self.manifest is None:
             return False
         made = self.manifest.provenance
@@ -109,9 +109,9 @@ class PreviousGold:
     def draws(
         self, options: Options, code: CaseCode, recipe: Mapping[str, str]
     ) -> tuple[dict[str, Draws], dict[str, str]]:
-        """The recorded inputs and weights that cases use again, and for the other cases, why they do not.
+        """Return the recorded inputs and weights that cases reuse, and for the other cases, why they do not.
 
-        As long as a case's own code in the recipe has not changed, its draws are used again.
+        A case's draws are reused as long as its own code in the recipe has not changed.
         """
         found: dict[str, Draws] = {}
         why: dict[str, str] = {}
@@ -146,7 +146,7 @@ class PreviousGold:
         return "" if self.is_sound(case.file) else f"{case.file} is not what was published"
 
     def movements(self, recordings: Sequence[Recording], *, same_sources: bool) -> dict[str, Movement]:
-        """How far each recorded case is from this gold; those that it does not have, or not undamaged, are left out."""
+        """Return how far each recorded case is from this gold; those that it lacks, or has damaged, are left out."""
         found = {}
         for recording in recordings:
             for case in recording.cases:
@@ -159,18 +159,18 @@ class PreviousGold:
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether there is gold of cases whose tolerances were not measured."""
+        """Return whether there is gold of cases whose tolerances were not measured."""
         return self.manifest is not None and self.manifest.provenance.mode == "cases" and not self.manifest.calibration
 
     def tolerances_stand(self, case: CaseFacts, *, measured: bool) -> bool:
-        """Whether a case has tolerances of the kind that it would get, measured or not, and with the same pins."""
+        """Return whether a case has the kind of tolerances that it would get, measured or not, with the same pins."""
         entry = self._entries[case.name]
         if (self.manifest is not None and self.manifest.calibration is not None) != measured:
             return False
         return pins_stand(case, {item.path: item.tolerance for item in entry.tensors if item.tolerance is not None})
 
     def noise(self, movements: Mapping[str, Movement]) -> MachineNoise | None:
-        """How far cases went that came out in other bits, where any did."""
+        """Return how far cases moved that differ in bits, None if no case does."""
         noisy = [item for item in movements.values() if item.outcome == "noise"]
         if not noisy or self.manifest is None:
             return None
@@ -183,7 +183,7 @@ class PreviousGold:
         )
 
     def environment_differences(self, here: Environment | None) -> tuple[str, ...]:
-        """What is different about this machine from those that recorded the gold, as far as it is known."""
+        """Return how this machine differs from those that recorded the gold, as far as it is known."""
         if self.manifest is None or here is None:
             return ()
         own = [case.environment for case in self.manifest.cases if case.environment]
@@ -192,7 +192,7 @@ class PreviousGold:
 
 
 def redrawn_cases(why: Mapping[str, str], cases: Sequence[CaseFacts]) -> dict[str, str]:
-    """The cases that drew inputs or weights again, with the reason: known before the run, or found in it."""
+    """Return the cases that drew inputs or weights again, with the reason: known before the run, or found in it."""
     found = {case.name: why[case.name] for case in cases if case.name in why}
     for case in cases:
         for what, reason in case.draws_redrawn.items():
@@ -201,7 +201,7 @@ def redrawn_cases(why: Mapping[str, str], cases: Sequence[CaseFacts]) -> dict[st
 
 
 def redraw_notes(redrawn: Mapping[str, str]) -> Iterator[str]:
-    """One sentence for each reason."""
+    """Yield one sentence for each reason."""
     for reason in dict.fromkeys(redrawn.values()):
         names = [name for name, why in redrawn.items() if why == reason]
         cases = f"case {names[0]}" if len(names) == 1 else f"{len(names)} cases ({', '.join(names)})"

@@ -1,4 +1,4 @@
-"""How the nine steps report progress. The terminal's version lives in `render`."""
+"""Progress reports of the nine steps. The terminal's implementation is in `render`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ STEPS = {
 
 class Progress(Protocol):
     def begin(self, assignment: str) -> None:
-        """The nine steps start for this assignment."""
+        """Report that the nine steps start for this assignment."""
 
     def step(self, number: int, detail: str = "") -> None:
-        """Step `number` (a key of `STEPS`) is under way."""
+        """Report that step `number` (a key of `STEPS`) is under way."""
 
     def recipe_prints(self, text: str) -> None:
-        """What the recipe itself printed."""
+        """Show what the recipe itself printed."""
 
     def tick(self) -> None:
-        """Time passes; called often."""
+        """Update the display; called often."""
 
     def note(self, text: str) -> None:
-        """Something worth a line of its own."""
+        """Show something worth a line of its own."""
 
     def end(self) -> None:
-        """The nine steps are over, well or not."""
+        """Report that the nine steps are over, successful or not."""

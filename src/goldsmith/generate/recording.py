@@ -1,4 +1,4 @@
-"""What one implementation recorded in step 5, and its files."""
+"""Recordings of one implementation in step 5, and their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from goldsmith.process.messages import KeptCase
 
 @dataclass(frozen=True)
 class Recording:
-    """What one implementation recorded, in two runs whose files lie in two folders."""
+    """The cases that one implementation recorded, in two runs whose files are in two folders."""
 
     placed: Sequence[Placement]
     cases: tuple[CaseFacts, ...]
@@ -25,11 +25,11 @@ class Recording:
     """Cases that drew other inputs or weights in the second run."""
 
     def only(self, names: Container[str]) -> Recording:
-        """Return this recording with no other cases than these."""
+        """Return this recording with only these cases."""
         return replace(self, cases=tuple(case for case in self.cases if case.name in names))
 
     def kept_cases(self, cases: Sequence[CaseFacts]) -> dict[str, KeptCase]:
-        """Tell a replay where the inputs and weights of these cases are."""
+        """Return where a replay finds the inputs and weights of these cases."""
         return {
             case.definition: KeptCase(
                 file=str(self.first / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
@@ -44,7 +44,7 @@ def case_files(case: CaseFacts) -> list[str]:
 
 
 def file_entry(path: Path) -> FileEntry:
-    """Describe a file; one that is not there counts as empty."""
+    """Describe a file; a missing one counts as empty."""
     return content_entry(path.name, path.read_bytes() if path.is_file() else b"")
 
 

@@ -1,4 +1,4 @@
-"""Run the recipe once more on gold's own inputs and weights."""
+"""One more run of the recipe, on gold's own inputs and weights."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def replay(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """What the implementation in `placed` records, by case; a case that its recipe no longer has is left out. Raises
-    what kept it from coming to its end."""
+    """Return what the implementation in `placed` records, by case; a case that its recipe no longer has is left out.
+
+    Raises the error that stopped it, if any.
+    """
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
     kept = {name: KeptCase.of(case.entry, case.path.parent) for name, case in cases.items()}
     with make_workspaces(assignment, placed, 1) as (workspace,):
@@ -52,8 +54,8 @@ def replay_in_float64(
     kept: Mapping[str, KeptCase],
     watcher: Watcher,
 ) -> dict[str, dict[str, Any]]:
-    """What cases record in float64 on `kept` inputs and weights, by case and path. A case that does not run so, or a
-    run that does not come to its end, leaves nothing."""
+    """Return what cases record in float64 on `kept` inputs and weights, by case and path. A case that does not run in
+    float64, or a run that does not finish, is left out."""
     if not kept:
         return {}
     with make_workspaces(assignment, placed, 1) as (workspace,):

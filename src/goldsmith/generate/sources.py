@@ -1,4 +1,4 @@
-"""What gold is made from, hashed before the run: solution, starter, recipe, and the commit they lie on."""
+"""The sources of gold, hashed before the run: solution, starter, recipe, and their commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from goldsmith.workspace.snapshot import (
 
 @dataclass(frozen=True)
 class Sources:
-    """Hashes by path in the course. A starter's prose is not a source: rewording it makes no gold stale."""
+    """Hashes by path in the course. A starter's prose is not a source: rewording it does not make gold stale."""
 
     solution: dict[str, str]
     starter: dict[str, str]
@@ -56,17 +56,18 @@ def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources
 
 
 def _is_source(assignment: Assignment, path: str) -> bool:
-    """No prose is. Of a course that is one assignment only code is that is no test: data counts where it was read."""
+    """Return whether a starter's file counts: no prose; in a course that is one assignment, only code that is not a
+    test, as data counts if it was read."""
     return is_students_code(path) if assignment.is_whole else not path.endswith(".md")
 
 
 def recipe_hash(recipe: Path) -> str:
-    """Of a recipe without the points that it gives: they change no gold, and no verdict."""
+    """Hash a recipe without the points that it gives: they change neither gold nor verdicts."""
     return hashlib.sha256(without_points(recipe.read_bytes())).hexdigest()
 
 
 def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
-    """The parts of replaced files that the starter leaves to students."""
+    """Yield the parts of replaced files that the starter leaves to students."""
     for item in placed:
         replaced = assignment.starter / item.target
         if item.target.suffix == ".py" and replaced.is_file() and item.source != assignment.recipe:
@@ -80,8 +81,8 @@ def _variants(assignment: Assignment) -> list[Placement]:
 
 @dataclass(frozen=True)
 class StatSnapshot:
-    """What every file looked like to the file system before the run: a hash taken afterwards is one of before, too,
-    for those that still look so."""
+    """Every file's modification time and size before the run: if they are the same afterwards, a hash taken then holds
+    for the time before, too."""
 
     course: Course
     looks: dict[Path, tuple[int, int]]
@@ -91,7 +92,7 @@ class StatSnapshot:
         return cls(course, {path: _look(path) for path in workspace.origins.values()})
 
     def hash_reads(self, workspace: Workspace, reads: Sequence[str], known: Sources) -> dict[str, str]:
-        """The hashes of what the recipe read, apart from what is known already and what it made itself."""
+        """Return the hashes of what the recipe read, except what is known already and what it made itself."""
         named = known.solution | known.starter | known.recipe
         origins = {workspace.origin(workspace.root / name) for name in reads}
         paths = {_name(self.course, path): path for path in origins if path is not None}
@@ -108,7 +109,7 @@ def _look(path: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class UnchangedProof:
-    """The proof that starter and solution are byte for byte what they were when it was begun."""
+    """The proof that starter and solution are byte for byte what they were when it began."""
 
     assignment: Assignment
     before: dict[Path, Snapshot]
@@ -120,13 +121,13 @@ class UnchangedProof:
     @staticmethod
     def _now(assignment: Assignment) -> Iterator[tuple[Path, Snapshot]]:
         starter = _snapshot(assignment.starter, assignment.holds)
-        if assignment.is_whole:  # folders of private things may come into being beside what is the starter's
+        if assignment.is_whole:  # folders for private things may appear next to the starter's
             starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
         yield assignment.starter, starter
         yield assignment.solution, _snapshot(assignment.solution)
 
     def with_written(self, path: Path) -> UnchangedProof:
-        """The same proof after goldsmith itself has written `path`: from here on it is to stay as it stands now."""
+        """Return the same proof after goldsmith itself has written `path`, which must stay as it is from now on."""
         before = dict(self.before)
         for folder, snapshot in self.before.items():
             if path.is_relative_to(folder):
@@ -146,7 +147,7 @@ class UnchangedProof:
 
 
 def stamp_now(course: Course) -> Stamp:
-    """Today, and the commit with whether anything but gold is uncommitted; no git, no commit."""
+    """Return today's date, and the commit with whether anything but gold is uncommitted; without git, no commit."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     commit = git(course, "rev-parse", "HEAD")
     if commit is None:
@@ -156,7 +157,7 @@ def stamp_now(course: Course) -> Stamp:
 
 
 def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Path:
-    """The gold as it was committed in `revision`, laid out in `folder`."""
+    """Extract the gold committed in `revision` to `folder`, and return its path."""
     course = assignment.course
     place = course.relative(assignment.gold)
     archive = folder / "gold.tar"

@@ -1,4 +1,4 @@
-"""What is known so far in one run of the nine steps; becomes the `Outcome`, whether they end well or not."""
+"""The state of one run of the nine steps; it becomes the `Outcome`, whether they succeed or not."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from goldsmith.process.launcher import Watcher
 
 
 class CheckSolution(Protocol):
-    """Replays a copy of the solution against gold that is not published yet; raises where it does not agree. What can
-    do that lies above this package."""
+    """A function that replays a copy of the solution against unpublished gold and raises if it does not agree. Its
+    implementation is in a layer above this package."""
 
     def __call__(
         self,
@@ -43,7 +43,7 @@ class CheckSolution(Protocol):
 
 @dataclass
 class GenerationState:
-    """What is known so far; becomes the `Outcome`, whether the steps end well or not."""
+    """Everything known so far; becomes the `Outcome`, whether the steps succeed or not."""
 
     assignment: Assignment
     options: Options
@@ -78,7 +78,7 @@ class GenerationState:
         is_dry: bool = False,
         check_solution: CheckSolution | None = None,
     ) -> GenerationState:
-        """Start a run that has not looked at the previous gold yet."""
+        """Start a run that has not read the previous gold yet."""
         return cls(
             assignment,
             options,

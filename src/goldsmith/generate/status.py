@@ -1,4 +1,4 @@
-"""Say of every assignment how its gold stands, from hashes alone."""
+"""The state of every assignment's gold, from hashes alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AssignmentStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def course_status(course: Course) -> list[AssignmentStatus]:
-    """Look at every assignment, and at solutions that are injected for one that no longer exists."""
+    """Return the state of every assignment, and of solutions injected for an assignment that no longer exists."""
     known = {item.name: item for item in course.assignments()}
     return [_status(name, state, known.get(name)) for name, state in survey(course).items()]
 

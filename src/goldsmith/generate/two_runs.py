@@ -1,4 +1,4 @@
-"""Step 6: what the two runs left behind, put side by side for verification."""
+"""Step 6: the results of the two runs, compared for verification."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from goldsmith.gold.manifest import FileEntry
 
 
 def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evidence:
-    """Each recording with its files as they lie in its first folder, and where the second differs."""
+    """Collect each recording's files from its first folder, and where the second run's differ."""
     files: dict[str, FileEntry] = {}
     disagreements: dict[str, str] = {}
     for item in recordings:
@@ -32,7 +32,7 @@ def gather(mode: str, recordings: Sequence[Recording], options: Options) -> Evid
 
 
 def _disagreements(recording: Recording, files: Mapping[str, FileEntry]) -> dict[str, str]:
-    """Per case that did not come out the same twice, one sentence that names the first leaf."""
+    """Return, for each case whose two runs differ, one sentence that names the first leaf."""
     first, second = recording.first, recording.second
     found: dict[str, str] = {}
     for case in recording.cases:
@@ -55,7 +55,7 @@ def _first_difference(first: Path, second: Path) -> str:
         return f"{where} (only inside its modules)"
     try:
         found = bit_differences(read_payload(first), read_payload(second))
-    except Exception:  # an unreadable file has a check of its own
+    except Exception:  # another check reports unreadable files
         return where
     if not found:
         return f"{where}, in bytes that hold no value"

@@ -1,4 +1,4 @@
-"""Several right answers: cases recorded once more, on the same inputs and weights, from variants of the solution."""
+"""Several right answers: cases recorded again from variants of the solution, on the same inputs and weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def record_variants(
     watcher: Watcher,
     finish: Finish,
 ) -> list[Recording]:
-    """One recording for each variant that a case of `solution` accepts; workspaces live as long as `stack`."""
+    """Make one recording for each variant that a case of `solution` accepts; workspaces live as long as `stack`."""
     found = variants_of(assignment)
     wanted = dict.fromkeys(name for case in solution.cases for name in case.accepts)
     recordings = []
@@ -60,7 +60,7 @@ def record_variants(
 def _check_replay(
     assignment: Assignment, options: Options, solution: Recording, watcher: Watcher, finish: Finish
 ) -> None:
-    """A variant is believed only where the solution itself, replayed on its own gold, gives that gold."""
+    """Refuse variants unless the solution itself, replayed on its own gold, gives that gold."""
     cases = [case for case in solution.cases if case.accepts]
     with make_workspaces(assignment, solution.placed, 1) as workspaces:
         job = msgspec.structs.replace(make_job(assignment, workspaces[0], options), kept=solution.kept_cases(cases))
@@ -75,7 +75,7 @@ def _answers(case: CaseFacts) -> list[str]:
 
 
 def idle_variants(cases: Sequence[CaseFacts]) -> list[str]:
-    """A sentence for each variant whose answer is the solution's own, to the last bit."""
+    """Return a sentence for each variant whose answer is the solution's own, to the last bit."""
     answers = {case.name: _answers(case) for case in cases}
     return [
         f"case {case.definition}: the variant {case.variant} gives the same answer, so it need not be accepted"

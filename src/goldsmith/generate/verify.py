@@ -1,4 +1,4 @@
-"""Is published gold still sound, and does its recipe still make it? The facts behind `goldsmith verify`."""
+"""The facts behind `goldsmith verify`: whether published gold is sound, and whether its recipe still makes it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from goldsmith.workspace.temporary import private_folder
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `reproduced` is None when the recipe was not run again; where bits differ, `attribution` says
-    whose doing that is."""
+    """What was found. `reproduced` is None if the recipe was not run again; if bits differ, `attribution` says why."""
 
     name: str
     """The assignment."""
@@ -76,8 +75,7 @@ def prove(assignment: Assignment) -> Proof:
 
 
 def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof:
-    """Compare sound gold with what its recipe makes now, and find the cause of differences. Write nothing to the
-    course."""
+    """Compare sound gold with what its recipe makes now, and find the cause of differences. Changes nothing."""
     if proof.outcome != UNCHANGED:
         return proof
     options = recorded_options(assignment)
@@ -106,14 +104,13 @@ def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof
 
 
 def _changed_files(made: Outcome) -> tuple[str, ...]:
-    """Files with recorded values that a dry run would replace."""
+    """Return the files with recorded values that a dry run would replace."""
     names = ((file.path.rpartition("/")[2], file.change) for file in made.files)
     return tuple(name for name, change in names if change != "same" and name.endswith(SUFFIXES))
 
 
 def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
-    """None where the solution does not run on gold's own inputs and weights: then there is nothing to put side by
-    side."""
+    """Return the cause of differences, None if the solution does not run on gold's own inputs and weights."""
     try:
         return attribute(assignment, options, gold, sources)
     except GoldsmithError:
@@ -123,8 +120,8 @@ def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: 
 def dry_run_as_recorded(
     assignment: Assignment, options: Options, progress: Progress, folder: Path
 ) -> tuple[Outcome, Options]:
-    """A dry run with `options`, and those that it came to its end with: where there is no such device here, the CPU
-    does as well, since results are judged within their tolerance."""
+    """Make a dry run with `options`; return its outcome and the options it used. If their device is not here, the CPU
+    is used: results are judged within their tolerance."""
     outcome = dry_run(assignment, options, progress, folder / "gold")
     if outcome.error is None or outcome.error.kind != "device-missing":
         return outcome, options
@@ -135,13 +132,13 @@ def dry_run_as_recorded(
 
 
 def recorded_options(assignment: Assignment) -> Options:
-    """Options as the gold was made with, as far as its manifest tells; else the course's."""
+    """Return the options that the gold was made with, as far as its manifest tells; otherwise the course's."""
     config = assignment.course.config
     return as_recorded(assignment, options_from(config))
 
 
 def as_recorded(assignment: Assignment, options: Options) -> Options:
-    """`options` with the seed and the device that the gold was made with, as far as its manifest tells."""
+    """Return `options` with the seed and the device that the gold was made with, as far as its manifest tells."""
     try:
         made = read_manifest(assignment.gold).provenance
     except GoldUnreadable:
