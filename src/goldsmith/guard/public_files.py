@@ -38,7 +38,7 @@ def public_files(course: Course) -> Iterator[PublicFile]:
 
 
 def public_in(folder: Path) -> Iterator[PublicFile]:
-    """Yield everything in a folder, an archive or one file that is to be handed out; nothing is skipped."""
+    """Yield everything in a folder, an archive or one file that is to be handed out; no subfolder is skipped."""
     if folder.is_file():
         yield from _read(folder, folder.name)
         return
