@@ -62,7 +62,7 @@ def attribute(
         return _attributed(workspace, folder, shown, verdicts, replays, layouts)
     except (GoldsmithError, OSError):
         raise
-    except Exception as error:  # a bug of ours, perhaps provoked by a child's files, which may choose its text
+    except Exception as error:  # a bug of ours, perhaps provoked by a child's files: its text may be forged
         note = f"goldsmith could not look for the part that is to blame ({type(error).__name__})"
         return {
             name: msgspec.structs.replace(case, unseen=shown.runs.get(name, ()), notes=(*case.notes, note))

@@ -84,8 +84,8 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
             if provided.changed and any(verdict.outcome != AGREES for verdict in verdicts.values()):
                 verdicts, changed = _excuse_provided(context, submission, verdicts, provided)
             stubs_used, sightings = tuple(sorted(workspace.stubs_used)), tuple(workspace.sightings)
-            # last, because a module that runs alone is given what others should have returned: what a worker reports
-            # from here on may hold gold's values, and goes to staff alone
+            # last, because a module that runs alone is given gold's intermediate values: what a worker reports
+            # from here on may contain them, and is for staff only
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts)
             confined = request.confined is not None
             unseen = not_given(assignment, workspace.workspace, verdicts.values(), confined=confined)

@@ -16,7 +16,7 @@ _COARSEST = 0.25
 _NEAR = 0.5
 """A result that uses more of its tolerance than this is examined closely: rounding to float32 uses 0.3."""
 _ROUNDED, _AMPLIFIED = 0.02, 1000
-"""A relative error above the first, or above so many eps of a dtype, is not due to rounding to that dtype."""
+"""A relative error above the first, or above the second times a dtype's eps, is not due to rounding to that dtype."""
 
 
 def is_excused(verdict: CaseVerdict) -> bool:

@@ -38,7 +38,7 @@ class Judge:
         fails, that is the verdict on this case alone."""
         gold = self.golds[name]
         verdict = CaseVerdict(name=name, title=gold.entry.title, outcome=ERROR, kind="error")
-        for _ in range(2):  # what fails by chance, such as for lack of memory, may not fail again
+        for _ in range(2):  # a retry helps where the failure was by chance, such as lack of memory
             try:
                 spend()
                 return judge_case(self.criteria(name), runs, guessing=guessing)

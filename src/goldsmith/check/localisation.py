@@ -32,7 +32,7 @@ FAR = 1e-3
 NEVER_CALLED = "is never called"
 
 
-# --- alone ----------------------------------------------------------------------------------------------------------
+# --- calls made alone -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -57,7 +57,7 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
         if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
             continue
         found.cases.add(name)
-        # in this order for a reason: see worker/isolated_calls.py
+        # the worker must get inputs in the order of calls: see worker/isolated_calls.py
         for call in sorted(kinds.values(), key=lambda call: call.position):
             if call.name in hung or len(hung) >= MOST_HUNG:
                 continue
@@ -120,7 +120,7 @@ def _alone(
     return workspace.run_module(pair.case.name, item, given, layouts.get(pair.case.name, ""))
 
 
-# --- judged ---------------------------------------------------------------------------------------------------------
+# --- judging --------------------------------------------------------------------------------------------------------
 
 
 def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:

@@ -204,7 +204,7 @@ def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
     yield from sorted(calls, key=lambda call: (call.end, -call.position))
 
 
-# --- which module is which ------------------------------------------------------------------------------------------
+# --- pairing modules ------------------------------------------------------------------------------------------------
 
 
 def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> dict[str, str]:
@@ -238,7 +238,7 @@ def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> Non
         votes.setdefault(name, Counter())[its] += 1
 
 
-# --- what is the same -----------------------------------------------------------------------------------------------
+# --- comparing tensors ----------------------------------------------------------------------------------------------
 
 
 def distance(actual: Any, gold: Any) -> float:

@@ -148,7 +148,7 @@ class ReplayWorkspace:
                 except _StopEarly:
                     break
                 if failure is not None and failure.case is None and not is_new:
-                    continue  # that worker had died before it was asked
+                    continue  # the worker had died before this request: retry in a new one
                 names = list(pending)
                 reached = names.index(failure.case) + 1 if failure and failure.case in names else len(names)
                 for name in names[:reached]:
@@ -169,7 +169,7 @@ class ReplayWorkspace:
             file = channel.folder / f"{channel.next_number}.safetensors"
             try:
                 save_file({name: tensor.copy() for name, tensor in inputs.items()}, file)
-            except Exception as error:  # of safetensors' own
+            except Exception as error:  # safetensors raises its own types
                 raise CannotWrite(file, str(error)) from None
             reader = self._reader(channel)
             request = RunRequest(case=case, layout=layout, alone=msgspec.structs.replace(module, file=str(file)))
@@ -200,7 +200,7 @@ class ReplayWorkspace:
                 requests, timeout=timeout, each=self.each, watcher=watcher, allowance=self.allowance
             )
         except BaseException:
-            self._worker.channel = None  # which has been closed
+            self._worker.channel = None  # `submit` has closed it
             raise
         if ending is None:
             return None

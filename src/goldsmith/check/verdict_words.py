@@ -249,7 +249,7 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str
         return f"{name} {how}{more}{why}"
     if source.relative is None and why:
         return f"{name}{why}"
-    if source.alone:  # it has seen gold's inputs by now, and could use how far off it is to reveal them
+    if source.alone:  # it has seen gold's inputs by now, and could encode them in how far off it is
         return f"{name} is wrong by itself, given gold's own inputs{more}{why}"
     if source.inferred or source.relative is None:
         return f"{name} is wrong; nothing that it calls was seen to be{why}"

@@ -186,7 +186,7 @@ class Grader:
         course = self.assignment.course
         return reach([str(course.root), *self.hidden], course.config.packages)
 
-    # --- what is known from before ------------------------------------------------------------------------------------
+    # --- cache --------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def base(self) -> str:

@@ -71,7 +71,7 @@ def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
 def _leaf(case: CaseVerdict, leaf: LeafComparison, reveal: bool) -> list[str]:
     """Describe the record that is wrong, how far it is off, and where."""
     name = words.leaf_name(case, leaf)
-    shown = name if name.startswith("the ") else code(name)  # "the output", where there is but one
+    shown = name if name.startswith("the ") else code(name)  # "the output", where there is only one
     lines = [f"- {shown} {escaped(words.how_far(leaf))}"]
     return lines + [f"  - {escaped(line)}" for line in words.leaf_lines(leaf, reveal=reveal)]
 

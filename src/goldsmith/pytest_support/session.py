@@ -72,7 +72,7 @@ class GoldSession:
             self._own = self._ending.enter_context(private_folder())
         return self._own
 
-    # --- what is said about it --------------------------------------------------------------------------------------
+    # --- reports ----------------------------------------------------------------------------------------------------
 
     def header(self) -> str | None:
         said = [f"submission {self.submission}"] if self.submission else []
