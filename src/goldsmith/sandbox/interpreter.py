@@ -33,7 +33,7 @@ def command(module: str, folders: Sequence[str], packages: Mapping[str, str], ab
 
 
 def limit_imports(folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> None:
-    """Import single packages from their own places, and report `absent` modules in `folders` as not found: an
+    """Make imports find `packages` at their own places, and report `absent` modules in `folders` as not found: an
     unreadable file would raise a permission error instead."""
     sys.meta_path.insert(0, _Limited(folders, packages, absent))
 

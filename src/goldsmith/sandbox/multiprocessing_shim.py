@@ -18,7 +18,8 @@ _LARGEST = 2**31 - 1
 
 
 class Semaphore:
-    """A replacement for `SemLock`, which multiprocessing's locks are built on, by an eventfd that only forks share.
+    """A replacement for `SemLock`, the base of multiprocessing's locks, on an eventfd that only forks of this process
+    share.
 
     The kernel's named semaphores are files in `/dev/shm`, where other submissions would see them.
     """
@@ -126,7 +127,7 @@ def do_without_sockets() -> None:
 
 
 def _is_of_torch(kind: type) -> bool:
-    """Return whether a type is torch's; it shares tensors by sending a descriptor through a named socket."""
+    """Return whether a type is torch's: it would share tensors by sending a descriptor through a named socket."""
     return kind.__module__.partition(".")[0] == "torch"
 
 

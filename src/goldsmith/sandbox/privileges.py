@@ -1,4 +1,4 @@
-"""Giving up privileges: gaining new ones, capabilities, outliving the parent."""
+"""Giving up what an ordinary process does not need: new privileges, capabilities, outliving its parent."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def _rows(names: Sequence[str], shapes: Mapping[str, Shape]) -> list[int]:
 
 
 def _is_otherwise(item: Placed) -> bool:
-    """Return whether a guess uses the layout that is being tried instead of the default assumptions."""
+    """Return whether a guess differs from the default assumptions, as the layout being tried says."""
     alternating = any(held.order != BLOCKS for held in (*item.mine, *item.other))
     return item.how == BY_SHAPE and (alternating or bool(item.rule.axes))
 
