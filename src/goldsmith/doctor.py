@@ -132,7 +132,7 @@ def _sandbox() -> Iterator[Fact]:
         reason or "works",
         "an extra for grading: without it, a submission can tell that a file exists whose path it knows, and its size"
         if reason
-        else "on top when a class is graded: gold, solutions and what others handed in are not even there by name",
+        else "on top when a class is graded: gold, solutions and what others submitted is not even there by name",
     )
     possible = user_namespaces()
     yield Fact(

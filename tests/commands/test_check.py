@@ -235,7 +235,7 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(checked: CourseOnDisk, t
         (["tests/internal/fixtures/hw1/README.md"], "it is no Python file and no folder"),
         (
             ["src/assignments/hw1/generate_fixtures.py"],
-            "generate_fixtures.py is no file that students write;",
+            "generate_fixtures.py is not a file that students write;",
         ),
         ([str(linked)], "holds a link, ops.py, that leads out of it;"),
         ([str(tmp_path / "other name")], "none of the starter's files is in it;"),

@@ -1,4 +1,4 @@
-"""Before gold is published, a copy of the solution is handed in like a student's, and must agree with it."""
+"""Before gold is published, a copy of the solution is submitted like a student's, and must agree with it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_gold_that_nobody_could_meet_is_refused_with_the_report_of_check(course:
     assert course.gold_bytes() == {}
     assert "a copy of the solution: " in shown.out
     assert "Next: goldsmith check" not in shown.out
-    assert shown.last_line.startswith("hw1: gold refused: a copy of the solution, handed in like a student's, does not")
+    assert shown.last_line.startswith("hw1: gold refused: a copy of the solution, submitted like a student's, does not")
     (outcome,) = course.run("generate", "hw1", "--json").json["assignments"]
     assert (outcome["outcome"], outcome["error"]["kind"]) == ("refused", "copy-disagrees")
     assert " in odd (" in outcome["error"]["message"]

@@ -185,7 +185,7 @@ def test_without_landlock_nothing_is_graded(
     run = course.run(*arguments, prefix=prefix)
     said = run.json
     assert (run.code, said["ok"], said["submissions"]) == (3, False, [])
-    assert "submissions cannot be locked in on this machine, which offers seccomp, limits" in said["error"]["message"]
+    assert "submissions cannot be sandboxed on this machine, which offers seccomp, limits" in said["error"]["message"]
     assert words in said["error"]["message"]
     assert "--allow-unsandboxed" in said["error"]["message"]
     assert not out.exists(), "nothing is begun"

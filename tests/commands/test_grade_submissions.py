@@ -81,7 +81,7 @@ def grade(course: CourseOnDisk, what: Path, *options: str) -> Run:
     [
         ({"mia/notes.txt": ""}, "mia cannot be checked: it holds no Python file"),
         ({"mia/other.py": ""}, "mia cannot be checked: none of the starter's files is in it"),
-        ({"mia.py": ""}, "mia cannot be checked: mia.py is no file that students write"),
+        ({"mia.py": ""}, "mia cannot be checked: mia.py is not a file that students write"),
     ],
 )
 def test_what_cannot_be_opened_is_called_by_its_name(

@@ -142,7 +142,7 @@ def test_parts_can_be_left_out(empty: CourseOnDisk) -> None:
 
 def test_what_needs_git_is_said_and_comes_with_it(empty: CourseOnDisk) -> None:
     run = empty.run("init", "--yes")
-    assert "this is no git repository; run `git init`, then `goldsmith init` again" in run.out
+    assert "this is not a git repository; run `git init`, then `goldsmith init` again" in run.out
     empty.git("init", "--quiet")
     assert outcomes(empty, "--yes")[".git/hooks/pre-commit"] == "written"
     assert os.access(empty.root / ".git/hooks/pre-commit", os.X_OK)

@@ -16,7 +16,7 @@ from support.doc_pages import ROOT
 from support.other_systems import SYSTEMS, play
 
 pytestmark = pytest.mark.xdist_group("other_systems")
-NEEDS_LINUX = "grading needs Linux: submissions are locked in by Landlock and seccomp, which {system} does not have; "
+NEEDS_LINUX = "grading needs Linux: submissions are sandboxed by Landlock and seccomp, which {system} does not have; "
 LIGHT = [
     ["--help"],
     ["--version"],

@@ -153,13 +153,13 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
             for number, entry in enumerate(index)
         ]
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise ValueError(f"it is no trace: {error!r}") from None
+        raise ValueError(f"it is not a trace: {error!r}") from None
 
 
 def _name(text: Any) -> str:
     """Refuse names that cannot be shown: a submission's process may write anything."""
     if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_NAME:
-        raise ValueError("it is no trace: a name in it is none")
+        raise ValueError("it is not a trace: a name in it is none")
     return text
 
 

@@ -121,10 +121,10 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
             raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
         lone = Placement(path, _place(assignment, Path(called)))
         if str(lone.target) not in _wanted(assignment):
-            raise NothingToCheck(name, f"{called} is no file that students write", _wanted(assignment))
+            raise NothingToCheck(name, f"{called} is not a file that students write", _wanted(assignment))
         return Submission(name, (lone,))
     if not path.is_dir():
-        raise NothingToCheck(name, "it is no file and no folder", _wanted(assignment))
+        raise NothingToCheck(name, "it is neither a file nor a folder", _wanted(assignment))
     home = _home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
@@ -161,7 +161,7 @@ def _refuse_folders_for_files(
             if above.as_posix() in own or (assignment.starter / above).is_file():
                 raise NothingToCheck(name, f"{above} is a folder in it", _wanted(assignment))
         if (assignment.starter / item.target).is_dir():
-            raise NothingToCheck(name, f"{item.target} is no folder in it", _wanted(assignment))
+            raise NothingToCheck(name, f"{item.target} is not a folder in it", _wanted(assignment))
 
 
 def _stays(file: Path, folder: Path) -> bool:

@@ -11,10 +11,10 @@ from goldsmith.check.bounds import MOST_CALLS, MOST_DEPTH, MOST_IN_A_FORM, MOST_
 def refuse_absurd(index: Any) -> None:
     """Raise ValueError for more calls, tensors or values than a trace can have."""
     if not isinstance(index, list) or len(index) > MOST_CALLS:
-        raise ValueError(f"it is no trace of at most {MOST_CALLS} calls")
+        raise ValueError(f"it is not a trace of at most {MOST_CALLS} calls")
     for entry in index:
         if not isinstance(entry, dict) or type(entry.get("depth")) is not int or not 0 <= entry["depth"] <= MOST_DEPTH:
-            raise ValueError(f"it is no trace: a call in it has no depth up to {MOST_DEPTH}")
+            raise ValueError(f"it is not a trace: a call in it has no depth up to {MOST_DEPTH}")
         if _length(entry.get("inputs")) + _length(entry.get("outputs")) > MOST_TENSORS:
             raise ValueError(f"a call in it has more than {MOST_TENSORS} tensors")
         if _is_long(entry.get("form")) or _is_long(entry.get("returned")) or _is_long(entry.get("gradients")):

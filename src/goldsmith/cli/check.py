@@ -59,7 +59,7 @@ def check(
     Examples:
 
         goldsmith check scratch-1                            the tree as it stands
-        goldsmith check scratch-1 submissions/ada            what somebody handed in
+        goldsmith check scratch-1 submissions/ada            what somebody submitted
         goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
 
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or

@@ -9,7 +9,7 @@ from goldsmith.errors.base import AGAINST
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
-    """Say what on this machine bears on the bits that come out of a recipe, and how well submissions are locked in.
+    """Say what on this machine bears on the bits that come out of a recipe, and how well submissions are sandboxed.
 
     Exit codes: 0 nothing interferes, 1 something does.
     """

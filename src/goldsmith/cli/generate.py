@@ -81,11 +81,11 @@ def generate(
         bool | None,
         typer.Option(
             "--calibrate/--no-calibrate",
-            help="Measure tolerances anew, or not at all.",
+            help="Measure tolerances again, or not at all.",
             show_default="where something changed",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Make fresh gold anew, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Regenerate fresh gold, too.")] = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Take other bits for a change, even where they are noise.")
     ] = False,

@@ -76,12 +76,12 @@ def grade(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Check a class, each submission locked in, and write grades, feedback and an overview.
+    """Check a class, each submission sandboxed, and write grades, feedback and an overview.
 
     Scores follow the assignment's rubric. What people use is written: `grades.csv`, feedback for each student,
     Gradescope's `results.json`, JUnit XML, and an overview of the class. A submission sees its inputs and weights,
     never gold's outputs, solutions, other submissions, your environment or the network; the last lines say how well
-    it was locked in. What is finished is kept: a
+    it was sandboxed. What is finished is kept: a
     second run, or one after Ctrl-C, only runs what is new.
 
     Examples:

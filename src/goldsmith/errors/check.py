@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from goldsmith.errors.base import USAGE, GoldsmithError
 
-_GIVE_FILES = "give the files that were handed in"
+_GIVE_FILES = "give the files that were submitted"
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class SubmissionIsLink(GoldsmithError):
     name: str
 
     def sentence(self) -> str:
-        return f"{self.name} is a link, and what it leads to was not handed in there; put the files themselves there."
+        return f"{self.name} is a link, and what it leads to was not submitted there; put the files themselves there."
 
 
 @dataclass(eq=False)
@@ -105,7 +105,7 @@ class StaleGold(GoldsmithError):
         more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
         return (
             f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
-            f"make it anew with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
+            f"regenerate it with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
         )
 
 

@@ -181,7 +181,7 @@ class BlindGuard(GoldsmithError):
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"the guard does not know what to look for: {self.problems[0]}{more}; mend that, then run it again."
+        return f"the guard does not know what to look for: {self.problems[0]}{more}; fix that, then run it again."
 
 
 @dataclass(eq=False)

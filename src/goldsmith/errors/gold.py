@@ -19,7 +19,7 @@ class GoldRefused(GoldsmithError):
 
     def sentence(self) -> str:
         more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"gold refused: {self.problems[0]}{more}; mend it, or accept it by name: {self.hint}."
+        return f"gold refused: {self.problems[0]}{more}; fix it, or accept it by name: {self.hint}."
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class CopyDisagrees(GoldsmithError):
     def sentence(self) -> str:
         names = f"{', '.join(self.cases[:3])}{' …' if len(self.cases) > 3 else ''}"
         return (
-            f"gold refused: a copy of the solution, handed in like a student's, does not agree with it in {names} "
+            f"gold refused: a copy of the solution, submitted like a student's, does not agree with it in {names} "
             f"({self.reason}); change the recipe or the solution so that it does, then run again."
         )
 
@@ -142,7 +142,7 @@ class GoldUnreadable(GoldsmithError):
     problem: str
 
     def sentence(self) -> str:
-        return f"{self.path} is not usable gold: {self.problem}; make it anew with `goldsmith generate`."
+        return f"{self.path} is not usable gold: {self.problem}; regenerate it with `goldsmith generate`."
 
 
 @dataclass(eq=False)

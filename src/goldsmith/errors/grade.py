@@ -28,7 +28,7 @@ class BadArchive(GoldsmithError):
 
     def sentence(self) -> str:
         return (
-            f"the archive {self.name} is not opened: {self.problem}; have it handed in again as a plain folder or .zip."
+            f"the archive {self.name} is not opened: {self.problem}; have it submitted again as a plain folder or .zip."
         )
 
 

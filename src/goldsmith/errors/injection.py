@@ -19,7 +19,7 @@ class CannotInject(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"{self.assignment} was not injected: {self.path} ({self.reason}); everything is as it was before. "
-            f"Mend that, then run `goldsmith inject {self.assignment}`."
+            f"Fix that, then run `goldsmith inject {self.assignment}`."
         )
 
 
@@ -32,7 +32,7 @@ class CannotReset(GoldsmithError):
     def sentence(self) -> str:
         return (
             f"{self.assignment} could not be reset: {self.path} ({self.reason}); nothing is lost, its journal keeps "
-            f"every byte. Mend that, then run `goldsmith reset {self.assignment}`."
+            f"every byte. Fix that, then run `goldsmith reset {self.assignment}`."
         )
 
 

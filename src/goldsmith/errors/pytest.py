@@ -43,7 +43,7 @@ class StaleForTests(StaleGold):
         more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
         return (
             f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
-            f"make it anew with `goldsmith generate {self.assignment}`, or test against it with --gold-allow-stale."
+            f"regenerate it with `goldsmith generate {self.assignment}`, or test against it with --gold-allow-stale."
         )
 
 

@@ -31,10 +31,10 @@ class NoSandbox(GoldsmithError):
 
     def sentence(self) -> str:
         return (
-            f"submissions cannot be locked in on this machine, which offers {self.here}: {'; '.join(self.missing)}. "
+            f"submissions cannot be sandboxed on this machine, which offers {self.here}: {'; '.join(self.missing)}. "
             "A submission could read gold and other people's work, use the network and stop the grader. "
             "Grade on a Linux of 5.13 or later (`goldsmith doctor` shows what it can do), or, where you trust "
-            "everything handed in, use --allow-unsandboxed."
+            "everything submitted, use --allow-unsandboxed."
         )
 
 
@@ -61,9 +61,9 @@ class GradingNeedsLinux(GoldsmithError):
     possible_without: bool
 
     def sentence(self) -> str:
-        trusted = "; or, where you trust everything handed in, use --allow-unsandboxed"
+        trusted = "; or, where you trust everything submitted, use --allow-unsandboxed"
         return (
-            "grading needs Linux: submissions are locked in by Landlock and seccomp, "
+            "grading needs Linux: submissions are sandboxed by Landlock and seccomp, "
             f"which {self.system} does not have; run this command in a Linux container or virtual machine, or in WSL 2"
             f"{trusted if self.possible_without else ''}."
         )

@@ -11,7 +11,7 @@ from goldsmith.errors.base import AGAINST, USAGE, GoldsmithError
 
 OBSTACLES = {
     "link": "a link leads there, and goldsmith does not write through links",
-    "no-file": "something that is no file stands there",
+    "no-file": "something that is not a file is there",
     "no-folder": "a file stands where its folder would be",
 }
 

@@ -118,7 +118,7 @@ def _array(entry: _Entry, data: Any) -> Any:
 
 def _checked(path: Path) -> _Header:
     if path.exists() and not path.is_file():  # reading a pipe would never end
-        raise _damaged(path, "is no regular file")
+        raise _damaged(path, "is not a regular file")
     try:
         with path.open("rb") as file:
             return _parsed(path, file, os.fstat(file.fileno()).st_size)
@@ -129,7 +129,7 @@ def _checked(path: Path) -> _Header:
 def _parsed(path: Path, file: IO[bytes], size: int, largest: int = LARGEST_HEADER) -> _Header:
     prefix = file.read(_PREFIX)
     if len(prefix) < _PREFIX:
-        raise _damaged(path, f"is no safetensors file: it has only {size} bytes")
+        raise _damaged(path, f"is not a safetensors file: it has only {size} bytes")
     length = int.from_bytes(prefix, "little")
     if length > largest:
         raise _damaged(path, f"is refused: its header claims {length} bytes, more than {largest}")

@@ -42,7 +42,7 @@ class UntrustedFolder:
         status = os.fstat(number)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != self._owner:
             os.close(number)
-            raise OSError(f"{name} is no plain file of its own")
+            raise OSError(f"{name} is not a plain file of its own")
         return os.fdopen(number, "rb")
 
     def read(self, name: str, most: int = MOST) -> bytes:

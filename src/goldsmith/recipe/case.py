@@ -360,7 +360,7 @@ class Case:
         if not isinstance(name, str) or not name:
             raise RecipeMisuse(f"the name of an {what} must be text, not {name!r}")
         if set(name) & set("./"):
-            raise RecipeMisuse(f"{name!r} is no name for an {what}: dots and slashes stand for nesting")
+            raise RecipeMisuse(f"{name!r} is not a name for an {what}: dots and slashes stand for nesting")
         if name in group:
             hint = "; give the second a name= of its own" if what == "model" else ""
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")

@@ -108,7 +108,7 @@ def verify_line(proof: Proof) -> str:
     if proof.outcome == "refused" and proof.error is not None:
         return f"{name}: {proof.error.message}"
     if proof.outcome == "refused":
-        return f"{name}: not sound; make it anew with `goldsmith generate {name}`, or take it from git."
+        return f"{name}: not sound; regenerate it with `goldsmith generate {name}`, or take it from git."
     if proof.error is not None:
         return f"{name}: could not be reproduced: {proof.error.message}"
     sound = f"{name}: sound, all {len(proof.checks)} checks passed"

@@ -62,7 +62,7 @@ def _difference(course: Course, change: Change) -> Sequence[str]:
     target = course.root / change.path
     source = course.root / change.source if change.source else None
     if not target.is_file():
-        return [f"{change.path} is no file any more"]
+        return [f"{change.path} is not a file any more"]
     one = source.read_text(errors="replace").splitlines() if source is not None and source.is_file() else []
     two = target.read_text(errors="replace").splitlines()
     return list(difflib.unified_diff(one, two, change.source or "nothing", change.path, lineterm=""))

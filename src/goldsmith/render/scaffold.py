@@ -45,7 +45,7 @@ _REASONS = {
     "yours": "there already, and not as goldsmith would write it: it stays as it is",
     **OBSTACLES,
     "unsafe": "it cannot be added safely here",
-    "no-repository": "this is no git repository; run `git init`, then `goldsmith init` again",
+    "no-repository": "this is not a git repository; run `git init`, then `goldsmith init` again",
     "not-the-top": "CI files belong into the root of the repository, {detail}",
     "other-ci": "this course has CI of another kind",
     "shared-hooks": "{detail} is outside of this repository, and others may use it",

@@ -79,7 +79,7 @@ def build(factory: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[st
 
 def choose_weights(model: Any, profile: str, seed: int) -> None:
     if profile not in PROFILES:
-        raise RecipeMisuse(f"weights={profile!r} is no profile; there are {', '.join(PROFILES)}")
+        raise RecipeMisuse(f"weights={profile!r} is not a profile; there are {', '.join(PROFILES)}")
     if profile == "stress":
         if is_module(model):
             apply_stress(model, seed)

@@ -258,7 +258,7 @@ def _fitting(
         return doubt
     unknown = [item.heads for item in matrices if isinstance(item.heads, str) and item.heads not in settings]
     if unknown and any(item.order != BLOCKS for item in matrices):
-        return f"the adapter's rule {rule.words} asks for {unknown[0]}, which is no setting of the model"
+        return f"the adapter's rule {rule.words} asks for {unknown[0]}, which is not a setting of the model"
     sides = [tuple(_held(item, settings) for item in side) for side in (rule.gold, rule.theirs)]
     sizes = common_sizes(sides[0], my_rows, sides[1], other_rows)
     return Placed(mine, other, sides[0], sides[1], sizes, BY_RULE, rule) if sizes else ""

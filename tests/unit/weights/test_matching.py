@@ -227,7 +227,7 @@ def test_a_rule_that_does_not_say_how_kv_lies_is_refused() -> None:
 
 def test_heads_that_the_model_does_not_have_are_no_order() -> None:
     rules = 'rows("all", "qkv", parts=3, theirs_order="head part row", heads="n_heads")'
-    with pytest.raises(CannotPlace, match="asks for n_heads, which is no setting of the model"):
+    with pytest.raises(CannotPlace, match="asks for n_heads, which is not a setting of the model"):
         places({"all": (12,)}, {"qkv": (12,)}, rules)
 
 
