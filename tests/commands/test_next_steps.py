@@ -18,9 +18,8 @@ from goldsmith.help_topics import TOPICS, topic_text
 from support.course import RECIPE, RECIPE_FILE, SOLUTION, STARTER, CourseOnDisk, recipe
 
 PLACES = {
-    "cli/init.py": 2,
-    "cli/new.py": 1,
-    "cli/status.py": 2,
+    "render/scaffold.py": 3,
+    "render/status.py": 2,
     "render/summary.py": 1,
     "render/verdict.py": 1,
 }

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from goldsmith.internal_tests import verdict as internal
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import make_workspaces
-from support.course import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, numpy_course
+from support.course import COMMAND, SOLUTION, STARTER, CourseOnDisk, copy_of_example, numpy_course, wait_until
 
 TEST_FILE = "tests/internal/test_hw1.py"
 CONFTEST = """
@@ -260,13 +259,6 @@ def test_an_interruption_leaves_no_process(tested: CourseOnDisk, tmp_path: Path,
         assert process.returncode == 130
         assert "interrupted" in errors
         assert list(temporary.iterdir()) == []
-
-
-def wait_until(condition: Any, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_all_goes_on_after_an_assignment_that_cannot_be_tried(tested: CourseOnDisk) -> None:

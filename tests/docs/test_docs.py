@@ -207,7 +207,7 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
     folders = "|".join(entry.name for entry in (ROOT / "src/goldsmith").iterdir() if entry.is_dir())
     named = set(re.findall(rf"`((?:{folders})/[\w/.]*)", text))
     assert {name for name in named if not (ROOT / "src/goldsmith" / name).exists()} == set()
-    tests = set(re.findall(r"`(?:tests/)?([\w/]*test_\w+\.py)`", text))
+    tests = set(re.findall(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)`", text))
     assert {name for name in tests if not (ROOT / "tests" / name).exists()} == set()
 
 

@@ -44,7 +44,7 @@ SOLUTION = """
             return self.tied(self.head(self.scaler(x)) @ self.head.weight)
 """
 RECIPE = """
-    from support import strict_device
+    import strict_device
     import torch
 
     import goldsmith as gs

@@ -273,8 +273,8 @@ def _gathered(loot: dict[str, list[dict[str, Any]]], workspaces: list[Path]) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(temporary, "remove_made", gather)
-        patch.setattr(graders, "_DISK", 128 * 2**20)  # so that it does not take long to have too much
-        patch.setattr(graders, "_MOST_FILES", 5000)
+        patch.setattr(graders, "_DISK_BYTES", 128 * 2**20)  # so that it does not take long to have too much
+        patch.setattr(graders, "_MAX_FILES", 5000)
         yield
 
 
