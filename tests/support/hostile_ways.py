@@ -25,7 +25,7 @@ PAGE = TESTS.parent / "docs" / "sandbox.md"
 BEGIN, END = "<!-- begin: printed by tests/support/hostile_ways.py -->", "<!-- end -->"
 _ORDINARY = "nobody"
 _SHOWN = 12
-_WORKS = "from goldsmith.sandbox import why_no_bubblewrap; print(why_no_bubblewrap())"
+_WORKS = "from goldsmith.sandbox.bubblewrap import why_not; print(why_not())"
 _ABSENT = "#!/bin/sh\necho 'bwrap: left out of this run' >&2\nexit 1\n"
 
 
