@@ -351,6 +351,7 @@ def close_contexts() -> None:
         for context in _contexts.values():
             context.close()
         _contexts.clear()
+        _parts.clear()
 
 
 def _name(level: Level | None) -> str:

@@ -86,9 +86,7 @@ def rules(process: int, abi: int) -> list[Rule]:
         *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
         Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
-        Rule(
-            "socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, (_SOCK_STREAM, _SOCK_SEQPACKET), _SOCK_TYPES))
-        ),
+        Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
         Rule("sendto", EPERM, (Given(4),)),
         Rule("ioctl", EPERM, (Among(1, _IOCTLS),)),
         Rule("fcntl", EPERM, (Among(1, (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY)),)),

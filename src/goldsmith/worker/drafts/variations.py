@@ -82,7 +82,7 @@ def distinct(arguments: Arguments, taken: set[int]) -> Iterator[Arguments]:
         square = len(array.shape) == 4 and array.shape[2] == array.shape[3]
         shape = array.shape[:3] if square else array.shape
         same = [at for at, size in enumerate(shape) if size > 1 and shape.count(size) > 1]
-        for at in same[: len(same)]:
+        for at in same:
             for size in fresh[:2]:
                 if at == 0:
                     yield resize(arguments, shape[at], size, first_only=True)
@@ -233,9 +233,10 @@ def _pool(value: Any) -> list[Any]:
 
 def _hashable(values: Any) -> bool:
     try:
-        return bool(set(values)) or True
+        set(values)
     except TypeError:
         return False
+    return True
 
 
 def without_dropout(spec: Built) -> Built:
