@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from goldsmith.process.priority import drop_real_time_priority
 from goldsmith.process.process_groups import signal_group
 from goldsmith.worker import run_job
 from goldsmith.worker.payload_cache import payloads
@@ -132,6 +133,7 @@ def _prepare(wake_up: int, *, torch: bool) -> None:
 def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
     """Answer requests, in the zygote, until the fork server has ended."""
     try:
+        drop_real_time_priority()
         devnull = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1):  # the fork server talks to its client through them
             os.dup2(devnull, stream)
