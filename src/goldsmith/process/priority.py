@@ -1,8 +1,8 @@
 """Priority of the process that supervises children over all that they start.
 
 Root's processes are not limited in number by the kernel. A fork bomb leaves its supervisor one of thousands of equal
-shares of a processor: it took 20 to 40 s to be seen and killed, and takes a second with real-time priority. Ordinary
-users may not have that, and need not: the kernel limits how many processes they have.
+shares of a processor, so that it takes up to 40 s to be seen and killed. Real-time priority lets it be seen sooner.
+Ordinary users may not have that, and need not: the kernel limits how many processes they have.
 """
 
 from __future__ import annotations
