@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goldsmith.course.layout import find_course
-from goldsmith.generate.options import Options
+from goldsmith.generate.options import options_from
 from goldsmith.grade.engines import Engine, Local, Work
 from goldsmith.grade.grade_class import Class, GradingOptions, grade_all
 from goldsmith.grade.grader import Grader, Judged, judging_contexts, rubric_for, stop
@@ -24,8 +24,6 @@ def grade_with(
     """Grade submissions with `engine` and write the results to `output`, with the course's own settings."""
     found = find_course(course)
     chosen = found.assignment(assignment)
-    options = Options(seed=found.config.seed, threads=found.config.threads, timeout=found.config.timeout)
-    grader = Grader(
-        chosen, rubric_for(chosen, allow_stale=False), options, each=found.config.case_timeout, memory=memory_gib
-    )
+    options, rubric = options_from(found.config), rubric_for(chosen, allow_stale=False)
+    grader = Grader(chosen, rubric, options, each=found.config.case_timeout, memory=memory_gib)
     return grade_all(GradingOptions(grader, collect(chosen, submissions, []), output, engine))
