@@ -12,13 +12,13 @@ import errno
 import math
 import os
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from goldsmith.process.clocks import ProcessFacts, processes
+from goldsmith.process.clocks import ProcessFacts
 from goldsmith.process.messages import Job
 from goldsmith.process.resource_use import BLOCK_BYTES, DiskWrites, UnlinkedFiles, is_memory_backed, memory_of
 from goldsmith.sandbox.limits import Limits
@@ -41,22 +41,24 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_orphans(children: Collection[int]) -> dict[int, str]:
-    """Kill daemons, which have left their session, and whole sessions with too many processes.
-
-    Return the children that were killed for that, each with the reason.
-    """
-    sizes: dict[int, int] = {}
-    for item in processes():
-        sizes[item.session] = sizes.get(item.session, 0) + 1
+def kill_orphans(everybody: Iterable[ProcessFacts], children: Collection[int]) -> None:
+    """Kill daemons: processes that have left their session and lost their parent."""
+    for item in everybody:
         if item.parent == os.getpid() and item.pid not in children:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(item.pid, signal.SIGKILL)
-    fork_bombs = [session for session, size in sizes.items() if session in children and size > MAX_PROCESSES]
-    for session in fork_bombs:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(session, signal.SIGKILL)
-    return dict.fromkeys(fork_bombs, f"it had more than {MAX_PROCESSES} processes")
+
+
+def excess_processes(members: Collection[ProcessFacts]) -> str:
+    """Return in words that a child has too many processes; "" if it has not."""
+    return f"it had more than {MAX_PROCESSES} processes" if len(members) > MAX_PROCESSES else ""
+
+
+def excess_threads(members: Collection[ProcessFacts]) -> str:
+    """Return in words that the processes of a child have too many threads together; "" if they have not."""
+    if sum(item.threads for item in members) > MAX_THREADS:
+        return f"its processes had more than {MAX_THREADS} threads together"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -88,24 +90,12 @@ def quota_for(job_file: Path) -> Quota | None:
     return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder))
 
 
-def enforce_quotas(quotas: Mapping[int, Quota]) -> dict[int, str]:
-    """Kill children that use more than their quota; return the reason for each, by process id."""
-    members: dict[int, list[ProcessFacts]] = {pid: [] for pid in quotas}
-    for item in processes() if quotas else ():
-        if item.session in members:
-            members[item.session].append(item)
-    reasons = {pid: excess(members[pid], quota) for pid, quota in quotas.items()}
-    for pid in filter(reasons.get, reasons):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-    return {pid: reason for pid, reason in reasons.items() if reason}
-
-
 def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
-    """Return which resource the processes together use too much of; "" if none."""
+    """Return which resource the processes together use too much of; "" if none.
+
+    This waits for a process that is changing its memory, as each does that forks.
+    """
     pids, limits = [item.pid for item in members], quota.limits
-    if sum(item.threads for item in members) > MAX_THREADS:
-        return f"its processes had more than {MAX_THREADS} threads together"
     unlinked = UnlinkedFiles.of(pids, quota.folder, limits.file_size)
     if unlinked.descriptors > MAX_DESCRIPTORS:
         return f"its processes had more than {MAX_DESCRIPTORS} files open together"

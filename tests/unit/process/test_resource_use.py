@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from goldsmith.process.clocks import Allowance, Clock, processes
-from goldsmith.process.descendants import MAX_DESCRIPTORS, MAX_THREADS, Quota, excess
+from goldsmith.process.descendants import MAX_DESCRIPTORS, MAX_THREADS, Quota, excess, excess_threads
 from goldsmith.process.resource_use import DiskWrites, UnlinkedFiles, is_memory_backed, memory_of
 from goldsmith.sandbox.limits import Limits
 
@@ -41,7 +41,8 @@ def quota(folder: Path, **limits: int) -> Quota:
 
 
 def why(numbers: list[int], limits: Quota) -> str:
-    return excess([item for item in processes() if item.pid in numbers], limits)
+    members = [item for item in processes() if item.pid in numbers]
+    return excess_threads(members) or excess(members, limits)
 
 
 def test_memory_that_two_processes_share_counts_once(tmp_path: Path) -> None:
