@@ -11,13 +11,15 @@ import numpy as np
 from goldsmith.comparison.blocks import Buffers, lent_buffers, memory_order
 from goldsmith.comparison.explanations import guess
 from goldsmith.comparison.leaf_result import empty_leaf, from_pass, mismatch, plain_values, unmatched
-from goldsmith.comparison.leaves import Array, Form, Leaf, leaf_of
+from goldsmith.comparison.leaves import FORMS, Array, DeviceLeaf, Form, Leaf, leaf_of
 from goldsmith.comparison.limits import Limit, default_limit, limit_of
 from goldsmith.comparison.numeric_pass import Pass
 from goldsmith.comparison.pairs import ABSENT, Pair, pairs_of
 from goldsmith.comparison.precision_paths import ComputePath, route_for
 from goldsmith.comparison.results import Comparison, LeafComparison
 from goldsmith.gold.tolerances import Tolerance
+
+_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 def compare(
@@ -89,16 +91,20 @@ class _Engine:
         return plain_values(path, ours, theirs, notes)
 
     def _numbers(self, path: str, ours: Leaf, gold: Leaf, notes: tuple[str, ...]) -> LeafComparison:
-        one, two = ours.array, gold.array
-        if one.shape != two.shape:
+        if ours.shape != gold.shape:
             said = guess(ours, gold, math.inf, self._buffers) if self._guessing else ""
-            return mismatch(path, "shape", ours.dtype, gold.dtype, one.shape, two.shape, said, notes)
+            return mismatch(path, "shape", ours.dtype, gold.dtype, ours.shape, gold.shape, said, notes)
         limit = self._limit(path, ours, gold)
         same_dtype = self._same_dtype(path, ours, gold)
-        if not one.size:
+        if not math.prod(gold.shape):
             return empty_leaf(path, ours, gold, limit, same_dtype, notes)
         noisy = self._noisy.get(path) if self._noisy else None
         by_parts = limit.by_parts and (ours.form.kind == "c" or gold.form.kind == "c")
+        if isinstance(gold, DeviceLeaf) and isinstance(ours, DeviceLeaf) and noisy is None:
+            result = self._on_device(path, ours, gold, limit, by_parts, same_dtype, notes)
+            if result is not None:
+                return result
+        one, two = ours.array, gold.array
         if by_parts:
             one, two = _parts(one), _parts(two)
             notes = (*notes, "complex numbers count as two")
@@ -110,6 +116,42 @@ class _Engine:
         mask = _mask(path, noisy, gold.array.shape, by_parts, order) if noisy is not None else None
         found = self._run(path, ours, gold, (one, two), mask, limit, by_parts)
         return from_pass(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
+
+    def _on_device(
+        self,
+        path: str,
+        ours: DeviceLeaf,
+        gold: DeviceLeaf,
+        limit: Limit,
+        by_parts: bool,
+        same_dtype: bool,
+        notes: tuple[str, ...],
+    ) -> LeafComparison | None:
+        """Compare two leaves on the device that both are on; return None if the host has to."""
+        import torch
+
+        from goldsmith.comparison.device_pass import DevicePass, memory_order, on_one_device
+
+        if not on_one_device(ours, gold) or (by_parts and ours.form.kind != gold.form.kind):
+            return None
+        one, two = ours.tensor, gold.tensor
+        if by_parts:
+            one, two = (torch.view_as_real(part.resolve_conj()) for part in (one, two))
+            notes = (*notes, "complex numbers count as two")
+        order = memory_order(two)
+        if order is not None:
+            one, two = one.permute(order), two.permute(order)
+        route = route_for(_part_of(ours.form, by_parts), _part_of(gold.form, by_parts), self._buffers, False)
+        found = DevicePass(route, limit, self._nan_agrees(path))
+        try:
+            if not found.run_on_device(one.contiguous(), two.contiguous()):
+                return None
+        except torch.OutOfMemoryError:
+            return None
+        return from_pass(path, ours, gold, found, limit, same_dtype, order, notes, guessing=self._guessing)
+
+    def _nan_agrees(self, path: str) -> bool:
+        return self._equal_nan if isinstance(self._equal_nan, bool) else path in self._equal_nan
 
     def _same_dtype(self, path: str, ours: Leaf, gold: Leaf) -> bool:
         if isinstance(self._check_dtype, bool):
@@ -127,8 +169,8 @@ class _Engine:
         limit: Limit,
         parts: bool,
     ) -> Pass:
-        equal_nan = self._equal_nan if isinstance(self._equal_nan, bool) else path in self._equal_nan
-        forms = (_part_form(arrays[0]), _part_form(arrays[1])) if parts else (ours.form, gold.form)
+        equal_nan = self._nan_agrees(path)
+        forms = _part_of(ours.form, parts), _part_of(gold.form, parts)
         route = self._route(*forms, mask is None and limit.fits_single)
         found = Pass(route, limit, equal_nan)
         found.run(*arrays, mask)
@@ -175,10 +217,9 @@ def _parts(array: Array) -> Array:
     return np.lib.stride_tricks.as_strided(real, shape, strides, writeable=False)
 
 
-def _part_form(array: Array) -> Form:
-    leaf = leaf_of(array.view(np.ndarray), "")
-    assert isinstance(leaf, Leaf)
-    return leaf.form
+def _part_of(form: Form, by_parts: bool) -> Form:
+    """Return the form of the parts of complex numbers."""
+    return FORMS[_PARTS.get(form.name, form.name)] if by_parts else form
 
 
 def _mask(path: str, noisy: Any, shape: tuple[int, ...], by_parts: bool, order: tuple[int, ...] | None) -> Array:

@@ -11,12 +11,12 @@ from goldsmith.comparison.blocks import Block, Reader, blocks_of
 from goldsmith.comparison.leaves import Array
 from goldsmith.comparison.precision_paths import ComputePath, SumOfSquares, dot
 
-_SETTLED = 64
+MAX_SETTLED_BLOCKS = 64
 """At most this many blocks are computed again in float64; if more are equally far off, the result is rounded up
 instead."""
-_MARGIN = 4e-7
-_SMALL = 16 * 1024
-_ULPS_UP_TO = 1 / 16
+MARGIN = 4e-7
+SMALL = 16 * 1024
+ULPS_UP_TO = 1 / 16
 """Ulps describe rounding. They are not counted for large leaves that differ by more than this, relative to gold."""
 
 
@@ -79,9 +79,9 @@ class Details:
 
     def _settle(self, readers: tuple[Reader, Reader], which: int) -> float:
         largest = max(farthest[which] for farthest, _ in self._far)
-        blocks = [block for farthest, block in self._far if farthest[which] >= largest * (1 - _MARGIN)]
-        if len(blocks) > _SETTLED:
-            return largest * (1 + _MARGIN)
+        blocks = [block for farthest, block in self._far if farthest[which] >= largest * (1 - MARGIN)]
+        if len(blocks) > MAX_SETTLED_BLOCKS:
+            return largest * (1 + MARGIN)
         found = 0.0
         for block in blocks:
             _, two, gap = gaps_of((readers[0].read(block), readers[1].read(block)), self._route.double)
@@ -91,7 +91,7 @@ class Details:
         return found
 
     def _count_ulps(self, x: Array, y: Array, route: ComputePath, ratio: float) -> None:
-        if x.size > _SMALL and ratio > _ULPS_UP_TO:
+        if x.size > SMALL and ratio > ULPS_UP_TO:
             self._has_ulps = False
             self.ulps = None
             return

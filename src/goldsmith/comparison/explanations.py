@@ -3,16 +3,18 @@ given, because a wrong one is worse than none."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from goldsmith.comparison.blocks import Buffers, Reader, blocks_of, pages_of, release
-from goldsmith.comparison.leaves import BFLOAT16, Array, Form, Leaf
+from goldsmith.comparison.device_views import DeviceView, prefetch
+from goldsmith.comparison.leaves import BFLOAT16, Array, DeviceLeaf, Form, Leaf
 from goldsmith.comparison.precision_paths import route_for
 
 _SAMPLE = 1024
@@ -30,22 +32,25 @@ _SIGNIFICAND = {"bfloat16": 8, "float16": 11, "float32": 24}
 def guess(actual: Leaf, gold: Leaf, largest: float, buffers: Buffers) -> str:
     """Return one sentence that explains how `actual` came out of `gold`, or "". `largest` is the largest gap between
     them, infinite if their shapes differ."""
-    if gold.array.size < 3 or actual.array.size != gold.array.size or "b" in actual.form.kind + gold.form.kind:
+    size = math.prod(gold.shape)
+    if size < 3 or math.prod(actual.shape) != size or "b" in actual.form.kind + gold.form.kind:
         return ""
     suspect = _Suspect.of(actual, gold, buffers)
     if suspect is None or largest <= 10 * suspect.allowed:
         return ""
-    same_shape = actual.array.shape == gold.array.shape
+    same_shape = actual.shape == gold.shape
     asked = _same_shape_guesses if same_shape else _other_shape_guesses
     return next(asked(suspect), "")
 
 
 @dataclass
 class _Suspect:
-    """The two leaves, a sample of gold at fixed places, and the gap that counts as equal."""
+    """The two leaves and their arrays, a sample of gold at fixed places, and the gap that counts as equal."""
 
     actual: Leaf
     gold: Leaf
+    ours: Any
+    theirs: Any
     allowed: float
     places: tuple[Array, ...]
     golds: Array
@@ -55,9 +60,15 @@ class _Suspect:
 
     @classmethod
     def of(cls, actual: Leaf, gold: Leaf, buffers: Buffers) -> _Suspect | None:
-        is_large = any(leaf.array.nbytes > _MAPPED and pages_of(leaf.array) is not None for leaf in (actual, gold))
-        places = _places(gold.array.shape, _MAPPED_SAMPLE if is_large else _SAMPLE)
-        golds = _numbers(gold.array[places], gold.form)
+        if isinstance(actual, DeviceLeaf) and isinstance(gold, DeviceLeaf) and _can_view(actual, gold):
+            ours: Any = DeviceView(actual.tensor)
+            theirs: Any = DeviceView(gold.tensor)
+            is_large = False
+        else:
+            ours, theirs = actual.array, gold.array
+            is_large = any(array.nbytes > _MAPPED and pages_of(array) is not None for array in (ours, theirs))
+        places = _places(gold.shape, _MAPPED_SAMPLE if is_large else _SAMPLE)
+        golds = _numbers(theirs[places], gold.form)
         finite = golds[np.isfinite(golds)]
         if len(np.unique(finite[:64])) < 3 and len(np.unique(finite)) < 3:
             return None
@@ -67,9 +78,9 @@ class _Suspect:
         rounding = 0.0 if not slack else 16 * 2.0**-finer * float(np.abs(finite).max())
         if not 0 < spread < math.inf or rounding > spread / 10:
             return None
-        return cls(actual, gold, slack * spread + rounding, places, golds, buffers, is_large)
+        return cls(actual, gold, ours, theirs, slack * spread + rounding, places, golds, buffers, is_large)
 
-    def fits(self, ours: Array, theirs: Array, factor: complex = 1.0, offset: complex = 0.0) -> bool:
+    def fits(self, ours: Any, theirs: Any, factor: complex = 1.0, offset: complex = 0.0) -> bool:
         """Say whether all of `ours` is `factor` times `theirs` plus `offset`; a sample is checked first."""
         if ours.shape != theirs.shape or not ours.size:
             return False
@@ -81,6 +92,8 @@ class _Suspect:
         self.release()
         if not _close(one, two * factor + offset, allowed):
             return False
+        if isinstance(ours, DeviceView):
+            return ours.fits(theirs, factor, offset, allowed)
         route = route_for(self.actual.form, self.gold.form, self.buffers, in_single=True)
         readers = Reader(ours, "one", self.buffers), Reader(theirs, "two", self.buffers)
         number = route.working.type
@@ -104,8 +117,8 @@ class _Suspect:
 
     def release(self) -> None:
         if self.is_large:
-            release(self.actual.array)
-            release(self.gold.array)
+            release(self.ours)
+            release(self.theirs)
 
 
 def _same_shape_guesses(suspect: _Suspect) -> Iterator[str]:
@@ -120,8 +133,9 @@ def _same_shape_guesses(suspect: _Suspect) -> Iterator[str]:
 def _other_shape_guesses(suspect: _Suspect) -> Iterator[str]:
     if not suspect.is_large:
         yield from _transposed(suspect)
-    ours, theirs = suspect.actual.array, suspect.gold.array
-    if ours.flags.c_contiguous and theirs.flags.c_contiguous and suspect.fits(ours.reshape(-1), theirs.reshape(-1)):
+    ours, theirs = suspect.ours, suspect.theirs
+    is_flat = _is_contiguous(ours) and _is_contiguous(theirs)
+    if is_flat and suspect.fits(ours.reshape(-1), theirs.reshape(-1)):
         yield f"the same numbers in the same order, as {list(ours.shape)} instead of {list(theirs.shape)}"
 
 
@@ -129,7 +143,7 @@ def _other_shape_guesses(suspect: _Suspect) -> Iterator[str]:
 
 
 def _scaled(suspect: _Suspect) -> Iterator[str]:
-    ours, theirs = suspect.actual.array, suspect.gold.array
+    ours, theirs = suspect.ours, suspect.theirs
     sample, golds = _numbers(ours[suspect.places], suspect.actual.form), suspect.golds
     finite = np.isfinite(sample) & np.isfinite(golds)
     sample, golds = sample[finite], golds[finite]
@@ -177,27 +191,34 @@ def _named(factor: float, shape: tuple[int, ...]) -> str:
 
 
 def _rearranged(suspect: _Suspect) -> Iterator[str]:
-    ours, theirs = suspect.actual.array, suspect.gold.array
+    ours, theirs = suspect.ours, suspect.theirs
     yield from _transposed(suspect)
-    for axis in range(theirs.ndim):
-        if theirs.shape[axis] > 1 and suspect.fits(np.flip(ours, axis), theirs):
+    axes = [axis for axis in range(theirs.ndim) if theirs.shape[axis] > 1]
+    flipped = [_flip(ours, axis) for axis in axes]
+    _prefetch(flipped)
+    for axis, candidate in zip(axes, flipped, strict=True):
+        if suspect.fits(candidate, theirs):
             yield f"actual is gold reversed along axis {axis}"
-    for axis in range(theirs.ndim):
-        if theirs.shape[axis] < 3:
-            continue
+    for axis in (axis for axis in axes if theirs.shape[axis] > 2):
         most, rest = _along(axis, slice(1, None)), _along(axis, slice(None, -1))
-        for later, earlier, way in ((most, rest, "later"), (rest, most, "earlier")):
-            if suspect.fits(ours[later], theirs[earlier]) and not suspect.fits(ours[later], theirs[later]):
+        one, two = (ours[most], ours[rest]), (theirs[most], theirs[rest])
+        _prefetch(one)
+        _prefetch(two)
+        for later, way in ((0, "later"), (1, "earlier")):
+            if suspect.fits(one[later], two[1 - later]) and not suspect.fits(one[later], two[later]):
                 yield f"actual is gold shifted by one along axis {axis}: each entry stands one place {way}"
 
 
 def _transposed(suspect: _Suspect) -> Iterator[str]:
-    ours, theirs = suspect.actual.array, suspect.gold.array
+    ours, theirs = suspect.ours, suspect.theirs
     if not 2 <= theirs.ndim <= 4 or ours.ndim != theirs.ndim:
         return
-    orders = sorted(itertools.permutations(range(theirs.ndim)), key=_moved)
-    for order in orders[1:]:
-        if suspect.fits(ours.transpose(order), theirs):
+    orders = sorted(itertools.permutations(range(theirs.ndim)), key=_moved)[1:]
+    candidates = [(order, ours.transpose(order)) for order in orders]
+    candidates = [(order, candidate) for order, candidate in candidates if candidate.shape == theirs.shape]
+    _prefetch([candidate for _, candidate in candidates])
+    for order, candidate in candidates:
+        if suspect.fits(candidate, theirs):
             moved = [axis for axis, place in enumerate(order) if axis != place]
             if len(moved) == 2:
                 yield f"actual is gold transposed: axes {moved[0]} and {moved[1]} are swapped"
@@ -205,8 +226,27 @@ def _transposed(suspect: _Suspect) -> Iterator[str]:
                 yield f"actual is gold with its axes in another order: {np.argsort(order).tolist()}"
 
 
+def _prefetch(candidates: Sequence[Any]) -> None:
+    """Sample several views of one tensor on a device at once; arrays on the host are sampled as they are needed."""
+    if candidates and isinstance(candidates[0], DeviceView):
+        prefetch(candidates, _places(candidates[0].shape, _SAMPLE))
+
+
 def _moved(order: tuple[int, ...]) -> int:
     return sum(axis != place for axis, place in enumerate(order))
+
+
+def _is_contiguous(array: Any) -> bool:
+    return bool(array.tensor.is_contiguous() if isinstance(array, DeviceView) else array.flags.c_contiguous)
+
+
+def _flip(array: Any, axis: int) -> Any:
+    return array.flip(axis) if isinstance(array, DeviceView) else np.flip(array, axis)
+
+
+def _can_view(actual: DeviceLeaf, gold: DeviceLeaf) -> bool:
+    """Say whether explanations can be checked on the device; complex numbers are looked at on the host."""
+    return bool(actual.tensor.device == gold.tensor.device and "c" not in actual.form.kind + gold.form.kind)
 
 
 def _along(axis: int, part: slice) -> tuple[slice, ...]:
@@ -214,34 +254,42 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
 
 
 def _permuted(suspect: _Suspect) -> Iterator[str]:
-    shape = suspect.gold.array.shape
+    shape = suspect.gold.shape
     for axis in range(len(shape)):
         if not 3 <= shape[axis] <= _PERMUTABLE:
             continue
-        ours, theirs = np.moveaxis(suspect.actual.array, axis, 0), np.moveaxis(suspect.gold.array, axis, 0)
+        first = (axis, *(other for other in range(len(shape)) if other != axis))
+        ours, theirs = suspect.ours.transpose(first), suspect.theirs.transpose(first)
         order = _order(suspect, ours, theirs)
         if order is not None and _is_order(suspect, ours, theirs, order):
             yield _order_words(order, axis)
 
 
-def _order(suspect: _Suspect, ours: Array, theirs: Array) -> Array | None:
+def _order(suspect: _Suspect, ours: Any, theirs: Any) -> Array | None:
     """Return which entry of `ours` each entry of `theirs` is, judged by a few of their elements; None if there is no
     such order."""
     where: Any = (slice(None), *_places(theirs.shape[1:], _COLUMNS))
-    one = _numbers(ours[where], suspect.actual.form).reshape(len(ours), -1)
-    two = _numbers(theirs[where], suspect.gold.form).reshape(len(ours), -1)
+    count = ours.shape[0]
+    if isinstance(ours, DeviceView) and not ours.may_be_permuted(theirs, where, suspect.allowed):
+        return None
+    one = _numbers(ours[where], suspect.actual.form).reshape(count, -1)
+    two = _numbers(theirs[where], suspect.gold.form).reshape(count, -1)
     if one.dtype.kind == "c" or not (np.isfinite(one).all() and np.isfinite(two).all()):
         return None
+    if _close(one, two, suspect.allowed) or not _close(one.sum(0), two.sum(0), suspect.allowed * count):
+        return None  # sorting is expensive: only sort what is in another order, and may well match
     weights = 1 + np.sqrt(np.arange(1, one.shape[1] + 1))
     from_one, from_two = (np.argsort(rows @ weights, kind="stable") for rows in (one, two))
     if not _close(one[from_one], two[from_two], suspect.allowed):
         return None
-    order = np.empty(len(ours), np.intp)
+    order = np.empty(count, np.intp)
     order[from_two] = from_one
     return None if bool((order == np.arange(len(order))).all()) else order
 
 
-def _is_order(suspect: _Suspect, ours: Array, theirs: Array, order: Array) -> bool:
+def _is_order(suspect: _Suspect, ours: Any, theirs: Any, order: Array) -> bool:
+    if isinstance(ours, DeviceView):
+        return suspect.fits(ours.rows(order), theirs)
     row = theirs[0].size
     step = max(1, _SORTABLE // 4 // max(1, row))
     if row > _SORTABLE:
@@ -262,7 +310,7 @@ def _order_words(order: Array, axis: int) -> str:
 
 
 def _sorted(suspect: _Suspect) -> Iterator[str]:
-    if suspect.gold.array.size > _SORTABLE or "c" in suspect.actual.form.kind + suspect.gold.form.kind:
+    if suspect.theirs.size > _SORTABLE or "c" in suspect.actual.form.kind + suspect.gold.form.kind:
         return
     if any(leaf.form.kind == "f" and leaf.form.significand < 24 for leaf in (suspect.actual, suspect.gold)):
         return  # too coarse: any two large samples of one distribution look alike once sorted
@@ -279,26 +327,39 @@ def _sorted(suspect: _Suspect) -> Iterator[str]:
 
 
 def _rounded(suspect: _Suspect) -> Iterator[str]:
-    ours, gold = suspect.actual.array, suspect.gold
+    ours, gold = suspect.ours, suspect.gold
     for name in _SMALLER.get(gold.form.significand, ()) if gold.form.kind == "f" else ():
         near = _numbers(ours[suspect.places], suspect.actual.form), suspect.golds
         if float(np.mean(_fits_in(suspect.golds, name))) < 0.5 and _is_rounded(*near, name):
-            readers = Reader(ours, "one", suspect.buffers), Reader(gold.array, "two", suspect.buffers)
+            if isinstance(ours, DeviceView):
+                if ours.is_rounded(suspect.theirs, name, _unit(name), _smallest(name)):
+                    yield f"actual is gold rounded to {name}"
+                continue
+            readers = Reader(ours, "one", suspect.buffers), Reader(suspect.theirs, "two", suspect.buffers)
             if all(
                 _is_rounded(
                     _numbers(readers[0].read(block), suspect.actual.form),
                     _numbers(readers[1].read(block), gold.form),
                     name,
                 )
-                for block in blocks_of(gold.array.shape)
+                for block in blocks_of(gold.shape)
             ):
                 yield f"actual is gold rounded to {name}"
 
 
 def _is_rounded(ours: Array, theirs: Array, name: str) -> bool:
-    unit = 2.0 ** (1 - _SIGNIFICAND[name])
-    near = np.abs(ours - theirs) <= unit * np.abs(theirs) + (6e-8 if name == "float16" else 0.0)
+    near = np.abs(ours - theirs) <= _unit(name) * np.abs(theirs) + _smallest(name)
     return bool(near.all() and _fits_in(ours, name).all())
+
+
+def _unit(name: str) -> float:
+    """Return the largest relative error of rounding to a dtype, doubled."""
+    return float(2.0 ** (1 - _SIGNIFICAND[name]))
+
+
+def _smallest(name: str) -> float:
+    """Return the absolute error of rounding numbers that are too small for a dtype's full precision."""
+    return 6e-8 if name == "float16" else 0.0
 
 
 def _fits_in(numbers: Array, name: str) -> Any:
@@ -311,7 +372,8 @@ def _fits_in(numbers: Array, name: str) -> Any:
 # --- numbers
 
 
-def _places(shape: tuple[int, ...], most: int = _SAMPLE) -> tuple[Array, ...]:
+@functools.lru_cache(maxsize=32)
+def _places(shape: tuple[int, ...], most: int) -> tuple[Array, ...]:
     """Return the indices of a few elements spread over the whole array, the same every time."""
     size = math.prod(shape)
     if size <= most:
@@ -323,7 +385,7 @@ def _places(shape: tuple[int, ...], most: int = _SAMPLE) -> tuple[Array, ...]:
 
 def _numbers(array: Array, form: Form) -> Array:
     """Return a small array as float64 or complex128."""
-    if form is BFLOAT16:
+    if form is BFLOAT16 and array.dtype.kind == "u":
         array = (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.complex128 if form.kind == "c" else np.float64)
 

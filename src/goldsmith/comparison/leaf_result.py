@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from goldsmith.comparison.explanations import guess
-from goldsmith.comparison.leaves import BFLOAT16, Leaf, Plain, leaf_of
+from goldsmith.comparison.leaves import Leaf, Plain, leaf_of
 from goldsmith.comparison.limits import Limit
 from goldsmith.comparison.numeric_pass import Pass
 from goldsmith.comparison.pairs import described
@@ -30,7 +28,7 @@ def from_pass(
     guessing: bool,
 ) -> LeafComparison:
     agrees = found.agrees
-    shape = gold.array.shape
+    shape = gold.shape
     problem: Problem = ""
     if not agrees:
         problem = "nan" if found.bad_nan else "inf" if found.bad_inf else "values"
@@ -47,7 +45,7 @@ def from_pass(
             gold_dtype=gold.dtype,
             actual_shape=shape,
             gold_shape=shape,
-            elements=gold.array.size,
+            elements=math.prod(gold.shape),
             tolerance=limit.kind,
             nan_actual=found.nan_actual,
             nan_gold=found.nan_gold,
@@ -106,7 +104,7 @@ def _agreeing(
     notes: tuple[str, ...],
 ) -> LeafComparison:
     """Make the result of a leaf that agrees, with only what is cheap: there may be thousands."""
-    shape = gold.array.shape
+    shape = gold.shape
     index = _index(found.spot, found.shape, order, len(shape)) if found.spot >= 0 else None
     values = found.values or (None, None)
     if found.route.working.kind == "c" or found.route.is_whole:
@@ -156,9 +154,7 @@ def _index(spot: int, shape: tuple[int, ...], order: tuple[int, ...] | None, axe
 def _value(leaf: Leaf, index: tuple[int, ...] | None) -> Number:
     if index is None:
         return None
-    value: Any = leaf.array.item(index)
-    if leaf.form is BFLOAT16:
-        value = np.uint32(value << 16).view(np.float32).item()
+    value: Any = leaf.item(index)
     return str(value) if isinstance(value, complex) else value
 
 
@@ -189,10 +185,11 @@ def mismatch(
 
 def unmatched(path: str, problem: Problem, value: Any) -> LeafComparison:
     if isinstance(value, dict | list | tuple):
-        dtype, shape = described(value), ()
+        dtype: str = described(value)
+        shape: tuple[int, ...] = ()
     else:
         leaf = leaf_of(value, path)
-        dtype, shape = leaf.dtype, leaf.array.shape if isinstance(leaf, Leaf) else ()
+        dtype, shape = leaf.dtype, leaf.shape if isinstance(leaf, Leaf) else ()
     sides = (("", dtype, (), shape)) if problem == "missing" else (dtype, "", shape, ())
     return mismatch(path, problem, *sides)
 
@@ -256,8 +253,8 @@ def empty_leaf(
         identical=same_dtype,
         actual_dtype=ours.dtype,
         gold_dtype=gold.dtype,
-        actual_shape=ours.array.shape,
-        gold_shape=gold.array.shape,
+        actual_shape=ours.shape,
+        gold_shape=gold.shape,
         excess=0.0 if same_dtype else math.inf,
         tolerance=limit.kind,
         notes=(*notes, "there is no element in it"),

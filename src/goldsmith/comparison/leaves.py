@@ -61,6 +61,10 @@ BFLOAT16 = FORMS["bfloat16"]
 _PYTHON = {bool: FORMS["bool"], int: FORMS["int64"], float: FORMS["float64"], complex: FORMS["complex128"]}
 _OF_DTYPE: dict[Any, Form] = {np.dtype(name): form for name, form in FORMS.items() if form is not BFLOAT16}
 _OF_TENSOR: dict[Any, Form | None] = {}
+COMPARED_ON = ("cuda",)
+"""Types of device whose tensors are compared where they are; those of others are copied to the host."""
+MIN_DEVICE_SIZE = 2**16
+"""Elements; a smaller tensor is copied sooner than a kernel's results are."""
 
 
 class Leaf:
@@ -76,6 +80,40 @@ class Leaf:
     @property
     def dtype(self) -> str:
         return self.form.name if not self.python else f"{self.form.name.rstrip('0123456789')} (Python)"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def item(self, index: tuple[int, ...]) -> Any:
+        """Return one element as a Python number."""
+        value = self.array.item(index)
+        return np.uint32(value << 16).view(np.float32).item() if self.form is BFLOAT16 else value
+
+
+class DeviceLeaf(Leaf):
+    """A large tensor on an accelerator. It is compared there; `array` copies it to the host, for whatever cannot."""
+
+    __slots__ = ("_copy", "tensor")
+
+    def __init__(self, tensor: Any, form: Form) -> None:
+        self.tensor = tensor
+        self.form = form
+        self.python = False
+        self._copy: Array | None = None
+
+    @property
+    def array(self) -> Array:  # type: ignore[override]
+        if self._copy is None:
+            self._copy = _host_copy(self.tensor, self.form)
+        return self._copy
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.tensor.shape)
+
+    def item(self, index: tuple[int, ...]) -> Any:
+        return self.tensor[index].item()
 
 
 class Plain:
@@ -144,9 +182,17 @@ def _tensor(tensor: Any, path: str) -> Leaf:
     form = _OF_TENSOR.get(tensor.dtype) or _OF_TENSOR.setdefault(tensor.dtype, FORMS.get(_dtype_name(tensor)))
     if form is None:
         raise NotComparable(path, f"a tensor of {tensor.dtype}", "convert it with .float() or .to(torch.complex64)")
+    if tensor.device.type in COMPARED_ON and tensor.numel() >= MIN_DEVICE_SIZE:
+        return DeviceLeaf(tensor.detach(), form)
+    return Leaf(_host_copy(tensor, form), form)
+
+
+def _host_copy(tensor: Any, form: Form) -> Array:
     if form is BFLOAT16:
-        return Leaf(tensor.detach().cpu().view(torch.int16).numpy().view(np.uint16), form)
-    return Leaf(tensor.numpy(force=True), form)
+        bits: Array = tensor.detach().cpu().view(sys.modules["torch"].int16).numpy()
+        return bits.view(np.uint16)
+    host: Array = tensor.numpy(force=True)
+    return host
 
 
 def _dtype_name(tensor: Any) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from goldsmith.comparison.blocks import Block
 from goldsmith.comparison.leaves import Array
 
-LONGEST = 2**20
+MAX_AXIS = 2**20
 """Of longer axes only the first and last index are kept."""
-SMALL = 2**20
+MAX_MASK = 2**20
 """Up to this many elements the whole mask is kept, to recognise triangles and diagonals."""
 
 
@@ -22,10 +22,10 @@ class MismatchLocations:
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
-        self._sets: list[Array | None] = [np.zeros(n, bool) if n <= LONGEST else None for n in shape]
+        self._sets: list[Array | None] = [np.zeros(n, bool) if n <= MAX_AXIS else None for n in shape]
         self._ends: list[tuple[int, int]] = [(n, -1) for n in shape]
         self._full = [False] * len(shape)
-        self.mask = np.zeros(shape, bool) if math.prod(shape) <= SMALL else None
+        self.mask = np.zeros(shape, bool) if math.prod(shape) <= MAX_MASK else None
         self.count = 0
 
     def add(self, mask: Array, count: int, block: Block) -> None:
@@ -36,15 +36,16 @@ class MismatchLocations:
         if self.mask is not None:
             self.mask[block.where] = mask
         for number, index in enumerate(block.fixed):
-            self._mark(number, index, np.ones(1, bool))
+            self.mark(number, index, np.ones(1, bool))
         for number in range(len(shape)):
             if number and self._full[axis + number]:
                 continue
             others = tuple(other for other in range(len(shape)) if other != number)
             found = np.logical_or.reduce(mask, axis=others) if others else mask
-            self._mark(axis + number, block.start if number == 0 else 0, found)
+            self.mark(axis + number, block.start if number == 0 else 0, found)
 
-    def _mark(self, axis: int, start: int, found: Array) -> None:
+    def mark(self, axis: int, start: int, found: Array) -> None:
+        """Note which indices of an axis, from `start` on, hold an element beyond its limit."""
         kept = self._sets[axis]
         if kept is not None:
             kept[start : start + found.size] |= found

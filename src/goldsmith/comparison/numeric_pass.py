@@ -174,7 +174,7 @@ class Pass:
                 one_there, two_there = int(x.item(place)), int(y.item(place))  # exact for integers of any size
             else:
                 one_there, two_there = one.item(place), two.item(place)
-            self.largest, self.values = _magnitude(one_there - two_there), (one_there, two_there)
+            self.largest, self.values = magnitude(one_there - two_there), (one_there, two_there)
         if largest:
             self.gaps.add(gap)
         self.golds.add(two)
@@ -268,7 +268,7 @@ class Pass:
 
     def _keep_share(self, place: int, gap: Array, one: Array, two: Array, route: ComputePath) -> None:
         ours, theirs = one.item(place), two.item(place)
-        found = self.limit.share_of(_magnitude(ours - theirs) if route.margin else gap.item(place), _magnitude(theirs))
+        found = self.limit.share_of(magnitude(ours - theirs) if route.margin else gap.item(place), magnitude(theirs))
         self.share = max(self.share, found)
 
     def _is_dwarfed(self, two: Array, route: ComputePath) -> bool:
@@ -337,7 +337,7 @@ class Pass:
         return not self.mismatched and self.whole_share <= 1
 
 
-def _magnitude(value: Any) -> Any:
+def magnitude(value: Any) -> Any:
     """Return `abs(value)`, also for a finite complex number so large that `abs` raises."""
     return math.hypot(value.real, value.imag) if isinstance(value, complex) else abs(value)
 

@@ -95,14 +95,14 @@ def sliced(text: str, shape: tuple[int, ...]) -> Any:
 )
 def test_slices_hold_every_mismatch_and_exact_ones_nothing_else(mask: Any, chunk: int, long_axes: bool) -> None:
     gold = normal(*mask.shape)
-    before = blocks.CHUNK, places.LONGEST, places.SMALL
+    before = blocks.CHUNK, places.MAX_AXIS, places.MAX_MASK
     blocks.CHUNK = chunk
     if long_axes:
-        places.LONGEST, places.SMALL = 3, 0
+        places.MAX_AXIS, places.MAX_MASK = 3, 0
     try:
         leaf = compare(np.where(mask, gold + 1, gold), gold).leaves[0]
     finally:
-        blocks.CHUNK, places.LONGEST, places.SMALL = before
+        blocks.CHUNK, places.MAX_AXIS, places.MAX_MASK = before
     assert leaf.mismatched == mask.sum()
     if leaf.where.startswith("within ["):
         box = sliced(re.search(r"\[.*\]", leaf.where)[0], mask.shape)
