@@ -8,6 +8,7 @@ round a Python number to float32. Products and sums are not fused, so that each 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -52,7 +53,12 @@ def detail(one: Any, two: Any, criteria: Criteria) -> tuple[Any, Any]:
 def _prepared(one: Any, criteria: Criteria, columns: int) -> tuple[Any, Any]:
     rows = -(-one.numel() // ROW)
     table = torch.empty((columns, rows), dtype=torch.float64, device=one.device)
-    return table, torch.tensor(criteria.parameters, dtype=torch.float64).to(one.device)
+    return table, _parameters(criteria, one.device)
+
+
+@functools.lru_cache(maxsize=64)
+def _parameters(criteria: Criteria, device: Any) -> Any:
+    return torch.tensor(criteria.parameters, dtype=torch.float64).to(device)
 
 
 def _options(one: Any, two: Any, criteria: Criteria) -> tuple[Any, Any, dict[str, Any]]:

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -76,12 +76,22 @@ class Rows:
         return self._table[self._names.index(name)]
 
     @functools.cached_property
-    def totals(self) -> dict[str, float]:
-        """Return the sum of each result, and of shares, gaps, ratios and ulps the largest, in one copy to the host."""
+    def reduced(self) -> Any:
+        """Return the sum of each result, and the largest, as a tensor of two rows that is still on the device."""
         import torch
 
-        sums, largest = torch.stack([self._table.sum(1), self._table.amax(1)]).tolist()
-        return {name: largest[number] if name in _LARGEST else sums[number] for number, name in enumerate(self._names)}
+        return torch.stack([self._table.sum(1), self._table.amax(1)])
+
+    @functools.cached_property
+    def totals(self) -> dict[str, float]:
+        """Return the sum of each result, and of shares, gaps, ratios and ulps the largest, in one copy to the host."""
+        return totals_of(self._names, self.reduced.tolist())
+
+
+def totals_of(names: tuple[str, ...], reduced: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Return what `Rows.reduced` says by name."""
+    sums, largest = reduced
+    return {name: largest[number] if name in _LARGEST else sums[number] for number, name in enumerate(names)}
 
 
 _log = logging.getLogger(__name__)
@@ -89,15 +99,19 @@ _kernels_failed = False
 _LARGEST = ("share", "largest", "ratio", "ulps")
 
 
-def summarise(one: Any, two: Any, criteria: Criteria) -> Rows:
-    """Return the `SUMMARY` of two contiguous tensors of one axis and one size."""
+def summarise(one: Any, two: Any, criteria: Criteria, *, waits: bool = True) -> Rows:
+    """Return the `SUMMARY` of two contiguous tensors of one axis and one size.
+
+    A second pass says more of elements that are not finite, if there are any; unless `waits`, they are only counted in
+    `aside`, and nothing here waits for the device.
+    """
     import torch
 
     kernels = _kernels(one, two)
     if kernels is not None:
         with _falling_back():
             rows = Rows(SUMMARY, kernels.summarise(one, two, criteria, counts_special=False))
-            if rows.totals["aside"]:
+            if waits and rows.totals["aside"]:
                 rows = Rows(SUMMARY, kernels.summarise(one, two, criteria, counts_special=True))
             return rows
     found = [_summary(_Chunk(x, y, criteria, missing)) for x, y, missing in _chunks(one, two)]

@@ -1,0 +1,286 @@
+"""Run two models in step, and measure how far apart their modules' inputs and outputs are, as they come.
+
+The reference runs in a thread of its own. At each paired module it waits until the candidate has come to the same call;
+then both sides' tensors are compared on their device, and nothing of them is kept. So models whose traces would not
+fit into memory can be compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from goldsmith.comparison.device_statistics import SUMMARY, Criteria, summarise, totals_of
+from goldsmith.comparison.limits import Limit
+from goldsmith.foundation.nested import map_tree
+from goldsmith.gold.arrays import is_tensor
+from goldsmith.gold.call_forms import tensors_in
+
+MAX_HELD = 4
+"""Calls of the reference that are copied and kept because the candidate makes them in another order."""
+_NO_LIMIT = Criteria(Limit("given", None, None))
+
+INPUTS, OUTPUTS = "inputs", "outputs"
+
+
+class Moment(NamedTuple):
+    """A call of a module, by its name in the reference: the how many-th, when it begins or ends."""
+
+    module: str
+    number: int
+    what: str
+
+
+@dataclass(frozen=True)
+class StepDistance:
+    """How far apart a call's inputs, or outputs, are: relative to the reference's, or a `problem` in words.
+
+    `relative` is the root of the sum of squared gaps over that of the reference; infinite where one side is not finite.
+    """
+
+    moment: Moment
+    relative: float
+    problem: str = ""
+
+
+@dataclass
+class InStep:
+    """What came of it: distances in the order of the candidate's calls, calls that could not be paired, and both
+    results."""
+
+    distances: list[StepDistance] = field(default_factory=list)
+    missed: list[Moment] = field(default_factory=list)
+    outputs: tuple[Any, Any] = (None, None)
+
+
+class Stopped(Exception):
+    """Raised in the reference's thread once the candidate has failed."""
+
+
+class _Exchange:
+    """Brings one moment of the reference together with the same moment of the candidate."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._offered: tuple[Moment, list[Any]] | None = None
+        self._held: dict[Moment, list[Any]] = {}
+        self._wanted: Moment | None = None
+        self._reference_ended = self._candidate_ended = self._failed = False
+
+    def offer(self, moment: Moment, tensors: list[Any]) -> None:
+        """Wait until the candidate has used the tensors. If it is waiting for another moment, keep copies instead."""
+        with self._changed:
+            self._offered = moment, tensors
+            self._changed.notify_all()
+            while self._offered is not None and not self._candidate_ended:
+                if self._wanted is not None and self._wanted != moment:
+                    self._hold(moment, tensors)
+                    break
+                self._changed.wait()
+            self._offered = None
+            if self._failed:
+                raise Stopped
+
+    def _hold(self, moment: Moment, tensors: list[Any]) -> None:
+        self._held[moment] = [item.detach().clone() for item in tensors]
+        if len(self._held) > MAX_HELD:
+            del self._held[next(iter(self._held))]
+
+    def use(self, moment: Moment, action: Callable[[list[Any]], Any]) -> bool:
+        """Call `action` with the reference's tensors of this moment; return False if it never comes."""
+        with self._changed:
+            while True:
+                if moment in self._held:
+                    action(self._held.pop(moment))
+                    return True
+                if self._offered is not None and self._offered[0] == moment:
+                    action(self._offered[1])
+                    self._offered = None
+                    self._changed.notify_all()
+                    return True
+                if self._reference_ended:
+                    return False
+                self._wanted = moment
+                self._changed.notify_all()
+                self._changed.wait()
+                self._wanted = None
+
+    def end_reference(self) -> None:
+        with self._changed:
+            self._reference_ended = True
+            self._changed.notify_all()
+
+    def end_candidate(self, *, failed: bool) -> None:
+        with self._changed:
+            self._candidate_ended, self._failed = True, failed
+            self._changed.notify_all()
+
+
+def run_in_step(
+    reference: Callable[[], Any],
+    candidate: Callable[[], Any],
+    modules: tuple[Mapping[str, Any], Mapping[str, Any]],
+    pairs: Mapping[str, str],
+    *,
+    forced: bool = False,
+) -> InStep:
+    """Call both sides and compare their paired modules. `pairs` maps names of the reference's `modules` to the
+    candidate's. If `forced`, each module's outputs are replaced by the reference's once they have been measured, so
+    that no error reaches the modules after it."""
+    exchange = _Exchange()
+    found = InStep()
+    measured: list[tuple[Moment, Any, str]] = []
+    failures: list[BaseException] = []
+    result: list[Any] = []
+
+    def offer(moment: Moment, values: Any) -> None:
+        exchange.offer(moment, _tensors(values))
+
+    def measure(moment: Moment, values: Any) -> Any:
+        replacement: list[Any] = []
+
+        def compare(theirs: list[Any]) -> None:
+            mine = _tensors(values)
+            measured.extend((moment, *_distance(one, two)) for one, two in _pairs(mine, theirs))
+            if forced and moment.what == OUTPUTS and _can_replace(values, mine, theirs):
+                replacement.extend(item.detach().clone() for item in theirs)
+
+        if not exchange.use(moment, compare):
+            found.missed.append(moment)
+        if not replacement:
+            return None
+        left = iter(replacement)
+        return map_tree(lambda leaf: next(left) if is_tensor(leaf) else leaf, values)
+
+    def run_reference() -> None:
+        try:
+            with _hooked(modules[0], {name: name for name in pairs}, offer):
+                result.append(reference())
+        except Stopped:
+            pass
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            exchange.end_reference()
+
+    thread = threading.Thread(target=_with_modes(run_reference), name="reference", daemon=True)
+    failed = True
+    try:
+        with _hooked(modules[1], {theirs: mine for mine, theirs in pairs.items()}, measure):
+            thread.start()
+            theirs = candidate()
+        failed = False
+    finally:
+        exchange.end_candidate(failed=failed)
+        thread.join()
+    if failures:
+        raise failures[0]
+    found.outputs = result[0], theirs
+    found.distances = _read(measured)
+    return found
+
+
+def _with_modes(action: Callable[[], None]) -> Callable[[], None]:
+    """Run `action` with this thread's modes of torch, which other threads do not inherit."""
+    import torch
+
+    learning, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+    def run() -> None:
+        with torch.inference_mode(inference), torch.set_grad_enabled(learning):
+            action()
+
+    return run
+
+
+@contextlib.contextmanager
+def _hooked(modules: Mapping[str, Any], names: Mapping[str, str], on: Callable[[Moment, Any], Any]) -> Iterator[None]:
+    """Call `on` when modules begin and end; what it returns at the end of a call takes the place of its outputs."""
+    counts: Counter[str] = Counter()
+    handles = []
+
+    def begin(name: str) -> Callable[..., None]:
+        def hook(module: Any, args: Any, kwargs: Any) -> None:
+            on(Moment(name, counts[name], INPUTS), [args, kwargs])
+
+        return hook
+
+    def end(name: str) -> Callable[..., Any]:
+        def hook(module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+            number = counts[name]
+            counts[name] += 1
+            return on(Moment(name, number, OUTPUTS), output)
+
+        return hook
+
+    try:
+        for own, name in names.items():
+            module = modules[own]
+            handles.append(module.register_forward_pre_hook(begin(name), with_kwargs=True))
+            handles.append(module.register_forward_hook(end(name), with_kwargs=True))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# --- distances
+
+
+def _tensors(values: Any) -> list[Any]:
+    return [item for item in tensors_in([values]) if is_tensor(item)]
+
+
+def _pairs(mine: list[Any], theirs: list[Any]) -> list[tuple[Any, Any]]:
+    """Pair a call's tensors in their order; if there are more on one side, those that are left have no partner."""
+    return list(zip(mine, theirs, strict=False)) if mine and theirs else []
+
+
+def _can_replace(values: Any, mine: list[Any], theirs: list[Any]) -> bool:
+    """Say whether the reference's tensors fit into what the candidate's module returned: a tensor, or a plain nest."""
+    is_plain = all(type(item) in (list, tuple) or is_tensor(item) or item is None for item in _containers(values))
+    return is_plain and [(it.shape, it.dtype) for it in mine] == [(it.shape, it.dtype) for it in theirs]
+
+
+def _containers(values: Any) -> Iterator[Any]:
+    yield values
+    for item in values if isinstance(values, list | tuple) else ():
+        yield from _containers(item)
+
+
+def _distance(actual: Any, gold: Any) -> tuple[Any, str]:
+    """Return what the distance will be read from, still on the device, or why there is none."""
+    if actual.shape != gold.shape:
+        return None, f"has shape {list(actual.shape)} where the reference has {list(gold.shape)}"
+    if not actual.numel():
+        return None, ""
+    one, two = (part.detach().contiguous().reshape(-1) for part in (actual, gold))
+    return summarise(one, two.to(one.device), _NO_LIMIT, waits=False).reduced, ""
+
+
+def _read(measured: list[tuple[Moment, Any, str]]) -> list[StepDistance]:
+    """Copy all distances to the host at once; of a call's tensors the farthest counts."""
+    import torch
+
+    tables = [table for _, table, _ in measured if table is not None]
+    numbers = iter(torch.stack(tables).tolist() if tables else [])
+    found: dict[Moment, StepDistance] = {}
+    for moment, table, problem in measured:
+        if table is None and not problem:
+            continue
+        relative = float("inf") if table is None else _relative(totals_of(SUMMARY, next(numbers)))
+        known = found.get(moment)
+        if known is None or relative > known.relative:
+            found[moment] = StepDistance(moment, relative, problem)
+    return list(found.values())
+
+
+def _relative(totals: Mapping[str, float]) -> float:
+    if totals["aside"] and totals["differing"]:
+        return float("inf")  # not finite somewhere, and not the same bits everywhere
+    gap, size = totals["gaps"], totals["golds"]
+    return (gap / size) ** 0.5 if size else float("inf") if gap else 0.0
