@@ -69,16 +69,16 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-way and resumed
 	$(BIN)/python benchmarks/whole_class.py
 
-submissions: $(BIN)/.ready  ## every submission of the corpus, judged, beside what it is known to be
+submissions: $(BIN)/.ready  ## check every submission of the corpus against what it is known to be
 	$(BIN)/python benchmarks/submissions.py --write
 
-reports: $(BIN)/.ready  ## the reports of docs/six-reports.md, made anew
+reports: $(BIN)/.ready  ## regenerate the reports of docs/six-reports.md
 	$(BIN)/python benchmarks/reports.py --write
 
-tolerances: $(BIN)/.ready  ## the tables of docs/tolerances.md, measured anew
+tolerances: $(BIN)/.ready  ## measure the tables of docs/tolerances.md again
 	$(BIN)/python benchmarks/tolerances.py --write
 
-rigor: $(BIN)/.ready  ## the tables of docs/rigor.md and docs/operators.md, measured anew
+rigor: $(BIN)/.ready  ## measure the tables of docs/rigor.md and docs/operators.md again
 	$(BIN)/python benchmarks/mutants.py --write
 
 soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
@@ -101,7 +101,7 @@ picture: $(BIN)/.ready  ## the pictures, from a real terminal
 	$(BIN)/python scripts/menus.py
 	$(BIN)/python scripts/menus.py
 
-example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from this repository's history
+example-gold: $(BIN)/.ready  ## regenerate the bundled course's gold, away from this repository's history
 	@if [ -n "$$(git ls-files --others $(EXAMPLE_GOLD))" ]; then \
 		echo "make example-gold: $(EXAMPLE_GOLD) has files that git does not know; commit them or move them away" >&2; \
 		exit 1; fi
@@ -111,6 +111,6 @@ example-gold: $(BIN)/.ready  ## make the bundled course's gold anew, away from t
 	rm -rf $(EXAMPLE_GOLD)
 	cp -r build/example/tests/internal/fixtures $(EXAMPLE_GOLD)
 
-# git removes what .gitignore names, and nothing that it tracks, nor a repository that somebody keeps in there.
+# git removes what .gitignore names, and nothing that it tracks, nor a repository that someone keeps in there.
 clean:
 	git clean -fdqX -- .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis '*__pycache__*'

@@ -37,13 +37,13 @@ def main() -> None:
 
 
 def _judged(course: Course, name: str, folder: Path) -> Iterator[str]:
-    """Every correct implementation under measured and under customary tolerances."""
+    """Every correct implementation under measured and under default tolerances."""
     assignment = course.assignment(name)
     gold = load_gold(assignment.gold)
     corpus = dict(CORRECT[name])
     if name == "scratch-1" and shutil.which("g++"):
         corpus["compiled"] = COMPILED
-    yield f"| {assignment.label}, correct but different | worst | measured | beyond 1e-4 / 1e-5 | customary |"
+    yield f"| {assignment.label}, correct but different | worst | measured | beyond 1e-4 / 1e-5 | default |"
     yield "|---|---:|---|---:|---|"
     rejected = [0, 0]
     for title, implementation in corpus.items():

@@ -57,10 +57,10 @@ FORMS = (
 
 OUTCOMES: dict[str, dict[str, str]] = {
     "gold, after `generate`": {
-        "published": "made anew, verified and put in place",
+        "published": "regenerated, verified and published",
         "unchanged": "the same to the last bit, or fresh and left alone",
-        "refused": "made, but not good enough to be gold; what stood there still stands",
-        "failed": "could not be made; what stood there still stands",
+        "refused": "made, but not good enough to be gold; what was there is kept",
+        "failed": "could not be made; what was there is kept",
     },
     "gold, as it stands": {
         "fresh": "made from what stands there now",

@@ -186,7 +186,7 @@ def json_page() -> str:
         "",
         *structures.table(Envelope),
         "",
-        "Each adds a list of its subjects, whose items have at least `name` and `outcome`. When a command gives up,",
+        "Each adds a list of its subjects, whose items have at least `name` and `outcome`. When a command fails,",
         "the list has what was finished before.",
         "",
         "| command | list | items | besides |",

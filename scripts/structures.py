@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 import goldsmith.errors
-from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 Struct = type[msgspec.Struct]
 _WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
@@ -26,7 +26,7 @@ def every_error() -> tuple[type[GoldsmithError], ...]:
     """List every kind of error that people can see, by name."""
     for item in pkgutil.iter_modules(goldsmith.errors.__path__):
         importlib.import_module(f"goldsmith.errors.{item.name}")
-    return tuple(sorted(set(_subclasses(GoldsmithError)), key=lambda kind: kind.__name__))
+    return tuple(sorted(set(_subclasses(GoldsmithError)) - {UsageError}, key=lambda kind: kind.__name__))
 
 
 def _subclasses(kind: type[GoldsmithError]) -> Iterator[type[GoldsmithError]]:

@@ -19,9 +19,9 @@ _VARIABLES = {
     "OMP_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
     "MKL_NUM_THREADS": "overridden: recipes run with `threads` of the configuration",
     "CUBLAS_WORKSPACE_CONFIG": "overridden: recipes run with :4096:8, which cuBLAS needs to be deterministic",
-    "ATEN_CPU_CAPABILITY": "passed on and recorded: torch then uses other instructions, and other bits come out",
-    "ONEDNN_MAX_CPU_ISA": "passed on and recorded: oneDNN then uses other instructions, and other bits come out",
-    "MKL_ENABLE_INSTRUCTIONS": "passed on and recorded: MKL then uses other instructions, and other bits come out",
+    "ATEN_CPU_CAPABILITY": "passed on and recorded: torch then uses other instructions, which give other bits",
+    "ONEDNN_MAX_CPU_ISA": "passed on and recorded: oneDNN then uses other instructions, which give other bits",
+    "MKL_ENABLE_INSTRUCTIONS": "passed on and recorded: MKL then uses other instructions, which give other bits",
     "MKL_CBWR": "passed on and recorded: MKL then trades speed for the same bits on other processors",
     "NVIDIA_TF32_OVERRIDE": "interferes: it can force TF32 on, which costs three digits; unset it",
     "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "interferes: it forces TF32 on, which costs three digits; unset it",
@@ -65,7 +65,7 @@ def _versions() -> Iterator[Fact]:
 
 def _processor() -> Iterator[Fact]:
     cores = str(os.cpu_count() or 1)
-    yield Fact("cores", "ok", cores, "two runs go side by side, so two cores make generating quickest")
+    yield Fact("cores", "ok", cores, "two runs go in parallel, so two cores make generating quickest")
     yield Fact("platform", "ok", f"{platform.system()} {platform.machine()}", "recorded; other processors, other bits")
     if not IS_LINUX:
         yield Fact("system", "note", SYSTEM, "goldsmith is tested on Linux only, and submissions are graded there only")
@@ -132,7 +132,7 @@ def _sandbox() -> Iterator[Fact]:
         reason or "works",
         "an extra for grading: without it, a submission can tell that a file exists whose path it knows, and its size"
         if reason
-        else "on top when a class is graded: gold, solutions and what others submitted is not even there by name",
+        else "an extra for grading: gold, solutions and other submissions are not even visible by name",
     )
     possible = user_namespaces()
     yield Fact(
@@ -142,7 +142,7 @@ def _sandbox() -> Iterator[Fact]:
         "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
     )
     if hasattr(os, "getuid") and not os.getuid():
-        meaning = "the kernel limits nobody's processes who is root: fork bombs are ended only once they are seen"
+        meaning = "the kernel does not limit root's processes: fork bombs are ended only once they are noticed"
         yield Fact("user", "note", "root", meaning)
 
 

@@ -1,4 +1,4 @@
-"""Pages about goldsmith that come with it, for who has only installed it."""
+"""Pages about goldsmith that come with the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS = {
 
 
 def topic_text(name: str) -> str:
-    """A page, in Markdown: inside an installed package, or in the repository of a working copy."""
+    """Read a page, in Markdown: from the installed package, or from the repository of a working copy."""
     package = Path(__file__).resolve().parent
     installed = package / "_topics"
     folder = installed if installed.is_dir() else package.parent.parent / "docs"

@@ -194,7 +194,7 @@ def test_extra_return_values_are_a_note(checked: CourseOnDisk) -> None:
     assert "came as 2 items; the first was judged" in run.out
 
 
-# --- what can be handed in ------------------------------------------------------------------------------------------
+# --- what can be submitted ------------------------------------------------------------------------------------------
 
 
 def test_a_file_a_folder_a_course_and_a_revision_can_be_handed_in(tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(checked: CourseOnDisk, t
     (tmp_path / "other name" / "model.py").write_text("x = 1")
     for arguments, said in [
         (["nowhere"], "nowhere is neither a file, nor a folder, nor a git revision of this course; give the path"),
-        ([str(empty)], "it holds no Python file; hand in ops.py."),
+        ([str(empty)], "it holds no Python file; submit ops.py."),
         (["tests/internal/fixtures/hw1/README.md"], "it is no Python file and no folder"),
         (
             ["src/assignments/hw1/generate_fixtures.py"],
             "generate_fixtures.py is not a file that students write;",
         ),
-        ([str(linked)], "holds a link, ops.py, that leads out of it;"),
+        ([str(linked)], "contains a link, ops.py, that points outside it;"),
         ([str(tmp_path / "other name")], "none of the starter's files is in it;"),
         ([hand_in(checked), "--device", "cuda:7"], "cuda:7"),
         ([hand_in(checked), "--case", "other"], "there is no case other; there are centred, scaled, counted."),

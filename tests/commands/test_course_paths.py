@@ -51,7 +51,7 @@ def test_a_root_with_no_assignment_in_it_is_one_itself(tmp_path: Path) -> None:
     assert state["reasons"] == ["package/given.py changed since the gold was made"], "a new file elsewhere is none"
     refused = course.run("new", "hw2", "--yes")
     assert refused.code == 2
-    assert "all of this repository is one assignment, my_ops" in refused.err
+    assert "the whole repository is one assignment, my_ops" in refused.err
 
 
 def test_new_makes_an_assignment_at_the_root(tmp_path: Path) -> None:

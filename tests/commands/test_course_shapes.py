@@ -69,7 +69,7 @@ def test_init_says_what_it_found_and_is_right(tmp_path: Path, name: str) -> None
             written = CourseOnDisk(tmp_path / "expected").write({path: content}).root / path
             assert (course.root / path).read_bytes() == written.read_bytes(), path
     assert course.git("status", "--porcelain", "--", *EXTENDED, "goldsmith.toml", "pytest.ini", ".github")
-    assert course.run("init", "--yes").out.count("All is there already") or name == "foundations"
+    assert course.run("init", "--yes").out.count("Everything is there already") or name == "foundations"
 
 
 def test_right_work_agrees_and_wrong_work_differs(begun: Begun) -> None:

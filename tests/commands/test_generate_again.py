@@ -1,4 +1,4 @@
-"""Regenerating where gold stands already: recorded draws, cases that stand, whose doing a difference is."""
+"""Regenerating where gold stands already: recorded draws, cases that stand, what caused a difference."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_inputs_that_are_not_seeded_are_still_refused(course: CourseOnDisk) -> N
     assert "is a random source unseeded?" in run.out
 
 
-# --- whose doing it is
+# --- what caused it
 
 
 @pytest.mark.long
@@ -305,7 +305,7 @@ def test_a_manifest_of_an_older_version_is_still_judged(course: CourseOnDisk) ->
     before = course.gold_bytes()
     assert course.run("status").out.splitlines()[-1] == "All gold is fresh."
     assert course.run("verify", "hw1", "--reproduce").last_line.endswith("reproduced bit for bit.")
-    assert course.run("generate", "hw1", "--force", calibrate=True).last_line.startswith("hw1: nothing changed, not a")
+    assert course.run("generate", "hw1", "--force", calibrate=True).last_line.startswith("hw1: not a byte changed")
     assert course.gold_bytes() == before
     course.write(
         {

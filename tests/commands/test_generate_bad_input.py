@@ -165,7 +165,7 @@ def test_values_that_are_not_gold_are_refused_by_name(course: CourseOnDisk, valu
         item = course.run("generate", "hw1", "--json").json["assignments"][0]
     assert item["outcome"] == "refused"
     assert [check["outcome"] for check in item["checks"]].count("failed") == 1
-    assert "FIXTURES REFUSED: HW1" in run.out
+    assert "GOLD REFUSED: HW1" in run.out
 
 
 def test_what_is_allowed_by_name_with_a_reason_is_published(course: CourseOnDisk) -> None:
@@ -208,7 +208,7 @@ def test_recipe_that_leaves_half_way_is_never_a_success(
     course: CourseOnDisk, body: str, words: tuple[str, ...]
 ) -> None:
     course.write({RECIPE_FILE: recipe(body)})
-    fails(course, COULD_NOT_RUN, "left early", *words)
+    fails(course, COULD_NOT_RUN, "exited early", *words)
 
 
 def test_recipe_killed_by_a_signal(course: CourseOnDisk) -> None:

@@ -1,4 +1,4 @@
-"""What is no noise when gold is regenerated, and whose doing a difference is where that is hard to tell."""
+"""What is no noise when gold is regenerated, and what caused a difference, where that is hard to tell."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_data_that_nobody_saw_being_read_is_not_replaced_by_old_data(course: Cou
     assert course.run("generate", "hw1", "--check", yes=False).code == 1
 
 
-# --- whose doing, where it is hard to tell
+# --- the cause, where it is hard to tell
 
 
 def in_git(course: CourseOnDisk) -> CourseOnDisk:

@@ -198,7 +198,7 @@ def test_without_landlock_it_is_graded_if_told_and_recorded_as_none(
     arguments = ["grade", "hw1", str(handed_in / "ada"), "--output", str(tmp_path), "--again", "--allow-unsandboxed"]
     run = course.run(*arguments, prefix=prefix)
     assert run.code == 0, run.err
-    assert "Nothing kept submissions in (--allow-unsandboxed)." in run.out
+    assert "Submissions were not sandboxed (--allow-unsandboxed)." in run.out
     assert "\nSandbox level none: nothing keeps a submission from" in run.out
     said = course.run(*arguments, "--json", prefix=prefix).json
     (item,) = said["submissions"]
@@ -239,7 +239,7 @@ def test_bubblewrap_that_hides_nothing_is_not_recorded(course: CourseOnDisk, han
 def test_what_names_no_submission_is_bad_usage(course: CourseOnDisk, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     run = grade(course, str(tmp_path / "empty"))
-    assert (run.code, "names no submission" in run.err) == (2, True)
+    assert (run.code, "matches no submission" in run.err) == (2, True)
     assert grade(course, "no-such-thing").code == 2
     with pytest.raises(NothingHandedIn):
         collect(find_course(course.root).assignment("hw1"), [], [])

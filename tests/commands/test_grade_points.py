@@ -145,7 +145,9 @@ def test_points_that_are_none_are_refused_in_one_sentence(course: CourseOnDisk) 
     assert "points=1 + 1 in line 8 must be a number that stands there" in error
     run = course.run("grade", "hw1", hand_in(course), "--allow-stale")
     assert run.code == 2
-    assert "generate_fixtures.py, line 8: points=1 + 1 cannot be counted; write a number" in " ".join(run.err.split())
+    assert "generate_fixtures.py, line 8: points=1 + 1 is not a number of points; write a number" in " ".join(
+        run.err.split()
+    )
 
 
 def test_points_that_only_running_shows_are_refused(course: CourseOnDisk) -> None:

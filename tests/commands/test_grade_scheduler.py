@@ -191,7 +191,7 @@ def test_a_cluster_that_asks_for_certificates_gets_them_and_nobody_else_gets_in(
         for known in ({}, others):
             run = course.run(*arguments, *(word for pair in known.items() for word in pair), **soon)
             assert run.code == 3
-            assert f"there is no talking to a Dask scheduler at {cluster.address} (" in run.json["error"]["message"]
+            assert f"no Dask scheduler answers at {cluster.address} (" in run.json["error"]["message"]
     finally:
         cluster.close()
 

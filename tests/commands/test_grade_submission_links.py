@@ -1,4 +1,4 @@
-"""What is handed in is resolved once, where it was handed in, and never leads out: to no solution and no neighbour."""
+"""A submission is resolved once, where it was submitted, and never leads out: to no solution and no neighbour."""
 
 from __future__ import annotations
 
@@ -156,4 +156,4 @@ def test_check_does_not_follow_a_link_to_the_solution(course: CourseOnDisk, tmp_
     (tmp_path / "mallory").symlink_to(course.root / "private/solutions/hw1")
     run = course.run("check", "hw1", str(tmp_path / "mallory"))
     assert run.code == 2
-    assert "leads into private/solutions, which is the course's own" in run.err
+    assert "points into private/solutions, which belongs to the course" in run.err

@@ -203,7 +203,7 @@ def test_a_hook_of_somebody_else_stays_and_the_line_to_add_is_shown(example: Cou
     hook.write_text("#!/bin/sh\nexit 0\n")
     run = example.run("init", "--yes")
     assert run.code == 0
-    assert "there already, and not as goldsmith would write it: it stays as it is" in run.out
+    assert "exists already, and is not as goldsmith would write it: it stays as it is" in run.out
     assert "-m goldsmith guard --staged --course ." in run.out
     assert hook.read_text() == "#!/bin/sh\nexit 0\n"
 

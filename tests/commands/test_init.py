@@ -60,7 +60,7 @@ def test_without_a_terminal_it_only_shows_and_says_how_to_agree(empty: CourseOnD
     assert run.code == 1
     assert '+assignments = "src/assignments"' in run.out
     assert "new      pytest.ini" in run.out
-    assert "nothing was written: 4 files wait for your agreement; say --yes" in run.err
+    assert "nothing was written: 4 files wait for your approval; use --yes" in run.err
     assert everything(empty.root) == {}
     run = empty.run("init", "--json")
     assert run.code == 1
@@ -84,7 +84,7 @@ def test_a_second_run_changes_no_byte(repository: CourseOnDisk) -> None:
     assert set(before) == WRITTEN | {".git/hooks/pre-commit"}
     again = repository.run("init")
     assert again.code == 0
-    assert "All is there already." in again.out
+    assert "Everything is there already." in again.out
     assert everything(repository.root) == before
     assert set(outcomes(repository, "--yes").values()) == {"unchanged"}
     assert everything(repository.root) == before
@@ -282,7 +282,7 @@ def test_a_file_where_a_folder_should_be_is_left_alone(empty: CourseOnDisk) -> N
     empty.write({"scripts": "mine\n"})
     run = empty.run("init", "--yes", *WITH)
     assert run.code == 0
-    assert "a file stands where its folder would be" in run.out
+    assert "a file is where its folder would be" in run.out
     assert (empty.root / "scripts").read_text() == "mine\n"
 
 
@@ -377,5 +377,5 @@ def test_a_copy_of_a_course_is_guarded_itself_and_so_is_a_second_course_in_one_r
 def test_an_example_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
     run = CourseOnDisk(tmp_path).run("init", "--example", str(tmp_path / "copy"), "--dry-run")
     assert run.code == 2
-    assert "--dry-run means nothing beside it" in run.err
+    assert "it cannot be combined with --dry-run" in run.err
     assert not (tmp_path / "copy").exists()

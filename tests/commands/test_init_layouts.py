@@ -149,7 +149,7 @@ def test_doubt_stops_it_where_nobody_can_be_asked_and_an_option_decides(tmp_path
     assert (settings(course)["assignments"], settings(course)["solutions"]) == ("one", "two")
     again = course.run("init", "--assignments", "two", "--yes")
     assert again.code == 2
-    assert "goldsmith.toml says already where things lie" in again.err
+    assert "goldsmith.toml already says where things are" in again.err
 
 
 def test_folders_that_share_a_file_name_are_no_starter_and_solution(tmp_path: Path) -> None:

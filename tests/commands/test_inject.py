@@ -31,7 +31,7 @@ def test_every_file_is_placed_and_every_byte_mode_link_and_time_comes_back(rich:
         f"over     {STARTER}/ops.py  from {SOLUTION}/ops_solution.py",
         f"added    {STARTER}/parts/deep/more.py",
         f"removed  {STARTER}/gone.py",
-        f"Kept safe, although not committed: {STARTER}/ops.py",
+        f"Backed up, since not committed: {STARTER}/ops.py",
     ):
         assert line in run.out
     folder = rich.root / STARTER
@@ -67,7 +67,7 @@ def test_while_injected_status_says_so_and_no_gold_is_made(rich: CourseOnDisk) -
     assert "Next: goldsmith reset hw1" in rich.run("status").out
     run = rich.run("generate", "hw1")
     assert run.code == 3
-    assert "take it away with `goldsmith reset hw1` first" in run.last_line
+    assert "take it out with `goldsmith reset hw1` first" in run.last_line
     assert rich.run("generate", "hw1", "--check").code == 3
 
 

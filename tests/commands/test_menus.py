@@ -65,7 +65,7 @@ def test_rows_are_aligned_and_say_how_the_gold_stands(made: CourseOnDisk) -> Non
         "  [x] Hw3  missing: no gold yet",
         "  private/solutions/hw2/ops_solution.py changed since the gold was made",
         "Enter: Hw2, Hw3",
-        "Up and Down move, Space ticks, a ticks all, Enter goes on, Esc leaves.",
+        "Up and Down move, Space ticks, a ticks all, Enter confirms, Esc cancels.",
     ]
     terminal.keys(ESCAPE)
     assert terminal.end() == LEFT
@@ -261,7 +261,7 @@ def test_a_narrow_window_cuts_columns_and_says_the_rest_below(made: CourseOnDisk
         "  the second exercise",
         "Enter: Hw2, Hw3",
         "Up and Down move, Space ticks, a ticks",
-        "all, Enter goes on, Esc leaves.",
+        "all, Enter confirms, Esc cancels.",
     ]
     terminal.keys(ESCAPE)
     terminal.end()
@@ -288,10 +288,10 @@ def test_a_menu_follows_the_window_while_it_asks(made: CourseOnDisk) -> None:
     terminal.wait_for("Esc leaves.")
     wide = terminal.screen
     terminal.resize(38, 12)
-    terminal.wait_for("all, Enter goes on, Esc leaves.")
+    terminal.wait_for("all, Enter confirms, Esc cancels.")
     assert all(len(line) <= 38 for line in terminal.screen.splitlines())
     terminal.resize(110, 70)
-    terminal.wait_for("a ticks all, Enter goes on, Esc leaves.")
+    terminal.wait_for("a ticks all, Enter confirms, Esc cancels.")
     assert terminal.screen.endswith(wide)
     terminal.keys(SPACE + ESCAPE)
     assert terminal.end() == LEFT
@@ -330,11 +330,11 @@ def test_the_kind_of_a_first_recipe_is_asked_for_before_anything_is_done(three: 
     terminal = Terminal(["generate", "hw1", "hw3"], three.root)
     terminal.wait_for("Esc leaves.")
     assert terminal.screen.splitlines() == [
-        "hw3 has no recipe yet. What shall its first one record?",
+        "hw3 has no recipe yet. What should the first one record?",
         "> Model outputs        what the model returns for fixed inputs and weights",
         "  Trained checkpoints  weights and losses after training for a while",
         "  Both                 what it returns, and what it learns",
-        "Up and Down move, Enter chooses, Esc leaves.",
+        "Up and Down move, Enter chooses, Esc cancels.",
     ]
     terminal.keys(ESCAPE)
     assert terminal.end() == LEFT

@@ -172,7 +172,7 @@ def test_what_is_there_is_never_overwritten(fresh: CourseOnDisk, there: str) -> 
     fresh.write({there: "mine\n"})
     run = fresh.run("new", "hw-1")
     assert run.code == 2
-    assert "is there already; nothing was written. Take another name." in run.err
+    assert "exists already; nothing was written. Choose another name." in run.err
     assert files(fresh) == {"goldsmith.toml", there}
 
 

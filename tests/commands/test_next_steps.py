@@ -171,7 +171,7 @@ def test_a_missing_name_is_one_sentence_and_flags_show_no_type(tmp_path: Path) -
     course = CourseOnDisk(tmp_path)
     run = course.run("new")
     assert run.code == 2
-    assert run.err == "goldsmith new: A is missing; `goldsmith new --help` says what there is.\n"
+    assert run.err == "goldsmith new: A is missing; see `goldsmith new --help`.\n"
     for command in ("check", "new", "skills install"):
         assert "bool" not in course.run(*command.split(), "--help").out.lower()
 

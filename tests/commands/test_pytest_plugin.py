@@ -137,7 +137,7 @@ def test_without_a_default_case_the_cases_are_named(plugged: PluggedCourse) -> N
     assert plugged.run("generate", "hw1").code == 0
     result = plugged.pytest("def test_it(gold):\n    gold('hw1').output\n")
     result.assert_outcomes(errors=1)
-    assert "has no case gold_output but positive, negative, nested" in result.stdout.str()
+    assert "has no case gold_output; name one of positive, negative, nested" in result.stdout.str()
 
 
 def test_each_case_is_a_test_and_only_the_wrong_one_fails(plugged: PluggedCourse) -> None:

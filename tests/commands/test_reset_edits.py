@@ -147,7 +147,7 @@ def test_a_file_in_the_way_of_a_folder_wedges_nothing(rich: CourseOnDisk) -> Non
     before = whole_tree(rich.root)
     run = rich.run("inject", "hw1")
     assert run.code == 3
-    assert "a file stands where its folder must be" in run.err
+    assert "a file is where its folder must be" in run.err
     assert_clean(rich, before)
     rich.write({"goldsmith.toml": '[assignment.hw1]\nremoves = ["nowhere.py"]\n'})
     shutil.rmtree(rich.root / SOLUTION / "data")
@@ -192,5 +192,5 @@ def test_a_solution_that_stands_there_already_is_not_taken_for_the_starter(cours
     before = whole_tree(course.root)
     run = course.run("inject", "hw1")
     assert run.code == 3
-    assert "it is the solution already; take the starter back from git first" in run.err
+    assert "it is the solution already; restore the starter from git first" in run.err
     assert_clean(course, before)

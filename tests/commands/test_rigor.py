@@ -164,7 +164,7 @@ def test_the_command_prints_survivors_with_their_diff_and_the_score_last(course:
 def test_min_decides_the_exit_code(course: CourseOnDisk) -> None:
     names = [item for name in OWN for item in ("--only", name)]
     below = course.run("rigor", "hw1", *names, "--min", "0.95")
-    assert (below.code, below.last_line) == (1, "Below the asked 0.95: hw1.")
+    assert (below.code, below.last_line) == (1, "Below --min 0.95: hw1.")
     assert course.run("rigor", "hw1", *names, "--min", "0.5").code == 0
     assert course.run("rigor", "hw1", "--min", "7").code == 2
 

@@ -161,7 +161,7 @@ def test_nothing_is_written_through_a_link_that_leaves_the_course(course: Course
     (course.root / ".claude").symlink_to(shared)
     run = course.run("skills", "install")
     assert run.code == 3
-    assert "leads out of the course by a link" in run.err
+    assert "is reached by a link that points outside the course" in run.err
     assert list(shared.rglob("*")) == [shared / "skills"]
 
 

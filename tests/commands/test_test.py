@@ -185,7 +185,7 @@ def test_a_starter_that_cannot_be_imported_fails_and_that_is_said(tested: Course
 LEAVES = "def test_leaves():\n    os._exit(0)\n"
 STOPS = "def test_stops():\n    pytest.exit('enough', returncode=0)\n"
 BROKEN = {
-    LEAVES: "pytest broke off at TEST::test_leaves: its process left with exit code 0",
+    LEAVES: "pytest stopped at TEST::test_leaves: its process exited with code 0",
     STOPS: "pytest stopped at TEST::test_stops, when 1 of 2 tests had run",
     "import nonsense": "TEST cannot be imported (ModuleNotFoundError: No module named 'nonsense')",
     "pytestmark = []": "1 test found, none marked rigor; put `pytestmark = pytest.mark.rigor` at the top",
@@ -278,7 +278,7 @@ def test_it_is_refused_while_the_solution_is_in_place(tested: CourseOnDisk) -> N
     assert run.code == 3
     (item,) = run.json["assignments"]
     assert (item["outcome"], item["error"]["kind"]) == ("could-not-run", "is-injected")
-    assert "take it away with `goldsmith reset hw1` first" in item["headline"]
+    assert "take it out with `goldsmith reset hw1` first" in item["headline"]
 
 
 def test_bad_usage_is_said_before_anything_runs(tested: CourseOnDisk, tmp_path: Path) -> None:
@@ -363,8 +363,8 @@ def test_what_is_not_whole_or_at_odds_with_the_process_is_doubted(tmp_path: Path
     failed = {"test": "t", "outcome": "failed"}
     assert problem(written()) == ""
     assert problem(written(), code=1) == "pytest said that it ended with 0 and ended with 1"
-    assert "left before the first test" in problem(written(process=8))
-    assert "left before the first test" in problem(written()[:-9])
+    assert "exited before the first test" in problem(written(process=8))
+    assert "exited before the first test" in problem(written()[:-9])
     assert problem(written(collected=2)) == "pytest stopped, when 1 of 2 tests had run"
     assert problem(written(status=1), code=1) == "pytest ended with exit code 1, and no test failed"
     assert problem(written(tests=[failed])) == "pytest ended with exit code 0, and at least one test failed"
@@ -373,11 +373,11 @@ def test_what_is_not_whole_or_at_odds_with_the_process_is_doubted(tmp_path: Path
     assert problem(written(**stopped), code=1) != ""
 
 
-def test_stale_gold_is_the_first_thing_to_mend() -> None:
+def test_stale_gold_is_the_first_thing_to_fix() -> None:
     one = suite.SuiteReport((suite.TestOutcome("t", "failed", ("fidelity",), "differs", "test_hw1.py:3"),))
     stale = internal.judge("hw1", one, one, Freshness("stale", ("ops_solution.py changed since", "and more")))
     assert stale.gold == "The gold is stale: ops_solution.py changed since (and 1 more)."
-    assert stale.advice[0].startswith("See what would change, `goldsmith diff hw1`; if it is meant, make the gold: ")
+    assert stale.advice[0].startswith("See what would change, `goldsmith diff hw1`; if you want that, make the gold: ")
     fresh = internal.judge("hw1", one, one, Freshness("fresh"))
     assert fresh.gold == ""
     assert "`goldsmith diff hw1`" in fresh.advice[0]

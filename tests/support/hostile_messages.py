@@ -25,7 +25,7 @@ PARCELS_SAY = {
     "is_a_link_to_a_neighbour": "is a link",
     "is_a_link_to_an_archive": "is a link",
     "is_a_link_to_the_solution": "is a link",
-    "links_its_assignment_folder": "leads out of it",
+    "links_its_assignment_folder": "points outside it",
     "names_a_branch_after_the_solution": "it has no src/assignments/hw1",
     "puts_a_folder_in_place_of_the_recipe": "generate_fixtures.py is a folder in it",
 }

@@ -10,7 +10,7 @@ from goldsmith.foundation.signals import install_handlers, remove_handlers
 
 
 def run() -> None:
-    """The console script. Even while it is still importing, an interruption is one word and an exit code."""
+    """Run the console script. Even while it is still importing, an interruption is one word and an exit code."""
     try:
         install_handlers()
         for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""The application: commands put together, and what all of them share at their outer edge."""
+"""The application: all commands, and what they share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from goldsmith.cli import (
 
 
 class _PlainFlags:
-    """Shows no type beside an option that takes no value."""
+    """Show no type next to an option that takes no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -50,8 +50,8 @@ class _Group(_PlainFlags, TyperGroup):
 app = typer.Typer(
     name="goldsmith",
     cls=_Group,
-    help="Gold-standard test fixtures from a reference solution: made, verified, documented, starter untouched.",
-    epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try things on.",
+    help="Make, verify and document gold-standard test fixtures from a reference solution; the starter is untouched.",
+    epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try it out.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -88,7 +88,7 @@ def _show_version(wanted: bool) -> None:
 def _main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     pass

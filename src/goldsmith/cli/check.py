@@ -22,23 +22,21 @@ from goldsmith.errors.usage import BadOption
 
 
 def check(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
+    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
     submission: Annotated[
         str | None,
-        typer.Argument(metavar="PATH", help="A folder, a file or a git revision; without, the tree as it stands."),
+        typer.Argument(metavar="PATH", help="A folder, a file or a git revision; omit it for the working tree."),
     ] = None,
     cases: Annotated[
         list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="As a comment to a student, in Markdown, on standard output.")
-    ] = False,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show gold's values in the Markdown, too.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for the student, in Markdown.")] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Also show gold's values in the Markdown.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="With --markdown: every case and part, not only what to look at first.")
     ] = False,
     adapter: Annotated[
-        Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
+        Path | None, typer.Option("--adapter", metavar="FILE", help="An adapter to use instead of the course's.")
     ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
@@ -58,8 +56,8 @@ def check(
 
     Examples:
 
-        goldsmith check scratch-1                            the tree as it stands
-        goldsmith check scratch-1 submissions/ada            what somebody submitted
+        goldsmith check scratch-1                            the working tree
+        goldsmith check scratch-1 submissions/ada            a student's submission
         goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
 
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or

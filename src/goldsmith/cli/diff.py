@@ -22,11 +22,12 @@ from goldsmith.errors.base import AGAINST
 
 
 def diff(
-    name: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
     revision: Annotated[
-        str | None, typer.Argument(metavar="REV", help="A git revision to compare with; without, regenerate.")
+        str | None,
+        typer.Argument(metavar="REV", help="A git revision to compare with; omit it to compare with a new run."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Show other bits, too, where they are noise.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Also show differences that are within noise.")] = False,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
     ] = False,
@@ -43,7 +44,7 @@ def diff(
         goldsmith diff scratch-1 HEAD~3      compare the gold with that of three commits ago
 
     Recorded inputs and weights are used again as long as a case's own code in the recipe has not changed; where they
-    are not, a note says why. What moved within noise, as on another machine, is a note, too.
+    are not, a note says why. Changes within noise, as between machines, are only a note.
 
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """

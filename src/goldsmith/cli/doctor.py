@@ -1,4 +1,4 @@
-"""`goldsmith doctor`: what on this machine bears on determinism, and on locking submissions in."""
+"""`goldsmith doctor`: what on this machine affects determinism and the sandboxing of submissions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from goldsmith.errors.base import AGAINST
 
 
 def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
-    """Say what on this machine bears on the bits that come out of a recipe, and how well submissions are sandboxed.
+    """Show what on this machine affects a recipe's results, and how well submissions can be sandboxed.
 
     Exit codes: 0 nothing interferes, 1 something does.
     """

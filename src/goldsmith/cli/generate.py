@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _QUESTION = 6
-"""Lines that a question takes, which what it is about should stay in sight of."""
+"""Lines that a question takes, so that what it is about stays visible above it."""
 
 
 class Kind(StrEnum):
@@ -60,9 +60,9 @@ Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 
 
 def generate(
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
+        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
     ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="What to make when there is no recipe yet.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="What to record when there is no recipe yet.")] = None,
     seed: Annotated[
         int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")
     ] = None,
@@ -85,16 +85,20 @@ def generate(
             show_default="where something changed",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Regenerate fresh gold, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Regenerate gold even if it is fresh.")] = False,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Take other bits for a change, even where they are noise.")
+        bool, typer.Option("--exact", help="Treat any different bit as a change, even within noise.")
     ] = False,
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up when another goldsmith is at work here.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Exit instead of waiting if another goldsmith is running here.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
@@ -131,7 +135,7 @@ def generate(
     raise typer.Exit(max(bad, default=0))
 
 
-generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
+generate.__doc__ = f"Run the solution with fixed seeds; verify, document and publish its gold.\n{EXAMPLES}"
 
 
 def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:
@@ -141,7 +145,7 @@ def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always"
 
 
 def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:
-    """Without a recipe, a person is asked what to make."""
+    """Ask what to record for each assignment without a recipe."""
     if assignment.recipe.is_file() or options.kind or not interactive:
         return options
     import msgspec
@@ -153,7 +157,7 @@ def _planned(assignment: Assignment, options: Options, interactive: bool, no_col
 
 @dataclass(frozen=True)
 class _Show:
-    """How outcomes are to be shown."""
+    """Choose how outcomes are shown."""
 
     report: JsonReport
     as_json: bool
@@ -164,8 +168,8 @@ class _Show:
 def _check(
     chosen: list[Assignment], options: Options, given: Mapping[str, Any], show: _Show, outcomes: list[Outcome]
 ) -> None:
-    """What would change, without writing anything into the course; with the seed and on the device that the gold was
-    made with, unless others are `given`."""
+    """Find what would change, without writing anything into the course; with the seed and on the device that the gold
+    was made with, unless others are `given`."""
     import msgspec
 
     from goldsmith.generate.nine_steps import dry_run
@@ -220,7 +224,7 @@ def _run(
 
 
 def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: _Show, interactive: bool) -> bool:
-    """A person who has seen what would change; without one, the old gold stays."""
+    """Return a function that asks whether to replace gold; without a terminal, the old gold stays."""
     if changes and not show.as_json:
         from goldsmith.render.console import open_console
         from goldsmith.render.gold_diff import show_changes
@@ -235,7 +239,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
 
 
 def _that_can_be_done(assignment: Assignment, outcome: Outcome) -> Outcome:
-    """An outcome whose next steps lead somewhere: internal tests are run where there are some."""
+    """Add next steps that lead somewhere: internal tests only where there are some."""
     import msgspec
 
     from goldsmith.errors.internal_tests import NoInternalTests

@@ -1,4 +1,4 @@
-"""`goldsmith grade`: a whole class, locked in, in parallel, resumable."""
+"""`goldsmith grade`: a whole class, sandboxed, in parallel, resumable."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def grade(
     assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment.")] = None,
     submissions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SUBMISSION…", help="Folders, .zip, .tar or .py files, git revisions, folders of such."),
+        typer.Argument(
+            metavar="SUBMISSION…", help="Folders, .zip, .tar or .py files, git revisions, or folders of these."
+        ),
     ] = None,
     refs: Annotated[
         list[str] | None, typer.Option("--refs", metavar="PATTERN", help="Every branch and tag that matches.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where to write; else private/grades/A."),
+        typer.Option("--output", "-o", metavar="DIR", help="Where to write; default private/grades/A."),
     ] = None,
     fresh: Annotated[
         bool,
@@ -51,25 +53,31 @@ def grade(
     ] = False,
     engine: Annotated[str, typer.Option("--engine", metavar="local|dask", help="Where submissions run.")] = "local",
     scheduler: Annotated[
-        str, typer.Option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler; else one is started here.")
+        str,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="A running Dask scheduler; by default one is started here."
+        ),
     ] = "",
     tls_ca_file: Annotated[
-        Path | None, _certificate("--tls-ca-file", "Who must have signed the scheduler's certificate (tls://…).")
+        Path | None, _certificate("--tls-ca-file", "The authority that signed the scheduler's certificate (tls://…).")
     ] = None,
-    tls_cert: Annotated[Path | None, _certificate("--tls-cert", "This side's certificate for the scheduler.")] = None,
+    tls_cert: Annotated[Path | None, _certificate("--tls-cert", "The certificate to show to the scheduler.")] = None,
     tls_key: Annotated[Path | None, _certificate("--tls-key", "Its key, unless it is in the same file.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many run at once; default one for each processor."),
     ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
     ] = None,
-    memory: Annotated[float, typer.Option("--memory", metavar="GIB", help="For all processes of a submission.")] = 6.0,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Feedback on every case and every part.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Run all, also those known from an earlier run.")] = False,
+    memory: Annotated[
+        float, typer.Option("--memory", metavar="GIB", help="Memory for all processes of a submission.")
+    ] = 6.0,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Write feedback on every case and every part.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run all again, even those with a cached verdict.")] = False,
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,
     allow_unsandboxed: Annotated[
-        bool, typer.Option("--allow-unsandboxed", help="Run submissions although nothing keeps them in.")
+        bool, typer.Option("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
     ] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
@@ -78,11 +86,10 @@ def grade(
 ) -> None:
     """Check a class, each submission sandboxed, and write grades, feedback and an overview.
 
-    Scores follow the assignment's rubric. What people use is written: `grades.csv`, feedback for each student,
+    Scores follow the assignment's rubric. Writes `grades.csv`, feedback for each student,
     Gradescope's `results.json`, JUnit XML, and an overview of the class. A submission sees its inputs and weights,
     never gold's outputs, solutions, other submissions, your environment or the network; the last lines say how well
-    it was sandboxed. What is finished is kept: a
-    second run, or one after Ctrl-C, only runs what is new.
+    it was sandboxed. Finished work is kept: a second run, or one after Ctrl-C, only runs what is new.
 
     Examples:
 
@@ -90,8 +97,8 @@ def grade(
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
 
-    Exit codes: 0 graded, 1 somebody's work could not be run, 2 bad usage, 3 could not grade,
-    or goldsmith itself failed on somebody's work, which then has no verdict.
+    Exit codes: 0 graded, 1 a submission could not be run, 2 bad usage, 3 could not grade,
+    or goldsmith itself failed on a submission, which then has no verdict.
     """
     finished: list[GradedSubmission] = []
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:

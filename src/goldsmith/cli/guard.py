@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from goldsmith.guard.leaks import Finding
 
 EXAMPLES = """
-Compares function by function, however files, functions and variables were renamed; looks into notebooks, Markdown and
-what was commented out; finds solution markers, gold, private folders, and secrets.
+Compares function by function, even if files, functions and variables were renamed; looks into notebooks, Markdown and
+commented-out code; finds solution markers, gold, private folders, and secrets.
 
 Examples:
 
-    goldsmith guard                  the course, private folders apart
+    goldsmith guard                  the course, without private folders
     goldsmith guard ../handout       a folder or archive for students
     goldsmith guard --ref release    a branch, with its history
     goldsmith guard --staged         what the next commit would add

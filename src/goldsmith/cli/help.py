@@ -11,7 +11,7 @@ from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report
 from goldsmith.help_topics import TOPICS
 
 EXAMPLES = """
-Without a topic, says which there are. `goldsmith COMMAND --help` is about a command's options.
+Lists the topics, or shows one. `goldsmith COMMAND --help` lists a command's options.
 
 Examples:
 
@@ -23,7 +23,7 @@ Exit codes: 0 shown, 2 there is no such topic.
 
 
 def help_(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A page; without, a list of them.")] = "",
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The page to show; omit it for a list.")] = "",
     json: JsonOption = False,
     no_color: NoColorOption = False,
     debug: DebugOption = False,

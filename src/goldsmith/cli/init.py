@@ -1,4 +1,4 @@
-"""`goldsmith init`: a course to start from, or what a course of your own still lacks."""
+"""`goldsmith init`: an example course, or what your own course still lacks."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Extra(StrEnum):
 
 
 EXAMPLES = """
-Finds out where assignments, solutions and tests lie, says so and by what it was found, and writes goldsmith.toml, the
-pytest marker, lines of .gitignore, a CI workflow and a pre-commit hook; with --with also scripts/dev_utils.py and the
-skills for coding agents. It shows every change first and asks once. What is yours is never overwritten or moved, and a
-second run changes nothing. Where it is not clear what lies where, it asks; without a terminal it stops and names the
-option that decides.
+Detects where assignments, solutions and tests are, says how it found them, and writes goldsmith.toml, the pytest
+marker, lines of .gitignore, a CI workflow and a pre-commit hook; with --with also scripts/dev_utils.py and the skills
+for coding agents. It shows every change first and asks once. Your files are never overwritten or moved, and a second
+run changes nothing. Where the layout is unclear, it asks; without a terminal it stops and names the option that
+decides.
 
-With --example it copies out a course with three assignments (a transformer, a vision encoder, a policy), each with
+With --example it copies a course with three assignments (a transformer, a vision encoder, a policy), each with
 starter, solution, recipe, tests and gold.
 
 Examples:
@@ -54,12 +54,12 @@ Examples:
     goldsmith init                          in your course, or in an empty folder
     goldsmith init --dry-run                only show what it would do
     goldsmith init --yes --without ci       for a script
-    goldsmith init --assignments .          assignments lie at the root
-    goldsmith init --one-assignment hw2     all of the repository is one assignment
+    goldsmith init --assignments .          assignments are at the root
+    goldsmith init --one-assignment hw2     the whole repository is one assignment
     goldsmith init --with skills            also the skills for coding agents
     goldsmith init --example my-course      a course to try things on
 
-Exit codes: 0 all is there, 1 something waits for your agreement, 2 bad usage or configuration, 3 it could not be
+Exit codes: 0 everything is there, 1 changes wait for your approval, 2 bad usage or configuration, 3 could not be
 written.
 """
 
@@ -71,7 +71,7 @@ def init(
         list[Part] | None, typer.Option("--without", help="Leave this part out; may be given several times.")
     ] = None,
     with_parts: Annotated[
-        list[Extra] | None, typer.Option("--with", help="Add this part, too; may be given several times.")
+        list[Extra] | None, typer.Option("--with", help="Also add this part; may be given several times.")
     ] = None,
     assignments: Annotated[
         str, typer.Option(metavar="DIR", help="The folder of assignments; `.` is the root.", show_default="found")
@@ -82,10 +82,10 @@ def init(
     ] = "",
     one_assignment: Annotated[
         str,
-        typer.Option(metavar="A", help="All of the repository is one assignment, of this name.", show_default="found"),
+        typer.Option(metavar="A", help="The whole repository is one assignment, of this name.", show_default="found"),
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show everything, write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
     json: JsonOption = False,
     no_color: NoColorOption = False,
     debug: DebugOption = False,
@@ -107,7 +107,7 @@ def init(
         _add(folder, layout, parts, files, report, ask, yes, dry_run, json, no_color)
 
 
-init.__doc__ = f"Add to a course what it lacks, or copy the bundled one out.\n{EXAMPLES}"
+init.__doc__ = f"Set goldsmith up in a course, or copy the bundled example course.\n{EXAMPLES}"
 
 
 def _copy(folder: Path, json: bool) -> None:
@@ -125,7 +125,7 @@ def _copy(folder: Path, json: bool) -> None:
 
 
 def _layout(folder: Path, said: dict[str, str], whole: str, *, ask: bool, no_color: bool) -> Layout | None:
-    """Where things lie, once what is in doubt has been asked; None where the settings say so."""
+    """Detect where things are, and ask where that is unclear; return None where the settings say so."""
     from goldsmith.errors.scaffold import LayoutUnclear
     from goldsmith.render.scaffold import doubt_problem
     from goldsmith.scaffold.init_plan import course_at, detected
@@ -183,7 +183,7 @@ def _add(
 
 
 def _settle(layout: Layout, no_color: bool) -> Layout:
-    """What is in doubt is a person's to say."""
+    """Ask about each doubt."""
     from goldsmith.cli.prompts import ask_about_layout
 
     for doubt in layout.doubts:

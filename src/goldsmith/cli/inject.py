@@ -20,19 +20,19 @@ from goldsmith.cli.options import (
 )
 
 EXAMPLES = """
-Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
+Nothing is lost: what was there before, even uncommitted edits, is kept and restored by `goldsmith reset`.
 
 Examples:
 
     goldsmith inject              choose from a menu
-    goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it away again
+    goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it out again
 
 Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
 """
 
 
 def inject(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
+    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -54,4 +54,4 @@ def inject(
             show_injection(done)
 
 
-inject.__doc__ = f"Put the solution's files over the starter's, in place.\n{EXAMPLES}"
+inject.__doc__ = f"Put the solution's files in the place of the starter's.\n{EXAMPLES}"

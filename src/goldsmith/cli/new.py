@@ -28,16 +28,16 @@ class Kind(StrEnum):
 
 
 EXAMPLES = """
-Writes a small exercise that works from the first minute: starter, solution, recipe, tests that students run, tests for
-staff, and the students' README. Then make it your own. Nothing that is there is overwritten.
+Writes a small exercise that works at once: starter, solution, recipe, tests that students run, tests for staff, and
+the students' README. Then make it your own. No existing file is overwritten.
 
 Examples:
 
     goldsmith new hw1                   choose between torch and NumPy
     goldsmith new hw1 --kind numpy
-    goldsmith generate hw1              then
+    goldsmith generate hw1              then make its gold
 
-Exit codes: 0 made, 2 bad usage or a name that is taken, 3 it could not be written.
+Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.
 """
 
 
@@ -46,8 +46,8 @@ def new(
     kind: Annotated[
         Kind | None, typer.Option(help="What it uses.", show_default="torch where that is installed")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show everything, write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -72,7 +72,7 @@ def new(
             show_new_assignment(open_console(no_color=no_color), plan, assignment, dry_run=dry_run)
 
 
-new.__doc__ = f"Make an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"
+new.__doc__ = f"Create an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"
 
 
 def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:

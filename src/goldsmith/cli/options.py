@@ -1,4 +1,4 @@
-"""What commands share: their common options, the consoles, and the one place where an error is shown."""
+"""What commands share: common options, consoles, and the one place where an error is shown."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 CourseOption = Annotated[
     Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else there.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback when goldsmith gives up.")]
-NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR in the environment does too.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Log what goldsmith does, and show tracebacks.")]
+NoColorOption = Annotated[
+    bool, typer.Option("--no-color", help="No colours; NO_COLOR in the environment does the same.")
+]
 
 
 @dataclass(frozen=True)
 class JsonReport:
-    """Prints what a command found as one JSON object; `subjects` is what the list in it is called."""
+    """Print what a command found as one JSON object; `subjects` is what the list in it is called."""
 
     command: str
     subjects: str
@@ -95,13 +97,13 @@ def _as_error(problem: BaseException, command: str) -> GoldsmithError:
 
 
 def at_a_terminal() -> bool:
-    """Whether a question can be asked and answered: somebody is there, and can be shown a menu."""
+    """Say whether a question can be asked and answered here: on a terminal that can show a menu."""
     able = os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
     return able and sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def open_course(start: Path, *, repair: bool = True) -> Course:
-    """The course that `start` lies in, once what a killed process left half done in it is put in order."""
+    """Find the course that `start` is in, and finish or undo what a killed process left half done in it."""
     from goldsmith.course.layout import find_course
     from goldsmith.errors.gold import Busy
     from goldsmith.injection.inject import needs_recovery, recover
@@ -117,7 +119,7 @@ def open_course(start: Path, *, repair: bool = True) -> Course:
 
 @contextlib.contextmanager
 def locked(course: Course, doing: str) -> Iterator[None]:
-    """The course for this process alone; whoever has it is named while we wait."""
+    """Lock the course for this process; while waiting, say which process holds it."""
     from goldsmith.workspace.lock import course_lock
 
     def tell(text: str) -> None:
@@ -130,8 +132,8 @@ def locked(course: Course, doing: str) -> Iterator[None]:
 def choose(
     course: Course, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
 ) -> list[Assignment]:
-    """The assignments called `names`, each once and in that order; `all` stands for every one. When none is named,
-    a person is asked."""
+    """Return the assignments called `names`, each once and in that order; `all` stands for every one. Without names,
+    ask at the terminal."""
     if names and "all" not in names:
         return list({item.name: item for item in map(course.assignment, names)}.values())
     found = _assignments(course)
@@ -147,7 +149,8 @@ def choose(
 def choose_one(
     course: Course, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
 ) -> Assignment:
-    """The assignment called `name`. When none is named, a person is asked; `after` is what else the command needs."""
+    """Return the assignment called `name`; without a name, ask at the terminal. `after` is what else the command
+    needs."""
     if name is not None:
         return course.assignment(name)
     found = _assignments(course)
@@ -166,7 +169,7 @@ def _assignments(course: Course) -> list[Assignment]:
 
 
 def make_progress(no_color: bool, *, verbose: bool = False) -> Progress:
-    """Progress on standard error, live where that is a terminal."""
+    """Report progress on standard error, live where that is a terminal."""
     from goldsmith.render.console import open_console
     from goldsmith.render.progress import PlainProgress, TerminalProgress
 
@@ -176,7 +179,7 @@ def make_progress(no_color: bool, *, verbose: bool = False) -> Progress:
 
 @contextlib.contextmanager
 def replay_progress(no_color: bool, name: str) -> Iterator[Watcher]:
-    """Progress of a replay on standard error, live where that is a terminal."""
+    """Report progress of a replay on standard error, live where that is a terminal."""
     from goldsmith.render.console import open_console
     from goldsmith.render.progress import replay_progress
 

@@ -1,4 +1,4 @@
-"""The questions a person is asked at a terminal. Nobody else ever is.
+"""The questions that are asked at a terminal, and only there.
 
 Esc and Ctrl-D leave a question without an answer, and the answer that loses nothing is the one that Enter gives.
 """
@@ -59,7 +59,7 @@ _POINTED: dict[str, Wanted] = {
 
 
 def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> list[Assignment]:
-    """One, several or all of those found, each with how its gold stands."""
+    """Ask for one, several or all assignments; each row says how its gold stands."""
     states = [freshness(item) for item in found]
     wanted = _TICKED.get(command)
     ticked = [index for index, state in enumerate(states) if wanted is not None and wanted(state)]
@@ -69,7 +69,7 @@ def ask_assignments(command: str, found: Sequence[Assignment], *, no_color: bool
 
 
 def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool = False) -> Assignment:
-    """One of those found."""
+    """Ask for one of the assignments."""
     states = [freshness(item) for item in found]
     rows = [_row(item, state) for item, state in zip(found, states, strict=True)]
     answer: Assignment | None = _one(_WHICH[command], rows, pointed=_first(command, states), no_color=no_color)
@@ -77,34 +77,33 @@ def ask_assignment(command: str, found: Sequence[Assignment], *, no_color: bool 
 
 
 def ask_injected(journals: Sequence[Journal], *, no_color: bool = False) -> list[str]:
-    """Names of those whose solution is in place; all are ticked."""
+    """Ask for the names of assignments to reset, among those whose solution is in place; all are ticked."""
     rows = [Row(item.assignment, item.assignment, "injected", f"since {item.since}") for item in journals]
     return _answered(_several(_WHICH["reset"], rows, ticked=range(len(rows)), no_color=no_color))
 
 
 def ask_kind(assignment: Assignment, *, no_color: bool = False) -> str:
-    """What a first recipe is to make."""
+    """Ask what a first recipe should record."""
     rows = [Row(kind, label, about=description) for kind, (label, description) in KINDS.items()]
-    question = f"{assignment.name} has no recipe yet. What shall its first one record?"
+    question = f"{assignment.name} has no recipe yet. What should the first one record?"
     answer: str | None = _one(question, rows, no_color=no_color)
     return _answered(answer)
 
 
 def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_color: bool = False) -> bool:
-    """Whether gold that would change, or files of others in its place, may be replaced; all stays unless somebody says
-    otherwise."""
+    """Ask whether gold that would change, or other files in its place, may be replaced; the default is no."""
     rows = [
-        Row(False, "Keep", about="what stands there stays, nothing is written", keys="nk"),
+        Row(False, "Keep", about="keep what is there, write nothing", keys="nk"),
         Row(True, "Replace", about="the new gold takes its place", keys="yr"),
     ]
     question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
     if others:
-        question = f"In the gold folder of {name}, {', '.join(others)} stood, not as goldsmith writes. Replace?"
+        question = f"The gold folder of {name} holds edited or foreign files ({', '.join(others)}). Replace them?"
     return bool(ask_one(question, rows, no_color=no_color))
 
 
 def ask_what_to_write(plan: Plan, *, no_color: bool = False) -> list[Change]:
-    """Those of a plan's changes that are wanted, maybe none."""
+    """Ask which of a plan's changes to write; return those, maybe none."""
     from goldsmith.render.scaffold import shown_name, why
 
     pending = plan.pending
@@ -130,7 +129,7 @@ def ask_about_layout(doubt: Doubt, *, no_color: bool = False) -> Mapping[str, st
 
 
 def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind:
-    """What a new assignment uses; the usual one stands first."""
+    """Ask what a new assignment uses; the usual one comes first."""
     from goldsmith.render.scaffold import kind_words
 
     rows = [Row(kind, text) for kind, text in kind_words().items()]
@@ -140,21 +139,21 @@ def ask_new_kind(usual: str, *, no_color: bool = False) -> Kind:
 
 
 def ask_about_edits(name: str, count: int, *, no_color: bool = False) -> str:
-    """`keep`, `save`, `discard`, or `leave` to have everything stay as it is."""
+    """Ask what to do with edits: `keep`, `save`, `discard`, or `leave` to change nothing."""
     what = "This file was" if count == 1 else f"These {count} files were"
     rows = [
-        Row("leave", "Leave", about="everything stays injected, as it is", keys="l"),
+        Row("leave", "Leave", about="everything stays as it is, injected", keys="l"),
         Row("keep", "Keep", about="the edits become the solution", keys="k"),
         Row("save", "Save", about=f"the edits go into {name}-edits/", keys="s"),
-        Row("discard", "Discard", about="the edits are given up", keys="d"),
+        Row("discard", "Discard", about="the edits are lost", keys="d"),
     ]
-    question = f"{what} edited while {name} was injected. What is to become of that?"
+    question = f"{what} edited while {name} was injected. What should happen to the edits?"
     answer: str | None = _one(question, rows, no_color=no_color)
     return _answered(answer)
 
 
 def _one(question: str, rows: Sequence[Row], **more: Any) -> Any:
-    """While nothing has begun, Ctrl-C leaves a question as Esc does."""
+    """Ask, with Ctrl-C the same as Esc: nothing has begun yet."""
     try:
         return ask_one(question, rows, **more)
     except KeyboardInterrupt:
@@ -182,7 +181,7 @@ def _row(assignment: Assignment, state: Freshness) -> Row:
 
 
 def _short(reason: str) -> str:
-    """A reason as it fits beside a name: files without their folders."""
+    """Shorten a reason to fit next to a name: files without their folders."""
     return re.sub(r"\S*/(?=\S)", "", reason).removesuffix(" since the gold was made")
 
 

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from goldsmith.injection.results import EditChoice, ResetResult
 
 EXAMPLES = """
-Files that were edited while they were injected are never thrown away silently: choose what becomes of them.
+Edits made while a solution was injected are never lost silently: you choose what happens to them.
 
 Examples:
 
-    goldsmith reset                            whatever is injected; several: choose from a menu
-    goldsmith reset scratch-1 --keep           edits become the solution
-    goldsmith reset scratch-1 --save DIR       edits go into a folder
-    goldsmith reset scratch-1 --discard        edits are given up
+    goldsmith reset                            what is injected; a menu if several are
+    goldsmith reset scratch-1 --keep           make edits part of the solution
+    goldsmith reset scratch-1 --save DIR       save edits in a folder
+    goldsmith reset scratch-1 --discard        discard edits
 
-Exit codes: 0 reset (or nothing was injected), 1 edited files stand in the way, 2 bad usage, 3 could not.
+Exit codes: 0 reset (or nothing was injected), 1 edited files are in the way, 2 bad usage, 3 could not.
 """
 
 
 def reset(
     assignment: Annotated[
-        str | None, typer.Argument(metavar="A", help="The assignment; without, a menu, or every injected one.")
+        str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu, or every injected one.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Write edits back into the solution.")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write edits into this folder.")] = None,
-    discard: Annotated[bool, typer.Option("--discard", help="Give edits up.")] = False,
+    discard: Annotated[bool, typer.Option("--discard", help="Discard edits.")] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -72,11 +72,11 @@ def reset(
             show_resets(resets)
 
 
-reset.__doc__ = f"Take the solution away again: every byte, mode and link as it was before.\n{EXAMPLES}"
+reset.__doc__ = f"Take the solution out again: every byte, mode and link as before.\n{EXAMPLES}"
 
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:
-    """The one that is named, or whatever is injected; a person chooses among several."""
+    """Return the assignment that is named, or what is injected; ask if there are several."""
     from goldsmith.injection.journal import journals
 
     standing = list(journals(course))
@@ -91,7 +91,7 @@ def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -
 
 
 def _ask_about_edits(course: Course, name: str, ask: bool, no_color: bool) -> EditChoice:
-    """Show edits as a difference and ask what is to become of them."""
+    """Show edits as a difference and ask what to do with them."""
     from goldsmith.injection.results import EditChoice, edits_of
 
     edited = edits_of(course, name)

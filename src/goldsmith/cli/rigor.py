@@ -29,27 +29,28 @@ if TYPE_CHECKING:
 
 def rigor(
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
+        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
     ] = None,
     least: Annotated[
-        float | None, typer.Option("--min", metavar="SCORE", help="Exit with 1 where the score is below this.")
+        float | None, typer.Option("--min", metavar="SCORE", help="Exit with 1 if a score is below this.")
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="NAME", help="Only this mutant, part or operator; may be given several times."),
     ] = None,
     most: Annotated[
-        int | None, typer.Option("--max", metavar="N", min=1, help="At most so many mutants, spread evenly.")
+        int | None, typer.Option("--max", metavar="N", min=1, help="Try at most this many mutants, spread evenly.")
     ] = None,
     baselines: Annotated[
         bool,
-        typer.Option("--baselines", help="Try them against the internal tests and plain tolerances, too. Takes long."),
+        typer.Option("--baselines", help="Also try the internal tests and plain tolerances on them. Slow."),
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="List the mutants that were killed, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also list the mutants that were killed.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Show the mutants without trying them.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Try all, also those known from an earlier run.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Try all again, even those with a cached result.")] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="So many at once; one for each processor.")
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many run at once; default one for each processor."),
     ] = None,
     allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Measure gold that is stale.")] = False,
     course: CourseOption = Path("."),
@@ -57,12 +58,12 @@ def rigor(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say which mistakes that people really make the gold would not notice, why, and what to add to the recipe.
+    """Find mistakes that the gold would miss, say why, and what to add to the recipe.
 
-    Each mutant is the solution with one such mistake; the recipe is replayed on it. Score = killed / (killed +
-    survived). Mutants that no run told from the solution, under any condition that was tried, do not count: they are
-    listed for you to read. Nothing in the course is touched; what was found is kept under `.goldsmith/`, so that a
-    second run only tries what changed.
+    Each mutant is the solution with one mistake that people really make; the recipe is replayed on it. Score = killed /
+    (killed + survived). Mutants that no run could tell from the solution do not count: they are listed for you to
+    read. Nothing in the course is touched; results are cached under `.goldsmith/`, so that a second run only tries
+    what changed.
 
     Examples:
 
@@ -119,7 +120,7 @@ def rigor(
             report.print(mutants, ok=not below and not untried, more=render.summarise_rigor(measured))
         elif below:
             names = ", ".join(item.assignment for item in below)
-            console.print(f"Below the asked {least}: {names}.", style="bold red", highlight=False)
+            console.print(f"Below --min {least}: {names}.", style="bold red", highlight=False)
     raise typer.Exit(1 if below else 3 if untried else 0)
 
 

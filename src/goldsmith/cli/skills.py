@@ -1,4 +1,4 @@
-"""`goldsmith skills`: what coding agents need to use goldsmith well, put into a course and kept up to date."""
+"""`goldsmith skills`: skills for coding agents, installed in a course and kept up to date."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ app = typer.Typer(help="The coding-agent skills of a course.", no_args_is_help=T
 EXAMPLES = """
 Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, and for each a shortcut,
 `.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the difference, and --force
-keeps yours beside the new one, as `SKILL.md.yours`.
+keeps yours next to the new one, as `SKILL.md.yours`.
 
 Examples:
 
@@ -33,7 +33,7 @@ Exit codes: 0 all well, 1 something is missing or out of date (with --check, or 
 
 @app.callback()
 def _skills() -> None:
-    """The skills that lead a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`."""
+    """Skills that guide a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`."""
 
 
 def install(
@@ -41,8 +41,10 @@ def install(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="Only this skill; may be given several times.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if any is not up to date.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace edited ones; yours are kept beside them.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit with 1 if any is not up to date.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace edited ones; yours are kept next to them.")] = False,
     json: JsonOption = False,
     no_color: NoColorOption = False,
     debug: DebugOption = False,
@@ -66,5 +68,5 @@ def install(
     raise typer.Exit(0 if ok else AGAINST)
 
 
-install.__doc__ = f"Put the skills for coding agents into a course, or say whether they are up to date.\n{EXAMPLES}"
+install.__doc__ = f"Install the skills for coding agents in a course, or check that they are up to date.\n{EXAMPLES}"
 app.command("install")(install)

@@ -13,9 +13,9 @@ def status(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say of every assignment whether its gold is fresh, stale and why, or missing, or its solution injected.
+    """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
 
-    Looks at hashes only: neither torch nor NumPy is imported, nothing is run.
+    Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
     """
     with report_errors("status", as_json=json, debug=debug) as report:
         from goldsmith.generate.status import course_status

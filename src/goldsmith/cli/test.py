@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 def try_tests(
     assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
+        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
     ] = None,
     select: Annotated[
-        str, typer.Option("-k", metavar="EXPR", help="Only tests that fit, as pytest's -k; no report is kept.")
+        str, typer.Option("-k", metavar="EXPR", help="Only tests that match, as with pytest's -k; no report is kept.")
     ] = "",
     timeout: Annotated[
         float | None,
@@ -36,7 +36,7 @@ def try_tests(
             "--timeout",
             metavar="SECONDS",
             min=0.1,
-            help="Stop the tests of one after this much processor time.",
+            help="Stop an assignment's tests after this much processor time.",
             show_default="600",
         ),
     ] = None,
@@ -47,8 +47,8 @@ def try_tests(
 ) -> None:
     """Run the internal tests on the solution, where they must pass, and on the starter, where they must fail.
 
-    They are those marked `rigor`; a skipped test is not a passed one. Both run in private copies, side by side. Text
-    and JUnit XML are kept under `tests/internal/reports/`.
+    Only tests marked `rigor` are run; a skipped test does not count as passed. Both sides run in private copies, in
+    parallel. Text and JUnit XML are kept under `tests/internal/reports/`.
 
     Examples:
 
@@ -57,7 +57,7 @@ def try_tests(
         goldsmith test scratch-1 -k gradient    some of its tests
 
     Tests belong to the assignment that their file or folder is named after (`test_scratch_1.py`), or that their marker
-    names, `@pytest.mark.gold("scratch-1")`; `tests` of `[assignment.scratch-1]` in goldsmith.toml says otherwise.
+    names, `@pytest.mark.gold("scratch-1")`, unless `tests` of `[assignment.scratch-1]` in goldsmith.toml names others.
 
     Exit codes: 0 passed, 1 failed on the solution or not on the starter, 2 bad usage, 3 could not run.
     """

@@ -1,4 +1,4 @@
-"""The application run to its end, and a command line that cannot be understood told in one sentence, as all else is."""
+"""Run the application; report a command line that cannot be understood in one sentence, like every other error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAID = {"Input should be ": "must be "}
 
 
 def run_app() -> int:
-    """The exit code."""
+    """Run the command line and return its exit code."""
     try:
         code = app(standalone_mode=False, prog_name="goldsmith")
     except typer.Abort:
@@ -57,7 +57,7 @@ def _in_our_words(problem: Any) -> BadUsage:
         return BadUsage(command, f"there is no command {unknown[1]}", difflib.get_close_matches(unknown[1], known, n=1))
     more = re.fullmatch(r"Got unexpected extra arguments?(?:\(s\))? \((.+)\)\.?", problem.message)
     if more:
-        return BadUsage(command, f"{more[1]} is more than it takes")
+        return BadUsage(command, f"{more[1]} is one argument too many")
     said = re.sub(
         r"^Input should be |^Value error, |, unable to .*|\.$", lambda found: _SAID.get(found[0], ""), problem.message
     )

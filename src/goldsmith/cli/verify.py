@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def verify(
     assignments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu, or all."),
+        typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu, or all."),
     ] = None,
-    reproduce: Annotated[bool, typer.Option("--reproduce", help="Run the recipe again, too, and compare.")] = False,
+    reproduce: Annotated[bool, typer.Option("--reproduce", help="Also run the recipe again and compare.")] = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -38,13 +38,13 @@ def verify(
     """Read published gold back and repeat every check, hashes included.
 
     A flipped bit in any file is found and named. With --reproduce the recipe runs again in private copies, on recorded
-    inputs and weights; nothing is written. Where other bits come out, it says whose doing that is: the environment's
-    (processor, torch, threads) or the code's, for which the sources as they were are taken from git.
+    inputs and weights; nothing is written. Where the result differs, it says what caused that: the environment
+    (processor, torch, threads) or the code, compared with the sources in git that made the gold.
 
     Examples:
 
         goldsmith verify                            choose from a menu; without a terminal, all
-        goldsmith verify scratch-1 --reproduce      run its recipe again, too
+        goldsmith verify scratch-1 --reproduce      also run its recipe again
 
     Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """

@@ -49,15 +49,15 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """Settings of one assignment; everything has a sensible default."""
 
     folder: str = ""
-    """Where its starter lies, if that is not `<assignments>/<name>`; `.` where all of the repository is this one
+    """Where its starter is, if not in `<assignments>/<name>`; `.` where all of the repository is this one
     assignment."""
     solution: str = ""
-    """Where its solution lies, if that is not `<solutions>/<name>`, as where starter and solution lie side by side. No
+    """Where its solution is, if not in `<solutions>/<name>`, as when starter and solution are side by side. No
     student gets that folder."""
     title: str | None = None
     """What it is called in menus and summaries; else made from its name."""
     description: str | None = None
-    """One line beside the title in menus."""
+    """One line next to the title in menus."""
     allow_drift: dict[str, str] = {}
     """Differences between starter and solution that are meant, each with its reason."""
     silence: dict[str, str] = {}
@@ -104,7 +104,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Settings of the course: where things are, and how recipes are run."""
 
     assignments: str = "src/assignments"
-    """The folder of starters, one folder an assignment; `.` where they lie at the root of the course."""
+    """The folder of starters, one folder an assignment; `.` where they are at the root of the course."""
     solutions: str = "private/solutions"
     """The folder of solutions, one folder an assignment, or all of it where the course is one assignment."""
     internal_tests: str = "tests/internal"
@@ -112,9 +112,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     fixtures: str = "tests/internal/fixtures"
     """The folder of the gold."""
     recipe: str = "generate_fixtures.py"
-    """The recipe's name, in the assignment's folder; one beside the solution wins and stays private."""
+    """The recipe's name, in the assignment's folder; one next to the solution wins and stays private."""
     adapter: str = "adapt_submission.py"
-    """The adapter's name, beside the recipe: what may differ between submissions."""
+    """The adapter's name, next to the recipe: what may differ between submissions."""
     shared: tuple[str, ...] = ()
     """Files, folders or patterns, such as `src/common` or `data/*.npz`, that submissions need besides the assignment's
     folder and what its recipe reads. Secrets, solutions, gold, internal tests and grades they never get."""

@@ -3,128 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
-
-_GIVE_FILES = "give the files that were submitted"
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
-class NoSuchSubmission(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoSuchSubmission(UsageError):
+    template = (
+        "{name} is neither a file, nor a folder, nor a git revision of this course; give the path of a submission, or "
+        "a branch that `git branch --all` lists."
+    )
     name: str
 
-    def sentence(self) -> str:
-        return (
-            f"{self.name} is neither a file, nor a folder, nor a git revision of this course; give the path of what "
-            "was handed in, or a branch that `git branch --all` lists."
-        )
 
-
-@dataclass(eq=False)
-class NothingToCheck(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NothingToCheck(UsageError):
     name: str
     problem: str
     wanted: Sequence[str]
 
     def sentence(self) -> str:
-        return f"{self.name} cannot be checked: {self.problem}; hand in {', '.join(self.wanted) or 'code'}."
+        return f"{self.name} cannot be checked: {self.problem}; submit {', '.join(self.wanted) or 'code'}."
 
 
-@dataclass(eq=False)
-class SubmissionLeaves(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class SubmissionLeaves(UsageError):
+    template = "{name} contains a link, {link}, that points outside it; put the file itself there."
     name: str
     link: Path
 
-    def sentence(self) -> str:
-        return f"{self.name} holds a link, {self.link}, that leads out of it; put the file itself there."
 
-
-@dataclass(eq=False)
-class SubmissionIsLink(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class SubmissionIsLink(UsageError):
+    template = "{name} is a link, and links are not followed; submit the files themselves."
     name: str
 
-    def sentence(self) -> str:
-        return f"{self.name} is a link, and what it leads to was not submitted there; put the files themselves there."
 
-
-@dataclass(eq=False)
-class SubmissionIsPrivate(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class SubmissionIsPrivate(UsageError):
+    template = (
+        "{name} points into {place}, which belongs to the course and is not a submission; give the files that were "
+        "submitted."
+    )
     name: str
     place: Path
 
-    def sentence(self) -> str:
-        return f"{self.name} leads into {self.place}, which is the course's own and nobody's submission; {_GIVE_FILES}."
 
-
-@dataclass(eq=False)
-class TooMuchHandedIn(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class TooMuchHandedIn(UsageError):
+    template = "{name} is not opened: {problem}; submit the assignment's own files, and nothing else."
     name: str
     problem: str
 
-    def sentence(self) -> str:
-        return f"{self.name} is not opened: {self.problem}; hand in the assignment's own files, and nothing else."
 
-
-@dataclass(eq=False)
-class BadAdapter(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class BadAdapter(UsageError):
+    template = "the adapter {file} cannot be used: {problem}; `goldsmith help adapters` shows how to write one."
     file: Path
     problem: str
 
-    def sentence(self) -> str:
-        return (
-            f"the adapter {self.file} cannot be used: {self.problem}; `goldsmith help adapters` shows how to write one."
-        )
 
-
-@dataclass(eq=False)
 class NoGold(GoldsmithError):
-    outcome: ClassVar[str] = "missing"
+    outcome = "missing"
+    template = "there is no gold for {assignment}; make it with `goldsmith generate {assignment}`."
     assignment: str
 
-    def sentence(self) -> str:
-        return f"there is no gold for {self.assignment}; make it with `goldsmith generate {self.assignment}`."
 
-
-@dataclass(eq=False)
 class StaleGold(GoldsmithError):
-    outcome: ClassVar[str] = "stale"
+    outcome = "stale"
+    template = (
+        "the gold of {assignment} is stale: {reasons:first}; regenerate it with `goldsmith generate {assignment}`, or "
+        "check against it with --allow-stale."
+    )
     assignment: str
     reasons: Sequence[str]
 
-    def sentence(self) -> str:
-        more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
-        return (
-            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
-            f"regenerate it with `goldsmith generate {self.assignment}`, or check against it with --allow-stale."
-        )
 
-
-@dataclass(eq=False)
 class NotReplayed(GoldsmithError):
+    template = (
+        "the recipe of {assignment} is a script without cases, so nothing can be replayed; write it with "
+        "@goldsmith.case (`goldsmith help recipes`)."
+    )
     assignment: str
 
-    def sentence(self) -> str:
-        return (
-            f"the recipe of {self.assignment} is a script without cases, so nothing can be replayed; "
-            "write it with @goldsmith.case (`goldsmith help recipes`)."
-        )
 
-
-@dataclass(eq=False)
-class NoSuchCase(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoSuchCase(UsageError):
+    template = "there is no case {name}; there are {known}."
     name: str
     known: Sequence[str]
-
-    def sentence(self) -> str:
-        return f"there is no case {self.name}; there are {', '.join(self.known)}."

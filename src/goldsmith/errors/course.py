@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from goldsmith.errors.base import COULD_NOT_RUN, USAGE, GoldsmithError
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
-class NotACourse(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NotACourse(UsageError):
+    template = (
+        "{start} is not inside a course: neither it nor a folder above it has goldsmith.toml or src/assignments/; "
+        "change into one, or make this folder one with `goldsmith init`."
+    )
     start: Path
 
-    def sentence(self) -> str:
-        return (
-            f"{self.start} is not inside a course: neither it nor a folder above it has goldsmith.toml or "
-            "src/assignments/; change into one, or make this folder one with `goldsmith init`."
-        )
 
-
-@dataclass(eq=False)
-class BadConfig(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class BadConfig(UsageError):
     file: Path
     problem: str
     key: str | None = None
@@ -36,9 +28,7 @@ class BadConfig(GoldsmithError):
         return f"{place}: {key}{self.problem}{'' if self.problem.endswith('?') else '.'}"
 
 
-@dataclass(eq=False)
-class UnknownAssignment(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class UnknownAssignment(UsageError):
     name: str
     nearest: Sequence[str]
     known: Sequence[str]
@@ -57,20 +47,14 @@ class UnknownAssignment(GoldsmithError):
         return f"no assignment is called {self.name!r} in {self.folder}; {hint}"
 
 
-@dataclass(eq=False)
-class NoAssignments(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoAssignments(UsageError):
+    template = "there are no assignments in {folder} yet; make one with `goldsmith new NAME`."
     folder: Path
 
-    def sentence(self) -> str:
-        return f"there are no assignments in {self.folder} yet; make one with `goldsmith new NAME`."
 
-
-@dataclass(eq=False)
-class NothingChosen(GoldsmithError):
+class NothingChosen(UsageError):
     """No assignment was named, and there is no terminal to ask on."""
 
-    exit_code: ClassVar[int] = USAGE
     command: str
     known: Sequence[str]
     several: bool = True
@@ -83,9 +67,7 @@ class NothingChosen(GoldsmithError):
         return f"name {which}, as in `goldsmith {self.command} {self.known[0]}{self.after}`; {there} {names}."
 
 
-@dataclass(eq=False)
 class NoSolution(GoldsmithError):
-    exit_code: ClassVar[int] = COULD_NOT_RUN
     assignment: str
     expected: Path
     orphans: Sequence[Path] = ()
@@ -100,7 +82,6 @@ class NoSolution(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class NoSuchVariant(GoldsmithError):
     variant: str
     case: str
@@ -115,87 +96,55 @@ class NoSuchVariant(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class SolutionFitsNothing(GoldsmithError):
+    template = (
+        "{file} replaces nothing: the starter has no {wanted}; rename one of them, or drop `_solution` from the name "
+        "to add the file as it is."
+    )
     file: Path
     wanted: Path
 
-    def sentence(self) -> str:
-        return (
-            f"{self.file} replaces nothing: the starter has no {self.wanted}; rename one of them, or drop "
-            "`_solution` from the name to add the file as it is."
-        )
 
-
-@dataclass(eq=False)
 class SolutionIsAmbiguous(GoldsmithError):
+    template = "{file} fits {assignments:and}; move it into {solutions}/<assignment>/ of the one it belongs to."
     file: Path
     assignments: Sequence[str]
     solutions: Path
 
-    def sentence(self) -> str:
-        names = " and ".join(self.assignments)
-        return f"{self.file} fits {names}; move it into {self.solutions}/<assignment>/ of the one it belongs to."
 
-
-@dataclass(eq=False)
 class SolutionsCollide(GoldsmithError):
+    template = "{first} and {second} both take the place of {target}; keep one of them."
     first: Path
     second: Path
     target: Path
 
-    def sentence(self) -> str:
-        return f"{self.first} and {self.second} both take the place of {self.target}; keep one of them."
 
-
-@dataclass(eq=False)
 class Unreadable(GoldsmithError):
+    template = "{path} cannot be read ({reason}); make it readable, or add it to `exclude`."
     path: Path
     reason: str
 
-    def sentence(self) -> str:
-        return f"{self.path} cannot be read ({self.reason}); make it readable, or add it to `exclude`."
 
-
-@dataclass(eq=False)
-class NoSuchRevision(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoSuchRevision(UsageError):
+    template = "there is no git revision {revision!r} in {root}; choose one that `git branch --all` lists."
     revision: str
     root: Path
 
-    def sentence(self) -> str:
-        return f"git knows no revision {self.revision!r} in {self.root}; choose one that `git branch --all` lists."
 
-
-@dataclass(eq=False)
 class GitCannotSay(GoldsmithError):
+    template = "git does not work in {root}, so nothing could be checked; see why with `git -C {root} status`."
     root: Path
 
-    def sentence(self) -> str:
-        return f"git does not answer in {self.root}, so nothing is known; try `git -C {self.root} status`."
 
-
-@dataclass(eq=False)
 class BlindGuard(GoldsmithError):
+    template = "the guard does not know what to look for: {problems:first}; fix that, then run it again."
     problems: Sequence[str]
 
-    def sentence(self) -> str:
-        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"the guard does not know what to look for: {self.problems[0]}{more}; fix that, then run it again."
+
+class OneTargetOnly(UsageError):
+    template = "a PATH, --ref and --staged exclude each other; give one."
 
 
-@dataclass(eq=False)
-class OneTargetOnly(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
-
-    def sentence(self) -> str:
-        return "a PATH, --ref and --staged exclude each other; give one."
-
-
-@dataclass(eq=False)
-class FolderNotEmpty(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class FolderNotEmpty(UsageError):
+    template = "{folder} exists and is not an empty folder; nothing was written, name a new one."
     folder: Path
-
-    def sentence(self) -> str:
-        return f"{self.folder} exists and is not an empty folder; nothing was written, name a new one."

@@ -3,56 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from goldsmith.errors.base import AGAINST, INTERRUPTED, USAGE, GoldsmithError
+from goldsmith.errors.base import AGAINST, INTERRUPTED, GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
 class GoldRefused(GoldsmithError):
-    outcome: ClassVar[str] = "refused"
+    outcome = "refused"
+    template = "gold refused: {problems:first}; fix it, or accept it by name: {hint}."
     assignment: str
     problems: Sequence[str]
     hint: str
 
-    def sentence(self) -> str:
-        more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
-        return f"gold refused: {self.problems[0]}{more}; fix it, or accept it by name: {self.hint}."
 
-
-@dataclass(eq=False)
 class CopyDisagrees(GoldsmithError):
     """A copy of the solution, checked like a submission, differs from the gold; `report` is that check's output."""
 
-    outcome: ClassVar[str] = "refused"
+    outcome = "refused"
+    template = (
+        "gold refused: a copy of the solution, submitted like a student's, does not agree with it in {cases:few} "
+        "({reason}); change the recipe or the solution so that it does, then run again."
+    )
     assignment: str
     cases: Sequence[str]
     reason: str
     report: str
 
-    def sentence(self) -> str:
-        names = f"{', '.join(self.cases[:3])}{' …' if len(self.cases) > 3 else ''}"
-        return (
-            f"gold refused: a copy of the solution, submitted like a student's, does not agree with it in {names} "
-            f"({self.reason}); change the recipe or the solution so that it does, then run again."
-        )
 
-
-@dataclass(eq=False)
 class NotCalibrated(GoldsmithError):
     assignment: str
     problem: str
 
     def sentence(self) -> str:
         problem = self.problem.rstrip(".")
-        return f"tolerances could not be measured: {problem}; with --no-calibrate the gold gets customary ones."
+        return f"tolerances could not be measured: {problem}; use --no-calibrate for default tolerances."
 
 
-@dataclass(eq=False)
 class TrialsFailed(GoldsmithError):
-    outcome: ClassVar[str] = "refused"
+    outcome = "refused"
     assignment: str
     case: str
     trials: int
@@ -62,25 +50,21 @@ class TrialsFailed(GoldsmithError):
         return (
             f"gold refused: all {self.trials} trials that measure the tolerances of case {self.case} failed, the first "
             f"with {self.problem.rstrip('.')}; make the case run again on its own inputs and weights, or use "
-            "--no-calibrate for customary tolerances."
+            "--no-calibrate for default tolerances."
         )
 
 
-@dataclass(eq=False)
 class NotReplayable(GoldsmithError):
+    template = (
+        "case {case} accepts variants but comes out differently when it is replayed on its own inputs and weights; "
+        "draw everything random with case.input, and keep nothing from one run to the next."
+    )
     case: str
 
-    def sentence(self) -> str:
-        return (
-            f"case {self.case} accepts variants but comes out differently when it is replayed on its own inputs and "
-            "weights; draw all that chance decides in case.input, and keep nothing from one run to the next."
-        )
 
-
-@dataclass(eq=False)
 class GoldIsStale(GoldsmithError):
-    exit_code: ClassVar[int] = AGAINST
-    outcome: ClassVar[str] = "stale"
+    exit_code = AGAINST
+    outcome = "stale"
     assignment: str
     tensors: int
 
@@ -93,10 +77,9 @@ class GoldIsStale(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class GoldKept(GoldsmithError):
-    exit_code: ClassVar[int] = AGAINST
-    outcome: ClassVar[str] = "stale"
+    exit_code = AGAINST
+    outcome = "stale"
     assignment: str
     tensors: int
     others: tuple[str, ...] = ()
@@ -105,90 +88,66 @@ class GoldKept(GoldsmithError):
         why = f"the old gold was kept: {self.tensors} of its tensors would change; replace it"
         if self.others:
             names = f"{', '.join(self.others[:3])}{' …' if len(self.others) > 3 else ''}"
-            why = f"nothing was replaced: {names} stood there, not as goldsmith writes; replace"
+            why = f"nothing was replaced: the gold folder holds edited or foreign files ({names}); replace them"
         return f"{why} with `goldsmith generate {self.assignment} --yes`."
 
 
-@dataclass(eq=False)
-class UnknownRevision(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class UnknownRevision(UsageError):
+    template = (
+        "git has no gold at {folder} in {revision!r} ({reason}); choose a revision that `git log -- {folder}` lists."
+    )
     revision: str
     folder: Path
     reason: str
 
-    def sentence(self) -> str:
-        return (
-            f"git has no gold at {self.folder} in {self.revision!r} ({self.reason}); choose a revision that "
-            f"`git log -- {self.folder}` lists."
-        )
 
-
-@dataclass(eq=False)
 class TreeChanged(GoldsmithError):
-    outcome: ClassVar[str] = "refused"
+    outcome = "refused"
+    template = (
+        "{paths:few} changed while the recipe ran, by the recipe or by hand; see what changed with `git diff`, then "
+        "run again."
+    )
     paths: Sequence[Path]
 
-    def sentence(self) -> str:
-        names = ", ".join(str(path) for path in self.paths[:3]) + (" and more" if len(self.paths) > 3 else "")
-        return (
-            f"{names} changed while the recipe ran, by the recipe or by hand; look at what changed with `git diff`, "
-            "then run again."
-        )
 
-
-@dataclass(eq=False)
 class GoldUnreadable(GoldsmithError):
+    template = "{path} is not usable gold: {problem}; regenerate it with `goldsmith generate`."
     path: Path
     problem: str
 
-    def sentence(self) -> str:
-        return f"{self.path} is not usable gold: {self.problem}; regenerate it with `goldsmith generate`."
 
-
-@dataclass(eq=False)
 class NewerGold(GoldUnreadable):
     """Gold written by a later version. It is never replaced, since it may hold what this version cannot read."""
 
-    def sentence(self) -> str:
-        return f"{self.path} is left alone: {self.problem}; upgrade goldsmith, then run again."
+    template = "{path} is left alone: {problem}; upgrade goldsmith, then run again."
 
 
-@dataclass(eq=False)
 class CannotWrite(GoldsmithError):
+    template = "{path} cannot be written ({reason}); free some space or make it writable, then run again."
     path: Path
     reason: str
 
-    def sentence(self) -> str:
-        return f"{self.path} cannot be written ({self.reason}); make room, or make it writable, then run again."
 
-
-@dataclass(eq=False)
 class Busy(GoldsmithError):
+    template = "{folder} is in use by {holder}; wait for it, or leave out --no-wait."
     folder: Path
     holder: str
 
-    def sentence(self) -> str:
-        return f"{self.folder} is in use by {self.holder}; wait for it, or leave out --no-wait."
 
-
-@dataclass(eq=False)
 class MenuLeft(GoldsmithError):
-    exit_code: ClassVar[int] = INTERRUPTED
-
-    def sentence(self) -> str:
-        return "nothing was chosen, and nothing was done."
+    exit_code = INTERRUPTED
+    template = "nothing was chosen, and nothing was done."
 
 
-@dataclass(eq=False)
 class Interrupted(GoldsmithError):
-    exit_code: ClassVar[int] = INTERRUPTED
+    exit_code = INTERRUPTED
     command: str = ""
 
     def sentence(self) -> str:
         if self.command in ("init", "new"):
-            return "Interrupted. Either everything was written or nothing; `git status` says which."
+            return "interrupted; either everything was written or nothing, and `git status` says which."
         if self.command in ("rigor", "grade"):
-            return "interrupted; what was finished is kept, and the same command goes on from there."
+            return "interrupted; finished work is kept, and the same command continues from there."
         if self.command in ("inject", "reset"):
             return "interrupted; nothing is lost, and `goldsmith status` says whether the solution is in place."
         if self.command.startswith("skills"):
@@ -196,21 +155,15 @@ class Interrupted(GoldsmithError):
         return "interrupted; the starter is untouched, and gold that was not finished was not published."
 
 
-@dataclass(eq=False)
 class Failed(GoldsmithError):
     """A run that another command needed failed; `message` says why."""
 
+    template = "{message}"
     message: str
 
-    def sentence(self) -> str:
-        return self.message
 
-
-@dataclass(eq=False)
 class Unexpected(GoldsmithError):
     """A bug in goldsmith itself."""
 
+    template = "goldsmith itself failed ({error}); run it again with --debug to see where, and report that."
     error: str
-
-    def sentence(self) -> str:
-        return f"goldsmith itself failed ({self.error}); run it again with --debug to see where, and report that."

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
-
-_NAMED = 5
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
-class NothingHandedIn(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NothingHandedIn(UsageError):
+    template = (
+        "{where} matches no submission; give a folder, a .zip or .tar file, a .py file, a git revision, or a folder of "
+        "these."
+    )
     where: str
 
-    def sentence(self) -> str:
-        kinds = "a folder, a .zip or .tar file, a .py file, a git revision, or a folder of such"
-        return f"{self.where} names no submission; give {kinds}."
 
-
-@dataclass(eq=False)
 class BadArchive(GoldsmithError):
+    template = "the archive {name} is not opened: {problem}; have it submitted again as a plain folder or .zip."
     name: str
     problem: str
 
-    def sentence(self) -> str:
-        return (
-            f"the archive {self.name} is not opened: {self.problem}; have it submitted again as a plain folder or .zip."
-        )
 
-
-@dataclass(eq=False)
 class NoFreshGold(GoldsmithError):
+    template = "no gold could be made from a secret seed for {assignment}: {problem}"
     assignment: str
     problem: str
 
-    def sentence(self) -> str:
-        return f"no gold could be made from a secret seed for {self.assignment}: {self.problem}"
 
-
-@dataclass(eq=False)
 class NoCluster(GoldsmithError):
     address: str
     problem: str
@@ -49,28 +34,20 @@ class NoCluster(GoldsmithError):
     def sentence(self) -> str:
         reason = " ".join(self.problem.split()).rstrip(".")
         return (
-            f"there is no talking to a Dask scheduler at {self.address} ({reason}); see that it is running and, where "
-            "its address begins with tls://, give --tls-ca-file, --tls-cert and --tls-key."
+            f"no Dask scheduler answers at {self.address} ({reason}); check that it is running and, if its address "
+            "begins with tls://, give --tls-ca-file, --tls-cert and --tls-key."
         )
 
 
-@dataclass(eq=False)
 class WorkersLost(GoldsmithError):
     """Cluster workers were lost too often while judging the submissions `names` to retry again."""
 
+    template = (
+        "workers of the cluster were lost again and again while they judged {names:few}, so the class is not finished; "
+        "look at the workers' logs, then run the same command: all other verdicts are kept."
+    )
     names: Sequence[str]
 
-    def sentence(self) -> str:
-        shown = ", ".join(self.names[:_NAMED]) + (
-            f" and {len(self.names) - _NAMED} more" if self.names[_NAMED:] else ""
-        )
-        return (
-            f"workers of the cluster were lost again and again while they judged {shown}, so there is no class to "
-            "write down yet; look at the workers' logs, then run the same command: all others are kept."
-        )
 
-
-@dataclass(eq=False)
 class DaskMissing(GoldsmithError):
-    def sentence(self) -> str:
-        return "--engine dask needs dask.distributed; install it with `pip install distributed`."
+    template = "--engine dask needs dask.distributed; install it with `pip install distributed`."

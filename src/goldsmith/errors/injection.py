@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, USAGE, GoldsmithError
+from goldsmith.errors.base import AGAINST, GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
 class CannotInject(GoldsmithError):
+    template = (
+        "{assignment} was not injected: {path} ({reason}); everything is as it was before. Fix that, then run "
+        "`goldsmith inject {assignment}`."
+    )
     assignment: str
     path: Path
     reason: str
 
-    def sentence(self) -> str:
-        return (
-            f"{self.assignment} was not injected: {self.path} ({self.reason}); everything is as it was before. "
-            f"Fix that, then run `goldsmith inject {self.assignment}`."
-        )
 
-
-@dataclass(eq=False)
 class CannotReset(GoldsmithError):
+    template = (
+        "{assignment} could not be reset: {path} ({reason}); nothing is lost, its journal keeps every byte. Fix that, "
+        "then run `goldsmith reset {assignment}`."
+    )
     assignment: str
     path: Path
     reason: str
 
-    def sentence(self) -> str:
-        return (
-            f"{self.assignment} could not be reset: {self.path} ({self.reason}); nothing is lost, its journal keeps "
-            f"every byte. Fix that, then run `goldsmith reset {self.assignment}`."
-        )
 
-
-@dataclass(eq=False)
 class EditedMeanwhile(GoldsmithError):
-    exit_code: ClassVar[int] = AGAINST
+    exit_code = AGAINST
     assignment: str
     paths: Sequence[Path]
 
@@ -51,59 +42,42 @@ class EditedMeanwhile(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class EditsNotKept(GoldsmithError):
-    exit_code: ClassVar[int] = AGAINST
+    exit_code = AGAINST
+    template = "{path}: {why}; use --save DIR with another folder, or --discard."
     path: Path
     why: str
 
-    def sentence(self) -> str:
-        return f"{self.path}: {self.why}; use --save DIR with another folder, or --discard."
 
-
-@dataclass(eq=False)
 class MovedMeanwhile(GoldsmithError):
-    exit_code: ClassVar[int] = AGAINST
+    exit_code = AGAINST
+    template = (
+        "{path} was moved: the injected solution is now at {now}; move it back or remove it, then run `goldsmith reset "
+        "{assignment}` again."
+    )
     assignment: str
     path: Path
     now: Path
 
-    def sentence(self) -> str:
-        return (
-            f"{self.path} was moved: the injected solution now stands at {self.now}; move it back or remove it, then "
-            f"run `goldsmith reset {self.assignment}` again."
-        )
 
-
-@dataclass(eq=False)
 class IsInjected(GoldsmithError):
-    outcome: ClassVar[str] = "injected"
-    exit_code: ClassVar[int] = COULD_NOT_RUN
+    outcome = "injected"
+    template = (
+        "the solution has been in the starter's place since {since}; take it out with `goldsmith reset {assignment}` "
+        "first."
+    )
     assignment: str
     since: str
 
-    def sentence(self) -> str:
-        return (
-            f"the solution stands in the starter's place since {self.since}; take it away with "
-            f"`goldsmith reset {self.assignment}` first."
-        )
 
-
-@dataclass(eq=False)
 class JournalUnreadable(GoldsmithError):
+    template = (
+        "{path} cannot be read ({reason}); the original files are in {path.parent}/before, each with a .path file that "
+        "says where it belongs. Put them back by hand, then remove that folder."
+    )
     path: Path
     reason: str
 
-    def sentence(self) -> str:
-        return (
-            f"{self.path} cannot be read ({self.reason}); the files as they were lie in {self.path.parent}/before, "
-            "each beside a .path file that says where it belongs. Put them back by hand, then remove that folder."
-        )
 
-
-@dataclass(eq=False)
-class OneWayOnly(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
-
-    def sentence(self) -> str:
-        return "--keep, --save and --discard exclude each other; give one."
+class OneWayOnly(UsageError):
+    template = "--keep, --save and --discard exclude each other; give one."

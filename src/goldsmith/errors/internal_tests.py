@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from goldsmith.errors.base import GoldsmithError
 
 
-@dataclass(eq=False)
 class NoInternalTests(GoldsmithError):
-    outcome: ClassVar[str] = "could-not-run"
+    outcome = "could-not-run"
     assignment: str
     folder: Path
     pattern: str = ""
@@ -21,7 +18,7 @@ class NoInternalTests(GoldsmithError):
         name = self.assignment
         if self.pattern:
             return (
-                f"{name} has no internal tests: its setting `tests` names {self.pattern}, where nothing is; write "
+                f"{name} has no internal tests: its setting `tests` names {self.pattern}, which matches nothing; write "
                 "them, or name others."
             )
         file = f"test_{name.replace('-', '_')}.py"
@@ -31,7 +28,5 @@ class NoInternalTests(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class PytestMissing(GoldsmithError):
-    def sentence(self) -> str:
-        return f"pytest is not installed beside goldsmith; install it with `{sys.executable} -m pip install pytest`."
+    template = f"pytest is not installed for this Python; install it with `{sys.executable} -m pip install pytest`."

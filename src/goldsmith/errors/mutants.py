@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 
-@dataclass(eq=False)
 class SolutionDisagrees(GoldsmithError):
+    template = (
+        "the solution of {assignment} does not agree with its own gold in case {case} ({reason}): its mutants cannot "
+        "be judged; see why with `goldsmith verify {assignment} --reproduce`."
+    )
     assignment: str
     case: str
     reason: str
 
-    def sentence(self) -> str:
-        return (
-            f"the solution of {self.assignment} does not agree with its own gold in case {self.case} ({self.reason}): "
-            f"nothing can be said of its mutants; see why with `goldsmith verify {self.assignment} --reproduce`."
-        )
 
-
-@dataclass(eq=False)
 class NothingToMutate(GoldsmithError):
+    template = (
+        "{assignment} has nothing to mutate: no operator applies to the code that its solution adds to the starter; "
+        "write an operator of your own (`goldsmith help rigor`)."
+    )
     assignment: str
 
-    def sentence(self) -> str:
-        return (
-            f"no mutant of {self.assignment} can be made: its solution has no code, beyond what the starter provides, "
-            "that any operator knows how to change; write an operator of your own (`goldsmith help rigor`)."
-        )
 
-
-@dataclass(eq=False)
-class NoSuchMutant(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoSuchMutant(UsageError):
     name: str
     near: Sequence[str]
 
@@ -44,12 +34,7 @@ class NoSuchMutant(GoldsmithError):
         return f"no mutant, part or operator is called {self.name!r}; {hint}--list shows them all."
 
 
-@dataclass(eq=False)
-class BadOperators(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class BadOperators(UsageError):
+    template = "the operators in {file} cannot be used: {problem}; `goldsmith help rigor` shows how to write one."
     file: str
     problem: str
-
-    def sentence(self) -> str:
-        how = "`goldsmith help rigor` shows how to write one"
-        return f"the operators in {self.file} cannot be used: {self.problem}; {how}."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
+from goldsmith.errors.base import GoldsmithError, UsageError
 from goldsmith.errors.check import StaleGold
 
 P = ParamSpec("P")
@@ -22,7 +21,7 @@ GoldMismatch.__module__ = "goldsmith"
 
 
 def blamed_on_the_caller(function: Callable[P, R]) -> Callable[P, R]:
-    """What it raises points at the line of the test, not at what happened in here."""
+    """Make errors of a function point at the line of the test that called it."""
 
     @functools.wraps(function)
     def inner(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -35,74 +34,49 @@ def blamed_on_the_caller(function: Callable[P, R]) -> Callable[P, R]:
     return inner
 
 
-@dataclass(eq=False)
 class StaleForTests(StaleGold):
     """The same as `StaleGold`, with the option that pytest offers."""
 
-    def sentence(self) -> str:
-        more = f" (and {len(self.reasons) - 1} more)" if len(self.reasons) > 1 else ""
-        return (
-            f"the gold of {self.assignment} is stale: {self.reasons[0]}{more}; "
-            f"regenerate it with `goldsmith generate {self.assignment}`, or test against it with --gold-allow-stale."
-        )
+    template = (
+        "the gold of {assignment} is stale: {reasons:first}; regenerate it with `goldsmith generate {assignment}`, or "
+        "test against it with --gold-allow-stale."
+    )
 
 
-@dataclass(eq=False)
 class NotRecorded(GoldsmithError):
+    template = "{message}"
     message: str
 
-    def sentence(self) -> str:
-        return self.message
 
-
-@dataclass(eq=False)
-class NoAssignmentNamed(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoAssignmentNamed(UsageError):
+    template = '{what} needs to know the assignment: mark the test with @pytest.mark.gold("…").'
     what: str
 
-    def sentence(self) -> str:
-        return f'{self.what} needs to know the assignment: mark the test with @pytest.mark.gold("…").'
 
-
-@dataclass(eq=False)
 class CollectedWithoutGold(GoldsmithError):
+    template = "when tests were collected there was no usable gold for {assignment}; there is now, so run again."
     assignment: str
 
-    def sentence(self) -> str:
-        return f"when tests were collected there was no usable gold for {self.assignment}; there is now, so run again."
 
-
-@dataclass(eq=False)
-class WhichCase(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class WhichCase(UsageError):
+    template = (
+        "the gold of {assignment} has no case gold_output; name one of {known}, as in "
+        'gold("{assignment}")["{known[0]}"].'
+    )
     assignment: str
     known: Sequence[str]
 
-    def sentence(self) -> str:
-        return (
-            f"the gold of {self.assignment} has no case gold_output but {', '.join(self.known)}: "
-            f'say which, as in gold("{self.assignment}")["{self.known[0]}"].'
-        )
 
-
-@dataclass(eq=False)
-class NoSuchOutput(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NoSuchOutput(UsageError):
+    template = "gold has no output {name!r}; there are {known}."
     name: str
     known: Sequence[str]
 
-    def sentence(self) -> str:
-        return f"gold has no output {self.name!r}; there are {', '.join(self.known)}."
 
-
-@dataclass(eq=False)
-class NotOneCall(GoldsmithError):
-    exit_code: ClassVar[int] = USAGE
+class NotOneCall(UsageError):
+    template = (
+        "case {case} {why}, so .check cannot repeat it: use .replay(), or .assert_close(name, value) for each of its "
+        "outputs."
+    )
     case: str
     why: str
-
-    def sentence(self) -> str:
-        return (
-            f"case {self.case} {self.why}, so .check cannot retrace it: "
-            "use .replay(), or .assert_close(name, value) for each of its outputs."
-        )

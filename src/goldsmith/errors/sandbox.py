@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from goldsmith.errors.base import GoldsmithError
 
 
-@dataclass(eq=False)
 class CannotConfine(GoldsmithError):
     """A sandbox layer that this machine has could not be applied, so nothing untrusted may run in this process."""
 
+    template = (
+        "this process could not be sandboxed, so nothing is run in it: {layer} failed ({problem}); `goldsmith doctor` "
+        "says what this machine can do."
+    )
     layer: str
     problem: str
 
-    def sentence(self) -> str:
-        return (
-            f"this process could not be locked down, so nothing is run in it: {self.layer} failed ({self.problem}); "
-            "`goldsmith doctor` says what this machine can do."
-        )
 
-
-@dataclass(eq=False)
 class NoSandbox(GoldsmithError):
     """This machine cannot sandbox submissions; `here` says in words what it can do."""
 
@@ -38,7 +33,6 @@ class NoSandbox(GoldsmithError):
         )
 
 
-@dataclass(eq=False)
 class NotOnThisSystem(GoldsmithError):
     """This operating system lacks what a command needs; `cannot` says in words what does not work."""
 
@@ -53,7 +47,6 @@ class NotOnThisSystem(GoldsmithError):
         return f"{self.cannot} on {self.system}, which has {listed}; run this command {where}."
 
 
-@dataclass(eq=False)
 class GradingNeedsLinux(GoldsmithError):
     """Only Linux can sandbox submissions; `possible_without` says whether they could run here without a sandbox."""
 

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
-from goldsmith.errors.base import USAGE, GoldsmithError
+from goldsmith.errors.base import UsageError
 
 
-@dataclass(eq=False)
-class BadUsage(GoldsmithError):
+class BadUsage(UsageError):
     """A command line that cannot be understood; `command` is the part of it that was."""
 
-    exit_code: ClassVar[int] = USAGE
     command: str
     problem: str
     near: Sequence[str] = ()
 
     def sentence(self) -> str:
         hint = f"did you mean {' or '.join(self.near)}? " if self.near else ""
-        return f"{self.problem}; {hint}`{self.command} --help` says what there is."
+        return f"{self.problem}; {hint}see `{self.command} --help`."
 
 
-@dataclass(eq=False)
-class BadOption(GoldsmithError):
+class BadOption(UsageError):
     """An option with a value that it does not accept; `wanted` says which it does."""
 
-    exit_code: ClassVar[int] = USAGE
+    template = "{option} is {value}; give {wanted}."
     option: str
     value: object
     wanted: str
-
-    def sentence(self) -> str:
-        return f"{self.option} is {self.value}; give {self.wanted}."

@@ -57,7 +57,7 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
     """
     journal = read_journal(assignment.course, assignment.name)
     if journal is not None:
-        return Freshness(INJECTED, (f"the solution stands in the starter's place since {journal.since}",))
+        return Freshness(INJECTED, (f"the solution is in the starter's place since {journal.since}",))
     if not (assignment.gold / MANIFEST).is_file():
         return Freshness(MISSING, (_missing(assignment),))
     try:

@@ -312,7 +312,7 @@ def _contents(
     run.environment = previous.environment_differences(result.environment)
     run.noise = previous.noise({name: movements[name] for name in kept.values})
     if run.noise:
-        where = f"recorded with {'; '.join(run.environment)}" if run.environment else "nothing known differs here"
+        where = f"recorded with {'; '.join(run.environment)}" if run.environment else "no known difference here"
         run.notes.append(f"{run.noise.sentence()}: noise, so the gold stays as it is ({where})")
     run.notes += written_again(movements, kept)
     contents = assemble(previous, kept, result, recordings, measured, sources, reads, run.code)

@@ -79,7 +79,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Tally, ...]
     """How each part went."""
     clusters: tuple[Cluster, ...]
-    """Who shares a mistake, largest group first."""
+    """Mistakes that several share, largest group first."""
     review: tuple[str, ...]
     """Submissions that a person should look at."""
     notes: tuple[str, ...]

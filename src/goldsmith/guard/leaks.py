@@ -112,12 +112,12 @@ def _is_stub(standing: Piece, piece: Piece, unfinished: Collection[str]) -> bool
 def leaks_in(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     """Yield everything in one file that students must not see."""
     if private_folder(file, guarded.private) is not None:
-        yield Finding(kind="private", file=file, why="it lies in a folder that is not for students")
+        yield Finding(kind="private", file=file, why="it is in a folder that is not for students")
         return
     try:
         found = [*_by_name(file, content, guarded), *_in_text(file, content), *_in_code(file, content, guarded)]
     except Exception as error:  # an error in one file must not hide leaks in others
-        yield Finding(kind="unreadable", file=file, why=f"it could not be looked at ({type(error).__name__})")
+        yield Finding(kind="unreadable", file=file, why=f"it could not be scanned ({type(error).__name__})")
         return
     for finding in found:
         if not _is_allowed(finding, guarded.allowed):
@@ -201,7 +201,7 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
             last=best.last,
             part=secret.part,
             similarity=round(share, 2),
-            why=f"{share:.0%} of what students have to write in {secret.part} ({secret.piece.file}) stands there",
+            why=f"{share:.0%} of what students have to write in {secret.part} ({secret.piece.file}) is there",
         )
         if best not in found or found[best].similarity < part.similarity:
             found[best] = part

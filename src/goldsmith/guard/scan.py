@@ -145,7 +145,7 @@ def sweep(
             else:
                 found.append(finding)
     if not count and not nothing_is_fine:
-        raise BlindGuard(["there is not a single file to look at"])
+        raise BlindGuard(["there is not a single file to scan"])
     for (folder, past), names in folders.items():
         many = f"{len(names)} file{'' if len(names) == 1 else 's'}"
         when = "was there once, and its history still has it" if past else "is there"
@@ -159,7 +159,7 @@ def injected_findings(course: Course) -> list[Finding]:
             kind="injected",
             file=journal.changes[0].path if journal.changes else journal.assignment,
             part=journal.assignment,
-            why=f"the solution stands in the starter's place; run `goldsmith reset {journal.assignment}`",
+            why=f"the solution is in the starter's place; run `goldsmith reset {journal.assignment}`",
         )
         for journal in journals(course)
     ]

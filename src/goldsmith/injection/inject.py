@@ -143,7 +143,7 @@ def _is_owners(folder: Path, journal: Journal, number: int) -> bool:
 def reset(course: Course, name: str, *, release: Mapping[str, str] | None = None) -> Journal | None:
     """Restore everything as it was before `inject`; None when nothing was injected.
 
-    `release` are the contents of edited files, by path, that are kept elsewhere or given up. Other edits stop it.
+    `release` are the contents of edited files, by path, that are kept elsewhere or discarded. Other edits stop it.
     """
     journal = read_journal(course, name)
     if journal is None:
@@ -258,7 +258,7 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
         taken[real] = assignment.name
         above = [folder for folder in target.parents if folder.is_relative_to(root)]
         if any(folder.exists() and not folder.is_dir() for folder in above):
-            raise OSError(errno.ENOTDIR, "a file stands where its folder must be", str(target))
+            raise OSError(errno.ENOTDIR, "a file is where its folder must be", str(target))
         before = state_of(target)
         if source is None and before is None:
             raise OSError(errno.ENOENT, "`removes` names it, but it is not there", str(target))
@@ -286,7 +286,7 @@ def _refuse_standing(root: Path, changes: Sequence[Change]) -> None:
     ]
     if replaced and all(change.after and change.after.same_content(change.before) for change in replaced):
         place = str(root / replaced[0].path)
-        raise OSError(errno.EEXIST, "it is the solution already; take the starter back from git first", place)
+        raise OSError(errno.EEXIST, "it is the solution already; restore the starter from git first", place)
 
 
 _EMPTY = FileState("file", 0, hashlib.sha256(b"").hexdigest())
@@ -314,7 +314,7 @@ def _apply(root: Path, folder: Path, journal: Journal) -> None:
     for number, change in enumerate(journal.changes):
         target = root / change.path
         if state_of(target) != change.before:
-            raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
+            raise OSError(errno.EBUSY, "it was changed just now", str(target))
         if change.after is not None:
             move_durably(folder / INCOMING / str(number), target, journal.token)
         elif change.before is not None:
@@ -334,7 +334,7 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
         if _is_owners(folder, journal, number) and not _holds_solution(target, change):
             continue
         if _is_work(target, journal, change):
-            raise OSError(errno.EBUSY, "it was changed at this very moment", str(target))
+            raise OSError(errno.EBUSY, "it was changed just now", str(target))
         placed.append(change)
         _put_back(target, change.before, folder / BEFORE / str(number), journal.token)
         _forget_bytecode(target)
@@ -346,7 +346,7 @@ def _restore(course: Course, folder: Path, journal: Journal) -> None:
             (root / name).rmdir()
     wrong = [change for change in placed if state_of(root / change.path) != change.before]
     if wrong:
-        raise OSError(errno.EBUSY, "it was changed at this very moment", str(root / wrong[0].path))
+        raise OSError(errno.EBUSY, "it was changed just now", str(root / wrong[0].path))
     discard_journal(folder)
 
 

@@ -58,7 +58,7 @@ class Change(msgspec.Struct, frozen=True):
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """The journal of one injection.
 
-    `released` are contents, by path, that may be replaced because their owner kept them elsewhere or gave them up.
+    `released` are contents, by path, that may be replaced because their owner kept them elsewhere or discarded them.
     `restored` are paths that are back already: whatever is there now is the user's. `token` is in the names of
     temporary copies next to a file.
     """

@@ -53,7 +53,7 @@ def keep_reports(tried: Tried, text: str) -> Tried:
         changed = msgspec.structs.replace(verdict, notes=(*verdict.notes, note))
     else:
         kept = _shown(tried.assignment, list(contents))
-        notes = [f"{name} is a file that stood where the report goes" for name in _shown(tried.assignment, moved)]
+        notes = [f"{name} is a file that was where the report goes" for name in _shown(tried.assignment, moved)]
         changed = msgspec.structs.replace(
             verdict, report=kept[0], junit=kept[1] if len(kept) > 1 else "", notes=(*verdict.notes, *notes)
         )

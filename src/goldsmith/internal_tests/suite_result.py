@@ -287,8 +287,8 @@ def _not_begun(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
         return SuiteReport(problem=f"pytest did not begin: {_complaint(ending.log_tail)}", seconds=ending.seconds)
     if not _started(left):
         code = f"exit code {ending.code}"
-        return SuiteReport(problem=f"pytest left before the first test, with {code}", seconds=ending.seconds)
-    problem = f"pytest broke off{_at(left)}: its process left with exit code {ending.code}"
+        return SuiteReport(problem=f"pytest exited before the first test, with {code}", seconds=ending.seconds)
+    problem = f"pytest stopped{_at(left)}: its process exited with code {ending.code}"
     return SuiteReport(problem=problem, seconds=ending.seconds)
 
 

@@ -295,7 +295,9 @@ def _advice(verdict: InternalVerdict, gold: Freshness) -> Iterator[str]:
     if verdict.outcome == NOT_RUN and verdict.failures:
         yield f"Fix {verdict.failures[0].test}, or what it imports, first: without it no test runs."
     if verdict.gold:
-        look = f"See what would change, `goldsmith diff {name}`; if it is meant, m" if gold.outcome == "stale" else "M"
+        look = (
+            f"See what would change, `goldsmith diff {name}`; if you want that, m" if gold.outcome == "stale" else "M"
+        )
         likely = "; a failing test is most likely about that" if failing else ""
         yield f"{look}ake the gold: `goldsmith generate {name}`{likely}."
     if failing and not verdict.gold:

@@ -117,7 +117,7 @@ def verify_line(proof: Proof) -> str:
     if proof.reproduced:
         return f"{sound}, and reproduced bit for bit."
     if proof.files and not proof.changes:
-        return f"{name}: no tensor would change, but something else in {', '.join(proof.files)}."
+        return f"{name}: no tensor would change, but other content of {', '.join(proof.files)} would."
     if proof.changes:
         count = _count(len(proof.changes), "tensor")
         return f"{name}: {count} would change; {_whose(proof)}."
@@ -127,11 +127,11 @@ def verify_line(proof: Proof) -> str:
 
 def _whose(proof: Proof) -> str:
     """Say whether the code or the environment caused the change, in one clause."""
-    found, where = proof.attribution, "; ".join(proof.environment) or "nothing known differs here"
+    found, where = proof.attribution, "; ".join(proof.environment) or "no known difference here"
     if found is None:
-        return f"whose doing that is cannot be told: the recipe does not run on recorded inputs and weights ({where})"
+        return f"the cause cannot be told: the recipe does not run on recorded inputs and weights ({where})"
     if found.cause == "unknown":
-        return f"whose doing that is cannot be told: {found.unknown}"
+        return f"the cause cannot be told: {found.unknown}"
     if not proof.sources:
         unmoved = {True: ", float64 has moved, too", False: ", float64 has not moved", None: ""}[found.float64_moved]
         return f"the same sources{unmoved}: the environment ({where})"

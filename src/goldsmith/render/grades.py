@@ -39,7 +39,7 @@ _COLOURS: dict[str, str] = {
     PROVIDED_CHANGED: "magenta",
     ERROR: "bold red",
 }
-_HEADINGS = ("submission", "outcome", "score", "what is wrong first", "")
+_HEADINGS = ("submission", "outcome", "score", "first problem", "")
 _WIDEST, _LONGEST = 36, 120
 _CLUSTERS = 8
 _FEW = 2
@@ -58,7 +58,7 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
     shared = [item for item in overview.clusters if len(item.names) > 1]
     if shared:
         _line(console)
-        _line(console, Text("Who shares a mistake", "bold"))
+        _line(console, Text("Shared mistakes", "bold"))
     for item in shared[:_CLUSTERS]:
         _sentence(console, Text(f"  {len(item.names):>3}  {item.description}"))
         _sentence(console, Text(f"       {named(item.names)}", "dim"))
@@ -75,25 +75,25 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
 def closing_lines(result: Class, where: Path) -> str:
     """Say how submissions were sandboxed and what that means, what was written where, and what happened to earlier
     files."""
-    walls = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
-    kept_in = f"Locked in by {'; '.join(walls)}" if walls else "Nothing was run"
-    if UNSANDBOXED in walls:
-        kept_in = "Nothing kept submissions in (--allow-unsandboxed)"
+    layers = list(dict.fromkeys(item.sandbox for item in result.grades if item.sandbox))
+    kept_in = f"Sandboxed by {'; '.join(layers)}" if layers else "Nothing was run"
+    if UNSANDBOXED in layers:
+        kept_in = "Submissions were not sandboxed (--allow-unsandboxed)"
     files = ", ".join(file.name for file in result.files)
     level = _level(result)
     lines = [f"{kept_in}.", *([level.sentence] if level else []), f"In {where}/: {files}, feedback/, gradescope/"]
     if result.left:
-        lines.append(f"Left as you have changed it, for there is nothing new to say: {', '.join(result.left)}.")
+        lines.append(f"Kept as you edited it, since nothing in it has changed: {', '.join(result.left)}.")
     if result.earlier is not None:
         aside = where / result.earlier.parent.name / result.earlier.name
-        lines.append(f"Moved to {aside}/: what earlier runs wrote and this one did not, and what you had changed.")
+        lines.append(f"Moved to {aside}/: files that only earlier runs wrote, and files that you edited.")
     return "\n".join(lines)
 
 
 def _level(result: Class) -> SandboxLevel | None:
     """Return the weakest sandbox level that any submission ran at; None where nothing was run."""
-    walls = {item.sandbox for item in result.grades if item.sandbox}
-    return sandbox_level(walls, unsandboxed=UNSANDBOXED) if walls else None
+    layers = {item.sandbox for item in result.grades if item.sandbox}
+    return sandbox_level(layers, unsandboxed=UNSANDBOXED) if layers else None
 
 
 def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
@@ -102,13 +102,13 @@ def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
     whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
     where = whole if grade.outcome == ERROR else grade.first_part or whole
     count = len(grade.review)
-    marks = [f"look at {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
+    marks = [f"review {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
     if grade.similarity:
         part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
         others = f" and {len(grade.similarity) - 1} more" if len(grade.similarity) > 1 else ""
         marks.append(f"{share:.0%} of {part}{others} as in the solution")
-    marks += [f"provided code is not as it was: {_short(changed)}"] if changed and where != changed else []
-    marks += [f"stand-ins: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
+    marks += [f"provided code was changed: {_short(changed)}"] if changed and where != changed else []
+    marks += [f"stubs: {', '.join(grade.stand_ins)}"] if grade.stand_ins else []
     score = f"{number(grade.score)}/{number(grade.points)}"
     return (grade.name, OUTCOMES[grade.outcome], score, _short(where, widest), "; ".join(marks))
 

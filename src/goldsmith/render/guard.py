@@ -40,10 +40,10 @@ def show_leaks(console: Console, leaks: Sequence[Leak], where: str, parts_sought
             console.print(Text(f"          {line}"), soft_wrap=True)
     if leaks:
         count = f"{len(leaks)} finding{'' if len(leaks) == 1 else 's'}"
-        text = f"{count} in {where}: take each out, or allow it with a reason in [guard] of goldsmith.toml."
+        text = f"{count} in {where}: remove each, or allow it with a reason in [guard] of goldsmith.toml."
         console.print()
         console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
     else:
         parts = f"{parts_sought} part{'' if parts_sought == 1 else 's'} of solutions"
-        text = f"Nothing found in {where}: {parts} looked for."
+        text = f"Nothing found in {where}: searched for {parts}."
         console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)

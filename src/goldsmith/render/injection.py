@@ -28,8 +28,8 @@ def show_injection(done: InjectionResult) -> None:
         else:
             print(f"  {'over   ' if file.was == 'there' else 'added  '}  {file.path}  from {file.source}")
     if done.uncommitted:
-        print(f"Kept safe, although not committed: {', '.join(done.uncommitted)}")
-    print(f"{done.name}: the solution is in place. Take it away with `goldsmith reset {done.name}`.")
+        print(f"Backed up, since not committed: {', '.join(done.uncommitted)}")
+    print(f"{done.name}: the solution is in place. Take it out with `goldsmith reset {done.name}`.")
 
 
 def show_resets(resets: Sequence[ResetResult]) -> None:
@@ -62,7 +62,7 @@ def _difference(course: Course, change: Change) -> Sequence[str]:
     target = course.root / change.path
     source = course.root / change.source if change.source else None
     if not target.is_file():
-        return [f"{change.path} is not a file any more"]
+        return [f"{change.path} is no longer a file"]
     one = source.read_text(errors="replace").splitlines() if source is not None and source.is_file() else []
     two = target.read_text(errors="replace").splitlines()
     return list(difflib.unified_diff(one, two, change.source or "nothing", change.path, lineterm=""))

@@ -249,9 +249,9 @@ def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
     def text() -> Text:
         done = sum(counts.values())
         if not total:
-            detail = "the solution itself, first"
+            detail = "the solution itself first"
         elif not done:
-            detail = f"{_mutants(total)} to try; the solution itself, first"
+            detail = f"{_mutants(total)} to try; the solution itself first"
         else:
             detail = f"{done} of {_mutants(total)}: " + ", ".join(f"{counts[item]} {item}" for item in counts)
         return Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{time.monotonic() - started:.0f} s", "dim"))
@@ -308,7 +308,7 @@ def _beside(console: Console, rigor: Rigor) -> None:
             rows.append((title, *_share(sum(known), len(known))))
     if len(rows) > 1:
         _line(console)
-        _table(console, ("beside each other", "killed", "of", ""), rows, numbers=2)
+        _table(console, ("in comparison", "killed", "of", ""), rows, numbers=2)
 
 
 def _share(caught: int, known: int) -> tuple[str, str, str]:

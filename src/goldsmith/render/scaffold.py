@@ -30,8 +30,8 @@ _PARTS = {
     "settings": "where things are in this course",
     "marker": "pytest knows the marker `rigor`",
     "gitignore": "git ignores what goldsmith keeps on this machine, never the gold",
-    "ci": "CI asks: is the gold right, is a solution visible, do the internal tests hold",
-    "hook": "no commit while a solution is in place, or that shows one",
+    "ci": "CI checks the gold, looks for visible solutions, and runs the internal tests",
+    "hook": "blocks commits while a solution is in place, or that show one",
     "scripts": "--inject, --reset, --list and --verify-clean, for those who are used to them",
     "skills": "a skill for coding agents",
     "README.md": "what students read",
@@ -42,20 +42,20 @@ _PARTS = {
     "internal.py": "tests against the gold, for staff",
 }
 _REASONS = {
-    "yours": "there already, and not as goldsmith would write it: it stays as it is",
+    "yours": "exists already, and is not as goldsmith would write it: it stays as it is",
     **OBSTACLES,
     "unsafe": "it cannot be added safely here",
     "no-repository": "this is not a git repository; run `git init`, then `goldsmith init` again",
-    "not-the-top": "CI files belong into the root of the repository, {detail}",
+    "not-the-top": "CI files belong in the root of the repository, {detail}",
     "other-ci": "this course has CI of another kind",
-    "shared-hooks": "{detail} is outside of this repository, and others may use it",
+    "shared-hooks": "{detail} is outside this repository, and others may use it",
 }
 _NOTES = {
-    "solution-inside": "{places}: starter and solution lie in one folder, which students get whole; move each solution "
-    "into a folder of its own below `solutions`.",
+    "solution-inside": "{places}: starter and solution are in one folder, all of which students get; move each "
+    "solution into a folder of its own below `solutions`.",
     "no-address": "{places} does not know where to install goldsmith from; write its git address after `GOLDSMITH:` "
     "there.",
-    "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; take that line out of .gitignore.",
+    "gold-ignored": "git ignores all of {places}/, so the gold cannot be committed; remove that line from .gitignore.",
 }
 _STANDINGS = {
     "create": ("new", "green"),
@@ -154,7 +154,7 @@ def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, 
         return
     left = len(plan.pending) - len(written)
     whole = all(change.standing == "unchanged" for change in plan.changes)
-    nothing = "All is there already" if whole else "Nothing to write"
+    nothing = "Everything is there already" if whole else "Nothing to write"
     count = f"{len(written)} file{'' if len(written) == 1 else 's'} written" if written else nothing
     more = f", {left} left out" if left else ""
     console.print(f"{count}{more}.", style="bold green", highlight=False)
@@ -257,10 +257,10 @@ def doubt_problem(doubt: Doubt) -> tuple[str, list[str]]:
     if doubt.kind == "pair":
         folders = list(dict.fromkeys(option["assignments"] for option in doubt.options))
         if len(folders) > 1:
-            return f"{doubt.about} lies in several places, and which of them students get is not clear", ways
+            return f"{doubt.about} is in several places, and it is unclear which of them students get", ways
         return f"several folders hold what could be the solution of {doubt.about}", ways
     places = ", ".join(f"{option[doubt.kind]}/" for option in doubt.options)
-    return f"the {doubt.kind} could lie in any of {places}", ways
+    return f"the {doubt.kind} could be in any of {places}", ways
 
 
 def found_lines(course: Course, layout: Layout | None) -> list[str]:
@@ -270,7 +270,7 @@ def found_lines(course: Course, layout: Layout | None) -> list[str]:
     answered = [item.name for item in course.assignments() if _has_solution(item)]
     found = layout.found if layout is not None else {}
     if course.whole_assignment:
-        first = f"assignments: all of this repository is one, {course.whole_assignment} (1)"
+        first = f"assignments: the whole repository is one, {course.whole_assignment} (1)"
     elif layout is not None and layout.beside:
         first = f"assignments: {_folders(item.starter for item in layout.beside)} ({len(names)}): {_listed(names)}"
     elif names:

@@ -85,10 +85,10 @@ def _last_line(results: Sequence[SkillResult]) -> str:
     theirs = [file for file in files if file.found in (EDITED_OUTDATED, FOREIGN)]
     if any(file.outcome == "kept" for file in theirs):
         return (
-            f"{names} {verb} not up to date: nobody's edits are overwritten. Take over by hand what you want of the "
-            "difference, or run `goldsmith skills install --force`, which keeps yours beside the new one."
+            f"{names} {verb} not up to date: edits are never overwritten. Merge what you want of the difference by "
+            "hand, or run `goldsmith skills install --force`, which keeps yours next to the new one."
         )
-    force = " (edited ones need --force, which keeps yours beside them)" if theirs else ""
+    force = " (edited ones need --force, which keeps yours next to them)" if theirs else ""
     return f"{names} {verb} not up to date; run `goldsmith skills install`{force}."
 
 

@@ -17,12 +17,12 @@ from goldsmith.gold.hints import Advice
 _WIDTH = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
 _TITLES = {
-    "published": "FIXTURE GENERATION COMPLETE",
-    "unchanged": "FIXTURES UP TO DATE",
-    "refused": "FIXTURES REFUSED",
-    "failed": "FIXTURE GENERATION FAILED",
-    "stale": "FIXTURES STALE",
-    "injected": "FIXTURES NOT MADE",
+    "published": "GOLD GENERATION COMPLETE",
+    "unchanged": "GOLD UP TO DATE",
+    "refused": "GOLD REFUSED",
+    "failed": "GOLD GENERATION FAILED",
+    "stale": "GOLD STALE",
+    "injected": "GOLD NOT MADE",
 }
 _COLOURS = {
     "published": "green",
@@ -40,12 +40,12 @@ _NEXT = {
 }
 """Titles of next steps, by how their commands begin."""
 _FILES = {
-    "published": "Fixtures generated in",
-    "unchanged": "Fixtures as before in",
-    "refused": "Fixtures refused, nothing written to",
-    "failed": "Fixtures not published, nothing written to",
-    "injected": "Fixtures not made, nothing written to",
-    "stale": "Fixtures that would change, nothing written to",
+    "published": "Gold generated in",
+    "unchanged": "Gold unchanged in",
+    "refused": "Gold refused, nothing written to",
+    "failed": "Gold not published, nothing written to",
+    "injected": "Gold not made, nothing written to",
+    "stale": "Gold that would change, nothing written to",
 }
 
 
@@ -222,7 +222,7 @@ def _last_line(outcome: Outcome) -> str:
         return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
     if not outcome.checks:
         return f"{outcome.name}: fresh, nothing to do."
-    what = "gold published" if outcome.outcome == "published" else "nothing changed, not a byte"
+    what = "gold published" if outcome.outcome == "published" else "not a byte changed"
     warned = sum(check.outcome == "warned" for check in outcome.checks)
     checks = f"all {len(outcome.checks)} checks passed" + (f", {warned} with a warning" if warned else "")
     return f"{outcome.name}: {what}, {checks}, {outcome.seconds:.1f} s."

@@ -38,7 +38,7 @@ def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
 
 
 def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) -> None:
-    """Show everything that is known, including gold's values: whoever runs this has the gold."""
+    """Show everything that is known, including gold's values: the user has the gold anyway."""
     colour = _COLOURS[verdict.outcome]
     _line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
     _line(console)

@@ -39,11 +39,11 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        walls = [f"Landlock (ABI {self.landlock})"] if self.landlock else []
-        walls += ["seccomp"] if self.seccomp else []
-        walls += ["limits"]
-        walls += ["bubblewrap"] if self.bubblewrap else []
-        return ", ".join(walls) if len(walls) > 1 else "limits only"
+        layers = [f"Landlock (ABI {self.landlock})"] if self.landlock else []
+        layers += ["seccomp"] if self.seccomp else []
+        layers += ["limits"]
+        layers += ["bubblewrap"] if self.bubblewrap else []
+        return ", ".join(layers) if len(layers) > 1 else "limits only"
 
     def require(self) -> None:
         """Raise `NoSandbox` unless this is enough."""

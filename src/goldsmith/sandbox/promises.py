@@ -20,7 +20,7 @@ _MEANINGS: dict[LevelName, str] = {
 
 
 class SandboxLevel(msgspec.Struct, frozen=True):
-    """How well submissions are locked in."""
+    """How well submissions are sandboxed."""
 
     level: LevelName
     """`full` with bubblewrap around it, `basic` with Landlock and seccomp alone, `none` without them."""
@@ -32,10 +32,10 @@ class SandboxLevel(msgspec.Struct, frozen=True):
         return f"Sandbox level {self.level}: {self.meaning}."
 
 
-def sandbox_level(walls: Collection[str], *, unsandboxed: str = "none") -> SandboxLevel:
+def sandbox_level(layers: Collection[str], *, unsandboxed: str = "none") -> SandboxLevel:
     """Return the weakest level among submissions, from the names of their layers; `unsandboxed` stands for none."""
-    if not walls or unsandboxed in walls:
+    if not layers or unsandboxed in layers:
         level: LevelName = "none"
     else:
-        level = "full" if all(name.endswith(_BUBBLEWRAP) for name in walls) else "basic"
+        level = "full" if all(name.endswith(_BUBBLEWRAP) for name in layers) else "basic"
     return SandboxLevel(level, _MEANINGS[level])

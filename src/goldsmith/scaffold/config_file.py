@@ -11,10 +11,10 @@ _MEANINGS = {
     "solutions": "<assignment>/<name>_solution.py takes the place of <name>.py; not for students",
     "internal-tests": "tests that students do not see, marked `rigor`",
     "fixtures": "the gold, a folder for each assignment; commit it",
-    "recipe": "in the assignment's folder, or beside its solution",
+    "recipe": "in the assignment's folder, or next to its solution",
 }
 _HEAD = """\
-# The settings of this course for goldsmith. Every one has a default; what you delete here has it again.
+# The settings of this course for goldsmith. Every one has a default; delete a line to use its default.
 """
 _SEED = """\
 seed = 42
@@ -22,7 +22,7 @@ seed = 42
 _WHOLE = """\
 
 [assignment.{name}]
-folder = "."  # all of this repository is one assignment
+folder = "."  # the whole repository is one assignment
 """
 _BESIDE = """\
 
@@ -32,7 +32,7 @@ solution = {solution}  # not for students
 """
 _TAIL = """\
 
-# This repository is for staff: solutions and gold belong into it, and students must never get all of it. Before you
+# This repository is for staff: solutions and gold belong in it, and students must never get all of it. Before you
 # hand anything out, run `goldsmith guard FOLDER` or `goldsmith guard --ref BRANCH` on it.
 #
 # [guard]

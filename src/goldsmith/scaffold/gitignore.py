@@ -26,7 +26,7 @@ def ignored_change(course: Course) -> Change:
     gold = f"!/{course.config.fixtures}/**"
     hidden = [name for name in _GOLD if _ignores(course, f"{course.config.fixtures}/a/{name}")]
     if hidden and not _has(text, gold):
-        lines += ["# gold is reference data: it belongs into git", gold]
+        lines += ["# gold is reference data: it belongs in git", gold]
     if not lines:
         return Change(PART, path, "unchanged")
     if not _plain(old, newline):

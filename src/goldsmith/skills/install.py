@@ -40,11 +40,11 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     """What became of it."""
     found: str
-    """What stood there."""
+    """What was there before."""
     version: str = ""
     """The goldsmith that wrote that."""
     copy: str = ""
-    """Where somebody's own went."""
+    """Where the user's own file went."""
     difference: tuple[str, ...] = ()
     """What keeps it from being goldsmith's, as a difference."""
 

@@ -129,7 +129,7 @@ def test_real_drift_is_caught_and_shown_side_by_side(
         assert word in text
     run = course.run("generate", "lab")
     assert run.code == 3
-    assert "FIXTURES REFUSED: LAB" in run.out
+    assert "GOLD REFUSED: LAB" in run.out
     assert "allow-drift" in run.last_line
     assert not course.gold("lab").exists()
 

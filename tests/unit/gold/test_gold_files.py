@@ -266,7 +266,7 @@ def test_files_that_somebody_else_put_there_are_not_replaced_unasked(course: Cou
     theirs.write_text("notes on gold that was made by hand\n")
     run = course.run("generate", "hw1", yes=False)
     assert run.code == 1
-    assert "README.md stood there, not as goldsmith writes" in " ".join((run.out + run.err).split())
+    assert "edited or foreign files (README.md)" in " ".join((run.out + run.err).split())
     assert [path.name for path in course.gold().iterdir()] == ["README.md"]
     assert theirs.read_text() == "notes on gold that was made by hand\n"
     assert course.run("generate", "hw1").code == 0

@@ -68,7 +68,7 @@ def said_by_a_fork(folder: Path, before: Callable[[], None]) -> str:
 def test_a_thread_that_would_stay_outside_is_refused(tmp_path: Path) -> None:
     thread = threading.Thread(target=time.sleep, args=(5,), daemon=True)
     assert said_by_a_fork(tmp_path, thread.start) == (
-        "this process could not be locked down, so nothing is run in it: "
+        "this process could not be sandboxed, so nothing is run in it: "
         "Landlock failed (it has 2 threads, and only one of them would be bound); "
         "`goldsmith doctor` says what this machine can do."
     )

@@ -1,4 +1,4 @@
-"""What a menu is at any moment: where the pointer stands, what is ticked, and how that looks in so much room."""
+"""The state of a menu: where the pointer is, what is ticked, and how that looks in a terminal of a given size."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from goldsmith.cli.menus.rows import Row, column_widths, in_sight, out_of_sight,
 
 Pieces = list[tuple[str, str]]
 
-_ONE = "Up and Down move, Enter chooses, Esc leaves."
-_SEVERAL = "Up and Down move, Space ticks, a ticks all, Enter goes on, Esc leaves."
+_ONE = "Up and Down move, Enter chooses, Esc cancels."
+_SEVERAL = "Up and Down move, Space ticks, a ticks all, Enter confirms, Esc cancels."
 _FEWEST = 5
 
 
@@ -32,8 +32,8 @@ class Menu:
 
     @property
     def answer(self) -> list[Row]:
-        """What Enter would choose: the ticked rows. Where none is, the one pointed at, unless some were ticked to begin
-        with: whoever took those away wants none."""
+        """Return what Enter would choose: the ticked rows; if none is, the one pointed at, unless some were ticked at
+        first, for unticking them means none."""
         chosen = self.ticked
         if not chosen and not self._offers:
             chosen = self._tickable if self._at_all else frozenset({self.pointed})
@@ -52,14 +52,14 @@ class Menu:
             self.ticked ^= {self.pointed}
 
     def tick_all(self) -> None:
-        """All, or none if all were."""
+        """Tick all, or none if all were."""
         self.ticked = frozenset() if self.ticked == self._tickable else self._tickable
 
     def by_key(self, key: str) -> Row | None:
         return next((row for row in self.rows if len(key) == 1 and key in row.keys), None)
 
     def lines(self, columns: int, height: int) -> list[Pieces]:
-        """The menu in so much room; what helps, but is not needed, goes first when there is too little."""
+        """Render the menu in this width and height; if it does not fit, leave out help and details first."""
         width = max(1, columns - 1)
         head = wrapped(self.question, width)
         mark = 6 if self.several else 2
@@ -99,7 +99,7 @@ class Menu:
         return [*pieces, *cells]
 
     def _foot(self, widths: Sequence[int], width: int) -> tuple[list[Pieces], list[Pieces], list[Pieces]]:
-        """What stands below the rows: details, what Enter would do, the keys."""
+        """Return the lines below the rows: details, what Enter would do, the keys."""
         details = [line for text in out_of_sight(self.rows[self.pointed], widths) for line in wrapped(text, width - 2)]
         names = ", ".join(item.label for item in self.answer) or "nothing"
         enter: list[Pieces] = [[("", shortened(f"Enter: {names}", width))]] if self.several else []

@@ -30,7 +30,7 @@ _STYLE = {
 
 
 def ask_one(question: str, rows: Sequence[Row], *, pointed: int = 0, no_color: bool = False) -> Any:
-    """The value of the row that is chosen; None when the person leaves by Esc or Ctrl-D."""
+    """Return the value of the chosen row; None when the question is cancelled by Esc or Ctrl-D."""
     answer = _run(Menu(question, rows, pointed=pointed), no_color)
     return answer[0].value if answer else None
 
@@ -38,12 +38,12 @@ def ask_one(question: str, rows: Sequence[Row], *, pointed: int = 0, no_color: b
 def ask_several(
     question: str, rows: Sequence[Row], *, ticked: Sequence[int] = (), pointed: int = 0, no_color: bool = False
 ) -> list[Any]:
-    """The values of the rows that are chosen, in their order; none when the person leaves by Esc or Ctrl-D."""
+    """Return the values of the chosen rows, in order; none when the question is cancelled by Esc or Ctrl-D."""
     return [row.value for row in _run(Menu(question, rows, pointed=pointed, ticked=ticked), no_color)]
 
 
 def _run(menu: Menu, no_color: bool) -> list[Row]:
-    """The rows that were chosen, also said in a line that stays; Ctrl-C raises KeyboardInterrupt."""
+    """Return the chosen rows, and print them in a line that stays; Ctrl-C raises KeyboardInterrupt."""
     from prompt_toolkit.application import Application
     from prompt_toolkit.layout import FormattedTextControl, Layout, Window
     from prompt_toolkit.output.color_depth import ColorDepth

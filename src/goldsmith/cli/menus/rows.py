@@ -32,8 +32,8 @@ class Row:
 
 
 def column_widths(rows: Sequence[Row], room: int) -> tuple[int, ...]:
-    """As wide as they need to be; where there is no room for that, the last is cut first, and left out when hardly
-    anything of it would remain. 0 stands for a column that is left out."""
+    """Make columns as wide as they need to be. If they do not fit, cut the last first, and leave it out (0) when hardly
+    anything would remain."""
     widths = [max(cell_len(row.cells[column]) for row in rows) for column in range(len(_LEAST))]
     for column in reversed(range(len(_LEAST))):
         excess = sum(widths) + _GAP * (sum(map(bool, widths)) - 1) - room
@@ -46,7 +46,7 @@ def column_widths(rows: Sequence[Row], room: int) -> tuple[int, ...]:
 
 
 def row_pieces(row: Row, widths: Sequence[int]) -> list[tuple[str, str]]:
-    """A row as styled text, its columns aligned with those of its neighbours."""
+    """Render a row as styled text, its columns aligned with those of its neighbours."""
     pieces: list[tuple[str, str]] = []
     for cell, width, style in zip(row.cells, widths, ("", _status_style(row), "class:dim"), strict=True):
         if not width:
@@ -58,7 +58,7 @@ def row_pieces(row: Row, widths: Sequence[int]) -> list[tuple[str, str]]:
 
 
 def out_of_sight(row: Row, widths: Sequence[int]) -> list[str]:
-    """What there is to know about a row and its columns do not show."""
+    """Return what the columns of a row do not show."""
     label, status, about = (cell_len(cell) > width for cell, width in zip(row.cells, widths, strict=True))
     said = [row.label] if label else []
     said += [row.detail] if row.detail else [row.status] if status else []
@@ -76,7 +76,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def in_sight(count: int, pointed: int, first: int, room: int) -> tuple[int, int]:
-    """From which row to which, so that the pointed one is among them; moved no further from `first` than needed."""
+    """Return the range of rows to show, so that the pointed one is among them; scroll no further than needed."""
     if count <= room:
         return 0, count
     first = min(max(first, pointed - room + 1), pointed, count - room)
