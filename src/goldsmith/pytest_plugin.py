@@ -51,7 +51,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """A worker of xdist shares this session's folder."""
+    """Share this session's folder with a worker of xdist."""
     session_of(node.config).adopt(node.workerinput)
 
 

@@ -102,7 +102,7 @@ def test_models_that_cannot_be_guessed_say_what_was_tried(course: CourseOnDisk) 
 @pytest.mark.long
 def test_the_kind_is_asked_for_and_followed(bare: CourseOnDisk) -> None:
     terminal = Terminal(["generate", "scratch-1", "--no-calibrate"], bare.root)
-    terminal.wait_for("What shall its first one record?")
+    terminal.wait_for("What should the first one record?")
     for label in ("Model outputs", "Trained checkpoints", "Both"):
         assert label in terminal.screen
     terminal.keys(DOWN + ENTER)

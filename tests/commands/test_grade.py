@@ -70,7 +70,7 @@ def graded(course: CourseOnDisk, handed_in: Path) -> Run:
 
 def test_a_folder_of_folders_and_archives_is_a_class(graded: Run) -> None:
     assert outcomes(graded) == TRUTH
-    assert graded.code == 1, "somebody's work could not be run"
+    assert graded.code == 1, "a submission could not be run"
 
 
 def test_the_sandbox_is_recorded(graded: Run) -> None:

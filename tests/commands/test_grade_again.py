@@ -140,9 +140,8 @@ def test_table_and_feedback_agree_after_each_run(course: CourseOnDisk) -> None:
     out = grade(ada).out.splitlines()
     assert names_in(folder) == [["ada"]] * 3
     assert out[-2:] == [
-        "Left as you have changed it, for there is nothing new to say: feedback/ada.md.",
-        "Moved to private/grades/hw1/earlier/1/: "
-        "what earlier runs wrote and this one did not, and what you had changed.",
+        "Kept as you edited it, since nothing in it has changed: feedback/ada.md.",
+        "Moved to private/grades/hw1/earlier/1/: files that only earlier runs wrote, and files that you edited.",
     ]
     assert "2 of 3 points" in (folder / "earlier/1/feedback/bob.md").read_text()
     assert json.loads((folder / "earlier/1/feedback/bob.json").read_text())["name"] == "bob"

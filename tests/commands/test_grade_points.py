@@ -58,7 +58,7 @@ def test_points_are_read_off_the_recipe_and_it_is_the_same_without(
 )
 def test_points_of_nobody_in_particular_are_not_ignored(tmp_path: Path, given: str) -> None:
     (tmp_path / "recipe.py").write_text(written(given))
-    with pytest.raises(BadPoints, match="once for each case by its name"):
+    with pytest.raises(BadPoints, match="once for the name of each case"):
         recipe_points(tmp_path / "recipe.py", Path("recipe.py"))
 
 

@@ -149,7 +149,7 @@ def test_a_submission_that_loses_its_workers_again_and_again_is_named_and_the_ot
     assert sorted([*graded, *lost.value.names]) == [item.name for item in items]
     names = ", ".join(lost.value.names)
     assert graded
-    assert f"while they judged {names}, so there is no class to write down yet" in str(lost.value)
+    assert f"while they judged {names}, so the class is not finished" in str(lost.value)
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_ci_of_another_kind_or_further_up_is_left_to_people(tmp_path: Path) -> N
     inner = numpy_course(tmp_path / "repository/course")
     subprocess.run(["git", "init", "--quiet", str(tmp_path / "repository")], check=True)
     run = inner.run("init", "--yes")
-    assert "CI files belong into the root of the repository" in run.out
+    assert "CI files belong in the root of the repository" in run.out
     assert "    goldsmith generate all --check" in run.out
     assert not (tmp_path / "repository/.github").exists()
     assert not (inner.root / ".github").exists()
@@ -245,7 +245,7 @@ def test_a_hook_of_somebody_else_and_a_folder_for_all_repositories_stay(
     (tmp_path / "shared").mkdir()
     repository.git("config", "core.hooksPath", str(tmp_path / "shared"))
     run = repository.run("init", "--yes")
-    assert "is outside of this repository, and others may use it" in run.out
+    assert "is outside this repository, and others may use it" in run.out
     assert "-m goldsmith guard --staged --course" in run.out
     assert not list((tmp_path / "shared").iterdir())
 

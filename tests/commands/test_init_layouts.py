@@ -142,7 +142,7 @@ def test_doubt_stops_it_where_nobody_can_be_asked_and_an_option_decides(tmp_path
     for more in ([], ["--yes"], ["--dry-run"], ["--json"]):
         run = course.run("init", *more)
         assert run.code == 2
-        assert "hw1 lies in several places, and which of them students get is not clear; nothing was written" in run.err
+        assert "hw1 is in several places, and it is unclear which of them students get; nothing was written" in run.err
     assert not (tmp_path / "goldsmith.toml").exists()
     option = re.findall(r"`goldsmith (init --assignments one [^`]+)`", run.err)[0]
     assert course.run(*shlex.split(option), "--yes").code == 0
@@ -175,7 +175,7 @@ def test_a_repository_without_solutions_is_one_assignment_by_what_it_leaves_to_w
     files = {"package/__init__.py": "", "package/ops.py": STARTER, "package/more.py": STARTER, "apps/x.py": STARTER}
     course = CourseOnDisk(tmp_path / "my hw").write({**files, "tests/test_ops.py": STUDENTS})
     run = course.run("init", "--yes")
-    assert "assignments: all of this repository is one, my-hw (1); package/" in run.out
+    assert "assignments: the whole repository is one, my-hw (1); package/" in run.out
     assert "public tests: tests/" in run.out
     assert settings(course)["assignment"] == {"my-hw": {"folder": "."}}
     said = CourseOnDisk(tmp_path / "other").write(files)

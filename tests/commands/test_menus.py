@@ -56,7 +56,7 @@ def three(made: CourseOnDisk, tmp_path: Path) -> CourseOnDisk:
 
 def test_rows_are_aligned_and_say_how_the_gold_stands(made: CourseOnDisk) -> None:
     terminal = Terminal(["generate"], made.root)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     assert terminal.screen.splitlines() == [
         "Make gold for which assignment?",
         "  [ ] All  all 3 of them",
@@ -140,7 +140,7 @@ def test_every_command_asks_quickly_and_can_be_left(made: CourseOnDisk, argument
     before = whole_tree(made.root)
     terminal = Terminal(arguments, made.root, command=TELLS_WHAT_IT_IMPORTED)
     terminal.wait_for(QUESTIONS[arguments])
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     terminal.keys(ESCAPE)
     assert terminal.end() == LEFT
     assert "nothing was chosen, and nothing was done." in terminal.screen
@@ -194,7 +194,7 @@ def test_a_key_that_leaves_gives_the_terminal_back(made: CourseOnDisk, key: str)
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
     typed = terminal.modes
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     assert terminal.modes != typed
     terminal.keys(key)
     assert terminal.end() == LEFT
@@ -208,7 +208,7 @@ def test_a_signal_leaves_too(made: CourseOnDisk, number: signal.Signals) -> None
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
     typed = terminal.modes
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     os.kill(terminal.pid, number)
     assert terminal.end() == LEFT
     assert "Traceback" not in terminal.screen
@@ -219,7 +219,7 @@ def test_a_signal_leaves_too(made: CourseOnDisk, number: signal.Signals) -> None
 def test_a_window_that_is_closed_leaves_everything_as_it_was(made: CourseOnDisk) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     assert terminal.close() != 0
     assert whole_tree(made.root) == before
 
@@ -239,7 +239,7 @@ def test_a_menu_without_colours_says_the_same(made: CourseOnDisk, how: str) -> N
     options, env = ((), {"NO_COLOR": "1"}) if how == "environment" else (("--no-color",), {})
     terminal = Terminal(["generate", *options], made.root, **env)
     terminal.wait_for("> [x] Hw2  stale: ops_solution.py changed")
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     terminal.keys(ESCAPE)
     assert terminal.end() == LEFT
     for colour in range(30, 38):
@@ -249,7 +249,7 @@ def test_a_menu_without_colours_says_the_same(made: CourseOnDisk, how: str) -> N
 
 def test_a_narrow_window_cuts_columns_and_says_the_rest_below(made: CourseOnDisk) -> None:
     terminal = Terminal(["generate"], made.root, columns=40)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     assert terminal.screen.splitlines() == [
         "Make gold for which assignment?",
         "  [ ] All  all 3 of them",
@@ -285,7 +285,7 @@ def test_a_long_list_scrolls(tmp_path: Path) -> None:
 
 def test_a_menu_follows_the_window_while_it_asks(made: CourseOnDisk) -> None:
     terminal = Terminal(["generate"], made.root)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     wide = terminal.screen
     terminal.resize(38, 12)
     terminal.wait_for("all, Enter confirms, Esc cancels.")
@@ -328,7 +328,7 @@ def test_the_kind_of_a_first_recipe_is_asked_for_before_anything_is_done(three: 
     (three.root / "src/assignments/hw3/generate_fixtures.py").unlink()
     before = whole_tree(three.root)
     terminal = Terminal(["generate", "hw1", "hw3"], three.root)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     assert terminal.screen.splitlines() == [
         "hw3 has no recipe yet. What should the first one record?",
         "> Model outputs        what the model returns for fixed inputs and weights",
@@ -354,7 +354,7 @@ def test_gold_is_replaced_only_by_a_clear_yes(three: CourseOnDisk, keys: str, co
     three.write({"private/solutions/hw2/ops_solution.py": "def scale(x):\n    return x * 3.0\n"})
     before = whole_tree(three.root)
     terminal = Terminal(["generate", "hw2", "--no-calibrate"], three.root)
-    terminal.wait_for("Esc leaves.")
+    terminal.wait_for("Esc cancels.")
     difference, _, question = terminal.screen.partition("1 tensor of the gold of hw2 would change. Replace it?")
     assert "of its tolerance" in difference
     assert question.splitlines()[1].startswith("> Keep ")

@@ -78,7 +78,7 @@ def test_edits_can_be_given_up(edited: CourseOnDisk) -> None:
 @pytest.mark.parametrize(("keys", "code", "left"), [("k", 0, None), (ENTER, 1, "injected"), ("\x1b", 130, "injected")])
 def test_a_person_sees_the_difference_and_chooses(edited: CourseOnDisk, keys: str, code: int, left: str | None) -> None:
     terminal = Terminal(["reset", "hw1"], edited.root)
-    terminal.wait_for("What is to become of that?")
+    terminal.wait_for("What should happen to the edits?")
     assert "+    return 'better'" in terminal.screen
     assert "> Leave" in terminal.screen
     terminal.keys(keys)
@@ -133,7 +133,7 @@ def test_a_solution_that_was_moved_away_is_not_left_behind(rich: CourseOnDisk) -
     (rich.root / STARTER / "linked.py").rename(rich.root / STARTER / "model.py")
     run = rich.run("reset", "hw1")
     assert run.code == 1
-    assert f"the injected solution now stands at {STARTER}/model.py" in run.err
+    assert f"the injected solution is now at {STARTER}/model.py" in run.err
     (rich.root / STARTER / "model.py").rename(rich.root / STARTER / "linked.py")
     (rich.root / STARTER).rename(rich.root / "src/assignments/lab1")
     assert "its solution is in place since" in rich.run("status").out
@@ -159,7 +159,7 @@ def test_a_lost_journal_is_no_all_clear(rich: CourseOnDisk) -> None:
     (rich.root / ".goldsmith/injected/hw1/journal.json").unlink()
     run = rich.run("reset", "hw1")
     assert run.code == 3
-    assert "each beside a .path file that says where it belongs" in run.err
+    assert "each with a .path file that says where it belongs" in run.err
     kept = rich.root / ".goldsmith/injected/hw1/before"
     places = {path.read_text().strip() for path in kept.glob("*.path")}
     assert f"{STARTER}/ops.py" in places

@@ -231,8 +231,7 @@ def test_reproduce_runs_the_recipe_again(made: CourseOnDisk) -> None:
     run = made.run("verify", "hw1", "--reproduce")
     assert run.code == 1
     assert run.last_line == (
-        "hw1: 1 tensor would change; the cause cannot be told: "
-        f"{SOLUTION_FILE} as it was is not in git's history."
+        f"hw1: 1 tensor would change; the cause cannot be told: {SOLUTION_FILE} as it was is not in git's history."
     )
 
 

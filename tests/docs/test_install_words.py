@@ -1,4 +1,4 @@
-"""Whatever says how goldsmith is installed says so in words that work today: it is on no package index."""
+"""Whatever says how goldsmith is installed says so in words that work today: it is not on a package index."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_requirements_file_asks_an_index_for_goldsmith() -> None:
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md", "docs/how-to/ci.md"])
 def test_pages_say_that_goldsmith_is_on_no_package_index(name: str) -> None:
-    assert "is on no package index" in " ".join((ROOT / name).read_text("utf-8").split())
+    assert "is not on a package index" in " ".join((ROOT / name).read_text("utf-8").split())
 
 
 # --- the workflow that `goldsmith init` writes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import pickle
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from structures import every_error
 
 from goldsmith.cli.app import app
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.check import SubmissionIsLink
 from goldsmith.errors.scaffold import OBSTACLES
 from support.course import CourseOnDisk
 
@@ -30,11 +32,32 @@ UNKIND = re.compile(
     r"\b(please|sorry|oops|invalid|illegal|fatal|abort(ed)?|unable to|failed to|successfully|simply|obviously)\b", re.I
 )
 SECOND_WORDS = re.compile(r"\b(golden|ground truth|homework|student code|teacher|gold standard data|blueprint)\b", re.I)
-STEPS = re.compile(
-    r"`[^`]+`|(?<!\w)--?[a-z]|docs/\w+\.md|there (is|are) (?!no)|did you mean|"
-    r"\b(give|name|put|make|write|move|keep|fix|see|remove|submit|mark|say|use|wait|run|choose|rename|draw|take|hand|have)\b",
+VERBS = (
+    "add|allow|change|check|choose|draw|fix|free|give|grade|have|install|keep|look|make|mark|merge|move|name|put|remove|"
+    "rename|replace|run|say|see|submit|take|unset|upgrade|use|wait|write"
+)
+"""What a reader can be told to do."""
+NEXT_STEP = re.compile(
+    rf"`[^`]+`|there (is|are) (?!no)|did you mean|--list shows|\b(so|or|and|first,|then|there,|that,?) ({VERBS})\b|"
+    rf"(^|[;:.,] )({VERBS})\b",
     re.I,
 )
+USUAL_WORDS = {
+    "again, regenerate": r"\banew\b",
+    "fix": r"\bmend(s|ed)?\b",
+    "submit, submitted": r"\bhand(s|ed)? in\b(?! the)",
+    "sandboxed, layers": r"\blocked in\b|\bwalls\b",
+    "needs review": r"\bfor a person\b",
+    "default": r"\bcustomary\b",
+    "out of tolerance": r"\bbeyond tolerance\b",
+    "next to, compared with": r"\bbeside\b",
+    "anyone, those who": r"\bwhoever\b",
+    "this many": r"\bso many\b",
+    "is not a": r"(?<!there )\bis no (?!longer|more)",
+}
+"""The word that a colleague would use, and what it replaces."""
+NOT_A_VERB = re.compile(r"A|An|The|What|Whether|Where|Which|Who|How|No|Not|Only|One|All|From|It|This|That|These|Those")
+THIRD_PERSON = re.compile(r"[A-Z][a-z]+[^s]s")
 
 ENDS_IN_ANOTHERS_WORDS = {"Failed", "NoFreshGold", "NotRecorded", "RecipeRaised", "RecipeSyntax"}
 NOTHING_IS_WRONG = {"MenuLeft", "Interrupted"}
@@ -90,8 +113,21 @@ def test_every_error_is_said_in_one_voice(kind: type[GoldsmithError]) -> None:
         if kind.__name__ not in ENDS_IN_ANOTHERS_WORDS:
             assert said.endswith((".", "?")), said
         if kind.__name__ not in NOTHING_IS_WRONG | SAYS_IT_IN_ITS_PROBLEM:
-            assert STEPS.search(re.split(r"[;:.?] ", said, maxsplit=1)[-1]), f"no next step: {said}"
+            assert NEXT_STEP.search(re.split(r"(?=[;:.?] )", said, maxsplit=1)[-1]), f"no next step: {said}"
         assert_commands_are_real(said)
+
+
+def test_every_error_can_be_sent_to_another_process() -> None:
+    for kind in ERRORS:
+        error = next(samples(kind))
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (kind, str(error))
+
+
+def test_an_error_takes_its_own_facts_and_no_others() -> None:
+    for values, by_name in (([], {}), (["x"], {"name": "x"}), (["x", "y"], {}), ([], {"nome": "x"})):
+        with pytest.raises((TypeError, AttributeError)):
+            SubmissionIsLink(*values, **by_name)
 
 
 def test_every_error_lives_among_the_errors() -> None:
@@ -141,6 +177,30 @@ def test_no_text_is_unkind_or_names_a_command_that_is_not_there(folder: str) -> 
         assert not SECOND_WORDS.search(text), where
         assert not re.search(r"\w!(\s|$)", text), where
         assert_commands_are_real(text)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: path.stem)
+def test_pages_use_the_usual_words(page: Path) -> None:
+    if page.name == "operators.md":
+        pytest.skip("names and descriptions of operators are made from the code")
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        for usual, other in USUAL_WORDS.items():
+            found = re.search(other, re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)", "", line), re.I)
+            assert not found, f"{page.relative_to(ROOT)}:{number}: say {usual!r}, not {found and found[0]!r}"
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    other = []
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not (text := ast.get_docstring(node)):
+                continue
+            if any(re.match(r"operator|pytest\.fixture", ast.unparse(item)) for item in node.decorator_list):
+                continue
+            first = re.split(r"[\s,.:;]", text, maxsplit=1)[0]
+            if not re.fullmatch(r"[A-Z][a-z]+", first) or NOT_A_VERB.fullmatch(first) or THIRD_PERSON.fullmatch(first):
+                other.append(f"{path.relative_to(ROOT)}:{node.lineno}: {first}")
+    assert not other
 
 
 def commands_of(group: typing.Any, before: str = "") -> dict[str, typing.Any]:

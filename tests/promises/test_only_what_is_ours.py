@@ -209,7 +209,7 @@ def test_a_file_that_stands_where_a_report_goes_gets_another_name(course: Course
     course.write({TEST_FILE: TEST, "tests/internal/reports/hw1.txt": "mine", "tests/internal/reports/hw1.xml": "mine"})
     run = course.run("test", "hw1")
     assert run.code == 0, run.out
-    assert "tests/internal/reports/hw1.txt.yours is a file that stood where the report goes" in run.out
+    assert "tests/internal/reports/hw1.txt.yours is a file that was where the report goes" in run.out
     assert course.run("test", "hw1").code == 0
     reports = course.root / "tests/internal/reports"
     assert sorted(path.name for path in reports.iterdir() if path.name.endswith(".yours")) == [

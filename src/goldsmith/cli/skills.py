@@ -33,7 +33,7 @@ Exit codes: 0 all well, 1 something is missing or out of date (with --check, or 
 
 @app.callback()
 def _skills() -> None:
-    """Skills that guide a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`."""
+    """Install skills that guide a coding agent: `/generate-fixtures`, `/test-rigor`, `/grade`."""
 
 
 def install(

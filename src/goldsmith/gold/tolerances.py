@@ -78,9 +78,9 @@ class Tolerance(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     scale: float = 1.0
     """The root mean square of the tensor."""
     rtol: float | None = None
-    """Relative limit of each element, where it was customary or pinned."""
+    """Relative limit of each element, where it is `customary` or `pinned`."""
     atol: float | None = None
-    """Absolute limit of each element, where it was customary or pinned."""
+    """Absolute limit of each element, where it is `customary` or `pinned`."""
     noisy: int = 0
     """How many elements are noise, on which no correct implementation agrees."""
     noisy_limit: float = 0.0

@@ -166,7 +166,7 @@ SHAPE = Shape(
     wrong_part="rmsnorm",
     settings={"assignments": ".", "solutions": "private/solutions", "internal-tests": "tests/internal"},
     said=(
-        "assignments: all of this repository is one, cs336_basics (1)",
+        "assignments: the whole repository is one, cs336_basics (1)",
         "private/solutions/tests/adapters.py has what tests/adapters.py leaves to write",
         "solutions: private/solutions/ (1)",
         "public tests: tests/",

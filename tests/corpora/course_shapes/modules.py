@@ -167,7 +167,7 @@ SHAPE = Shape(
     wrong_part="log_back",
     settings={"assignments": ".", "solutions": "solutions", "internal-tests": "tests/internal"},
     said=(
-        "assignments: all of this repository is one, minitorch (1)",
+        "assignments: the whole repository is one, minitorch (1)",
         "solutions: solutions/ (1)",
         "public tests: tests/",
     ),

@@ -256,7 +256,7 @@ SHAPE = Shape(
     wrong_part="Divide",
     settings={"assignments": ".", "solutions": "private/solutions", "internal-tests": "tests/internal"},
     said=(
-        "assignments: all of this repository is one, hw2 (1)",
+        "assignments: the whole repository is one, hw2 (1)",
         "solutions: private/solutions/ (1)",
         "public tests: tests/hw2/",
     ),

@@ -205,7 +205,7 @@ def test_points_in_a_loop_count_for_every_case_of_it(course: CourseOnDisk, tmp_p
 def test_points_of_a_name_that_stands_nowhere_are_refused(tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.py"
     recipe.write_text("import goldsmith as gs\nfor name in names:\n    gs.case(name=name, points=2)(print)\n")
-    with pytest.raises(Exception, match="once for each case by its name"):
+    with pytest.raises(Exception, match="once for the name of each case"):
         recipe_points(recipe, recipe)
     both = "import goldsmith as gs\n@gs.case(name=f'a_{n}', points=2)\ndef f(case): ...\n"
     recipe.write_text(both + "@gs.case(name=f'{n}_b', points=3)\ndef g(case): ...\n")
