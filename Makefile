@@ -1,6 +1,7 @@
 # Everything needs only Python (3.11 or newer), git and make; the rest goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
@@ -28,7 +29,7 @@ docs: $(BIN)/.ready  ## the site, in build/site; nothing in it is fetched from e
 	@echo "Open build/site/index.html"
 
 tutorial: $(BIN)/.ready  ## the tutorial acted out in an empty folder, as a new user would
-	PYTHONPATH=tests $(BIN)/python -m support.doc_pages docs/tutorial.md
+	$(WITH_TESTS) -m support.doc_pages docs/tutorial.md
 
 reference: $(BIN)/.ready  ## docs/reference, from the code
 	$(BIN)/python scripts/reference.py
@@ -64,28 +65,28 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 	$(BIN)/python benchmarks/generate.py
 	$(BIN)/python benchmarks/comparison.py
 	$(BIN)/python benchmarks/rigor.py
-	$(BIN)/python benchmarks/grading.py
+	$(WITH_TESTS) benchmarks/grading.py
 
 class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-way and resumed
-	$(BIN)/python benchmarks/whole_class.py
+	$(WITH_TESTS) benchmarks/whole_class.py
 
 submissions: $(BIN)/.ready  ## check every submission of the corpus against what it is known to be
-	$(BIN)/python benchmarks/submissions.py --write
+	$(WITH_TESTS) scripts/submission_tables.py --write
 
 reports: $(BIN)/.ready  ## regenerate the reports of docs/six-reports.md
-	$(BIN)/python benchmarks/reports.py --write
+	$(WITH_TESTS) scripts/six_reports.py --write
 
 tolerances: $(BIN)/.ready  ## measure the tables of docs/tolerances.md again
-	$(BIN)/python benchmarks/tolerances.py --write
+	$(WITH_TESTS) scripts/tolerance_tables.py --write
 
 rigor: $(BIN)/.ready  ## measure the tables of docs/rigor.md and docs/operators.md again
-	$(BIN)/python benchmarks/mutants.py --write
+	$(BIN)/python scripts/mutant_tables.py --write
 
 soak: $(BIN)/.ready  ## the long kill test and ten thousand hostile children, and their tables in docs/soak.md
-	PYTHONPATH=tests $(BIN)/python -m support.soak --write
+	$(WITH_TESTS) -m support.soak --write
 
 hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root and not; the table in docs/sandbox.md
-	PYTHONPATH=tests $(BIN)/python -m support.hostile_ways --write
+	$(WITH_TESTS) -m support.hostile_ways --write
 
 # An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.
 APT = DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10
@@ -97,9 +98,7 @@ bubblewrap:  ## install bubblewrap where that can be done without asking anybody
 	else echo "no bubblewrap here, and no way to install it: its tests are skipped"; fi
 
 picture: $(BIN)/.ready  ## the pictures, from a real terminal
-	$(BIN)/python scripts/picture.py
-	$(BIN)/python scripts/menus.py
-	$(BIN)/python scripts/menus.py
+	$(WITH_TESTS) scripts/pictures.py
 
 example-gold: $(BIN)/.ready  ## regenerate the bundled course's gold, away from this repository's history
 	@if [ -n "$$(git ls-files --others $(EXAMPLE_GOLD))" ]; then \

@@ -1,4 +1,4 @@
-"""How fast and in how much memory two arrays are compared, beside the usual ways; 1 if a promise is broken."""
+"""How fast and in how much memory two arrays are compared, against the usual ways; 1 if a promise is broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`goldsmith generate` with its proving run, and a first one with its tolerances measured, beside the bare recipe."""
+"""`goldsmith generate` with its proving run, and a first one with its tolerances measured, against the bare recipe."""
 
 from __future__ import annotations
 

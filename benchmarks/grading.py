@@ -1,5 +1,5 @@
-"""Submissions a minute: `goldsmith grade` beside one fresh pytest process for each, the same cases, on the same machine
-in one run; and how it grows.
+"""Submissions a minute: `goldsmith grade` against one fresh pytest process for each, the same cases, on one
+machine in one run; and how it grows.
 
 python benchmarks/grading.py [COUNT…]      how it grows: 10, 100 and 500 unless told
 
@@ -19,8 +19,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from known import SOLUTIONS, known
-
+from corpora.known_submissions import SOLUTIONS, known
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.generate.options import Options
@@ -43,7 +42,7 @@ def test_case(gold_case):
 """
 
 
-def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[list[SubmissionRef], dict[str, str]]:
+def submit(folder: Path, count: int, without: Collection[str] = ()) -> tuple[list[SubmissionRef], dict[str, str]]:
     """`count` variations of the corpus, the kinds well mixed, and what each is known to be."""
     corpus = [item for item in known(ASSIGNMENT) if item.name not in without]
     mixed = [corpus[(index * 41) % len(corpus)] for index in range(len(corpus))]
@@ -53,7 +52,7 @@ def handed_in(folder: Path, count: int, without: Collection[str] = ()) -> tuple[
         name = f"{number:03d}-{source.name}"
         source.written(folder, SOLUTIONS).rename(folder / name)
         with (folder / name / "backbone.py").open("a", encoding="utf-8") as file:
-            file.write(f"\n# handed in as number {number}\n")
+            file.write(f"\n# submitted as number {number}\n")
         items.append(SubmissionRef(name, str(folder / name)))
         truth[name] = source.outcome
     return items, truth
@@ -74,7 +73,7 @@ def graded(course: Course, items: Sequence[SubmissionRef], output: Path) -> tupl
 
 
 def fresh_pytest(course: Course, item: SubmissionRef) -> None:
-    """The usual way: pytest started anew for each submission. The plugin judges the same cases in the same way."""
+    """The usual way: pytest started again for each submission. The plugin judges the same cases in the same way."""
     tests = course.root / "tests/internal/test_every_case.py"
     command = [
         sys.executable,
@@ -105,10 +104,10 @@ def main(counts: Sequence[int]) -> None:
         course = copy_example(folder / "course")
         (course.root / "tests/internal/test_every_case.py").write_text(TEST)
         print(f"submissions to {ASSIGNMENT}, {JOBS} at once")
-        sample, _ = handed_in(folder / "sample", SAMPLE, ENDLESS)
+        sample, _ = submit(folder / "sample", SAMPLE, ENDLESS)
         seconds_fresh = fresh_ones(course, sample[: SAMPLE // 2])
         for count in counts:
-            items, truth = handed_in(folder / f"handed-in-{count}", count, ENDLESS)
+            items, truth = submit(folder / f"submitted-{count}", count, ENDLESS)
             result, seconds = graded(course, items, folder / f"grades-{count}")
             right = sum(item.outcome == truth[item.name] for item in result.grades)
             rate = count / seconds * 60

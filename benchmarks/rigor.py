@@ -1,4 +1,4 @@
-"""Mutants a minute: `goldsmith rigor` beside one fresh pytest process for each mutant, on the same machine in one run.
+"""Mutants a minute: `goldsmith rigor` against one fresh pytest process for each mutant, on the same machine in one run.
 
 `make bench` prints it. Both sides run as many at once as there are processors, and both stop at the first failure.
 """
@@ -28,7 +28,7 @@ JOBS = len(os.sched_getaffinity(0))
 
 
 def fresh_pytest(assignment: Assignment, mutant: Mutant, folder: Path) -> bool:
-    """Whether the internal tests catch it, the usual way: pytest started anew with the mutant in place."""
+    """Whether the internal tests catch it, the usual way: pytest started again with the mutant in place."""
     file = folder / f"{mutant.digest}.py"
     file.write_bytes(mutant.content)
     placed = [item for item in placements(assignment) if item.target != mutant.file]

@@ -1,4 +1,4 @@
-"""How long light commands take to start, beside `python -c pass`; and that they import nothing heavy."""
+"""How long light commands take to start, against `python -c pass`; and that they import nothing heavy."""
 
 from __future__ import annotations
 

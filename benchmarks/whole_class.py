@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grading import ASSIGNMENT, JOBS, handed_in
+from grading import ASSIGNMENT, JOBS, submit
 
 from goldsmith.course.example import copy_example
 from goldsmith.course.ignored_names import GRADES_MARK
@@ -110,12 +110,12 @@ def timeless(file: Path) -> object:
 def main(count: int) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        _, truth = handed_in(folder / "handed-in", count, _NEVER_THE_SAME)
+        _, truth = submit(folder / "submitted", count, _NEVER_THE_SAME)
         kinds = {outcome: list(truth.values()).count(outcome) for outcome in sorted(set(truth.values()))}
         print(f"{count} submissions to {ASSIGNMENT}, {JOBS} at once: {kinds}", flush=True)
         for name in ("whole", "killed"):
             copy_example(folder / name)
-        whole = grade(folder / "whole", folder / "handed-in", folder / "grades", count)
+        whole = grade(folder / "whole", folder / "submitted", folder / "grades", count)
         wrong = [name for name, outcome in truth.items() if whole.outcomes.get(name) != outcome]
         print(
             f"  in one run          {whole.seconds:7.0f} s   {count - len(wrong)} of {count} judged right", flush=True
@@ -126,8 +126,8 @@ def main(count: int) -> int:
         for title, found in (("MiB, usually", usual), ("MiB, most so far", whole.most)):
             print(f"  {title:20}{' '.join(f'{found[tenth]:5}' for tenth in sorted(found))}   by tenths", flush=True)
         early, late = (max(whole.most.get(tenth, 0) for tenth in half) for half in (range(5), range(5, 10)))
-        first = grade(folder / "killed", folder / "handed-in", folder / "again", count, kill_at=count // 2)
-        second = grade(folder / "killed", folder / "handed-in", folder / "again", count)
+        first = grade(folder / "killed", folder / "submitted", folder / "again", count, kill_at=count // 2)
+        second = grade(folder / "killed", folder / "submitted", folder / "again", count)
         apart = differing(folder / "grades", folder / "again")
         print(f"  killed half-way     {first.seconds:7.0f} s, then {second.seconds:.0f} s to the end")
         print(f"  files that differ   {len(apart)} of {len(files_in(folder / 'grades'))} {apart[:5] or ''}")

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from leaks import CLEAN, LEAKS, as_bytes
 
+from corpora.leaks import CLEAN, LEAKS, as_bytes
 from goldsmith.course.example import copy_example
 from goldsmith.guard.leaks import leaks_in
 from goldsmith.guard.scan import guarded_by

@@ -7,7 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from known import CORPUS, SOLUTIONS, Edit, Known, known
+
+from corpora.known_submissions import CORPUS, SOLUTIONS, Edit, Known, known
 
 COURSE = Path(__file__).parents[2] / "examples" / "vla-course"
 KEYS = {"about", "outcome", "first", "parts", "unwritten", "kind", "edits", "notes", "needs_adapter"}

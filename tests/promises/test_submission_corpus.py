@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from submissions import CORPUS, Judged, Known, judged, known
+from submission_tables import CORPUS, Judged, Known, judged, known
 
 from goldsmith.check.attribution import part_of
 from goldsmith.course.example import copy_example

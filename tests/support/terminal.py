@@ -18,7 +18,7 @@ from support.course import COMMAND
 
 
 class Terminal:
-    """Runs goldsmith as a person at a terminal would: `keys` are typed, `screen` is what stands there."""
+    """Run goldsmith as a person at a terminal would: `keys` are typed, `screen` is what is shown, as plain text."""
 
     def __init__(
         self,
@@ -29,9 +29,9 @@ class Terminal:
         command: Sequence[str] = COMMAND,
         **env: str,
     ) -> None:
-        self._screen = pyte.Screen(columns, lines)
-        self._screen.write_process_input = self.keys  # a terminal that is asked where its cursor is says so
-        self._stream = pyte.ByteStream(self._screen)
+        self.emulator = pyte.Screen(columns, lines)
+        self.emulator.write_process_input = self.keys  # a terminal that is asked where its cursor is says so
+        self._stream = pyte.ByteStream(self.emulator)
         self.seen = b""
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(self._ours, (lines, columns))
@@ -51,7 +51,7 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return "\n".join(line.rstrip() for line in self.emulator.display).rstrip()
 
     def wait_for(self, text: str, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
@@ -70,7 +70,7 @@ class Terminal:
 
     def resize(self, columns: int, lines: int) -> None:
         """As when a person drags the window's corner; the kernel tells the program."""
-        self._screen.resize(lines, columns)
+        self.emulator.resize(lines, columns)
         termios.tcsetwinsize(self._ours, (lines, columns))
 
     def close(self, seconds: float = 30) -> int:

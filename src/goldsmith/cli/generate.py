@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from goldsmith.render.summary import Summary
 
 
-_QUESTION = 6
+_QUESTION_LINES = 6
 """Lines that a question takes, so that what it is about stays visible above it."""
 
 
@@ -230,7 +230,7 @@ def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], s
         from goldsmith.render.gold_diff import show_changes
 
         stderr = open_console(no_color=show.no_color, stderr=True)
-        show_changes(stderr, changes, below=_QUESTION if interactive else 0)
+        show_changes(stderr, changes, below=_QUESTION_LINES if interactive else 0)
     if not interactive:
         return False
     from goldsmith.cli.prompts import ask_to_replace

@@ -16,7 +16,7 @@ _PATTERNS = (
 _HARMLESS = (".example", ".sample", ".template", ".dist")
 _KEY = re.compile(rb"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----\s+\S")
 _CODE = (".py", ".ipynb", ".md", ".rst")
-_BEGINNING = 4096
+_SEARCHED_BYTES = 4096
 
 
 def is_secret_name(name: str) -> bool:
@@ -29,4 +29,4 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret_content(path: PurePath, beginning: bytes) -> bool:
     """Say whether a file that begins like this is a private key under another name. Code and prose may quote one."""
-    return path.suffix not in _CODE and _KEY.search(beginning[:_BEGINNING]) is not None
+    return path.suffix not in _CODE and _KEY.search(beginning[:_SEARCHED_BYTES]) is not None

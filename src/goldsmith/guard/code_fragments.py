@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from goldsmith.guard.extract_code import trees_in
 
-_GRAM = 5  # words of the syntax tree
+_GRAM_WORDS = 5  # words of the syntax tree
 _SILENT = frozenset({"annotation", "returns", "ctx", "decorator_list", "type_comment"})
 _BUILTINS = frozenset(dir(builtins))
 _USUAL = {"np": "numpy", "torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "math": "math"}
@@ -84,7 +84,7 @@ def _piece(file: str, name: str, body: list[ast.stmt], first: int, names: Mappin
     words: list[str] = []
     for node in body:
         _read(node, names, words)
-    grams = frozenset(" ".join(words[at : at + _GRAM]) for at in range(max(1, len(words) - _GRAM + 1)))
+    grams = frozenset(" ".join(words[at : at + _GRAM_WORDS]) for at in range(max(1, len(words) - _GRAM_WORDS + 1)))
     lines = (body[0].lineno + first - 1, (body[-1].end_lineno or body[-1].lineno) + first - 1)
     return Piece(file, name, *lines, grams, len(words))
 

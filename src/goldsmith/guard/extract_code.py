@@ -17,12 +17,12 @@ from pathlib import PurePosixPath
 
 from goldsmith.foundation.syntax import syntax_tree
 
-LARGEST = 2 * 2**20
+MAX_TEXT_BYTES = 2 * 2**20
 _DATA = (".csv", ".tsv", ".json", ".lock", ".svg", ".log", ".jsonl", ".parquet")
 _MARKUP = (".html", ".htm", ".xml")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _MOST_CUTS, _LONGEST = 400, 400
-_LOOKS = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
+_LOOKS_LIKE_CODE = re.compile(r"\b(?:def|return|import|lambda|self|for|torch|np)\b|=")
 
 
 def decoded(content: bytes) -> str | None:
@@ -39,7 +39,7 @@ def trees_in(file: str, content: bytes) -> Iterator[tuple[ast.Module, int]]:
     """Yield every stretch of code with the line it begins at."""
     suffix = PurePosixPath(file).suffix.lower()
     text = decoded(content)
-    if text is None or len(content) > LARGEST or suffix in _DATA:
+    if text is None or len(content) > MAX_TEXT_BYTES or suffix in _DATA:
         return
     if suffix == ".ipynb":
         for source, line in notebook_texts(text):
@@ -130,7 +130,7 @@ def _salvaged(text: str) -> Iterator[tuple[ast.Module, int]]:
             continue
         end = _end_of_stretch(lines, start)
         tree, length = _longest(lines[start:end])
-        if tree is not None and _LOOKS.search("\n".join(lines[start : start + length])):
+        if tree is not None and _LOOKS_LIKE_CODE.search("\n".join(lines[start : start + length])):
             yield tree, start + 1
         start += max(1, length)
         cuts += 1

@@ -19,12 +19,13 @@ import msgspec
 
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.guard.code_fragments import Piece, pieces_in
-from goldsmith.guard.extract_code import LARGEST, decoded, notebook_texts
+from goldsmith.guard.extract_code import MAX_TEXT_BYTES, decoded, notebook_texts
 from goldsmith.guard.secrets import find_secrets
 
-FEWEST, FEW, MANY = 14, 25, 40
-"""Bounds on the number of grams of a secret part alone: below `FEWEST`, only the same code under the same name is a
-finding; below `FEW`, the name or the file must be the same; from `MANY` on, scattered pieces are added up."""
+MIN_GRAMS, FEW_GRAMS, MANY_GRAMS = 14, 25, 40
+"""Bounds on the number of grams that only a secret part has: below `MIN_GRAMS`, only the same code under the same name
+is a finding; below `FEW_GRAMS`, the name or the file must be the same; from `MANY_GRAMS` on, scattered pieces are added
+up."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +160,7 @@ _HEADING = re.compile(r"\s*#+\s*SOLUTION:?\s*")
 
 def _in_text(file: str, content: bytes) -> Iterator[Finding]:
     text = decoded(content)
-    if text is None or len(content) > LARGEST:
+    if text is None or len(content) > MAX_TEXT_BYTES:
         return
     suffix = PurePosixPath(file).suffix
     sources = list(notebook_texts(text)) if suffix == ".ipynb" else [(text, 1)]
@@ -184,15 +185,15 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     for secret in guarded.secrets:
         best = max(pieces, key=lambda piece: share_of(secret, piece.grams))
         share = share_of(secret, best.grams)
-        if len(secret.own) < FEWEST:
+        if len(secret.own) < MIN_GRAMS:
             if not any(_is_same(secret, piece) for piece in pieces):
                 continue
             best, share = next(piece for piece in pieces if _is_same(secret, piece)), 1.0
-        elif len(secret.own) < FEW and not _is_related(secret, best):
+        elif len(secret.own) < FEW_GRAMS and not _is_related(secret, best):
             continue
         elif share < guarded.threshold:
-            share = share_of(secret, everything) if len(secret.own) >= MANY else 0.0
-            if share < _CUT_UP:
+            share = share_of(secret, everything) if len(secret.own) >= MANY_GRAMS else 0.0
+            if share < _SCATTERED_SHARE:
                 continue
         part = Finding(
             kind="solution",
@@ -208,8 +209,8 @@ def _in_code(file: str, content: bytes, guarded: Guarded) -> Iterator[Finding]:
     yield from found.values()
 
 
-_CUT_UP = 0.85  # share of a part, in pieces all over a file, that is a finding
-_EVERYBODYS = ("forward", "__call__", "__init__", "step", "fit", "predict", "")
+_SCATTERED_SHARE = 0.85  # share of a part, in pieces all over a file, that is a finding
+_COMMON_NAMES = ("forward", "__call__", "__init__", "step", "fit", "predict", "")
 
 
 def share_of(secret: Secret, grams: frozenset[str]) -> float:
@@ -220,7 +221,7 @@ def _is_related(secret: Secret, piece: Piece) -> bool:
     """Say whether the names are the same, with the class for common ones, or the file is named like the solution's."""
     mine, theirs = secret.piece.name, piece.name
     last = mine.rpartition(".")[2]
-    same_name = mine == theirs or (last == theirs.rpartition(".")[2] and last not in _EVERYBODYS)
+    same_name = mine == theirs or (last == theirs.rpartition(".")[2] and last not in _COMMON_NAMES)
     return same_name or secret.part.partition(".")[0] in PurePosixPath(piece.file).name
 
 

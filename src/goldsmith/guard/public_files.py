@@ -16,7 +16,7 @@ from goldsmith.course.layout import Course
 from goldsmith.errors.course import GitCannotSay, NoSuchRevision, Unreadable
 from goldsmith.guard.leaks import private_folder
 
-LARGEST = 50 * 2**20
+MAX_FILE_BYTES = 50 * 2**20
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def staged_files(course: Course) -> Iterator[PublicFile]:
     for name in filter(None, listed.split("\0")):
         if private_folder(name, course.private_folders) is None:
             blob = _must(git(course, "rev-parse", f":./{name}"), course).strip()
-            for _, content in read_blobs(course, [blob], LARGEST):
+            for _, content in read_blobs(course, [blob], MAX_FILE_BYTES):
                 yield from _unpacked(name, content)
 
 
@@ -72,7 +72,7 @@ def public_at(course: Course, revision: str) -> Iterator[PublicFile]:
         blob, _, name = row.partition(" ")
         if name and blob not in present:
             past.setdefault(blob, name.removeprefix(prefix))
-    for blob, content in read_blobs(course, [*present, *past], LARGEST):
+    for blob, content in read_blobs(course, [*present, *past], MAX_FILE_BYTES):
         for name in present.get(blob, []):
             yield from _unpacked(name, content)
         if blob in past:
@@ -94,13 +94,13 @@ def _unpacked(name: str, content: bytes) -> Iterator[PublicFile]:
         if zipfile.is_zipfile(buffer) and not name.endswith((".pt", ".npz", ".whl", ".docx", ".xlsx", ".pptx")):
             with zipfile.ZipFile(buffer) as archive:
                 for item in archive.infolist():
-                    if not item.is_dir() and item.file_size <= LARGEST:
+                    if not item.is_dir() and item.file_size <= MAX_FILE_BYTES:
                         yield PublicFile(f"{name}/{item.filename}", archive.read(item))
         elif name.endswith((".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")):
             buffer.seek(0)
             with tarfile.open(fileobj=buffer) as tar:
                 for member in tar:
-                    file = tar.extractfile(member) if member.isfile() and member.size <= LARGEST else None
+                    file = tar.extractfile(member) if member.isfile() and member.size <= MAX_FILE_BYTES else None
                     if file is not None:
                         yield PublicFile(f"{name}/{member.name}", file.read())
     except (zipfile.BadZipFile, tarfile.TarError, RuntimeError, OSError, EOFError):
@@ -121,7 +121,7 @@ def _walk(folder: Path, *, everything: bool = False) -> Iterator[str]:
 
 
 def _read(path: Path, name: str) -> Iterator[PublicFile]:
-    if not path.is_file() or path.stat().st_size > LARGEST:
+    if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
         return
     try:
         content = path.read_bytes()

@@ -17,7 +17,7 @@ from goldsmith.errors.course import BlindGuard
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
-from goldsmith.guard.public_files import LARGEST, PublicFile
+from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
 from goldsmith.injection.inject import before_injection
 from goldsmith.injection.journal import journals
 from goldsmith.workspace.snapshot import file_hash
@@ -97,7 +97,7 @@ def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[s
     found = {}
     for folder in course.private_folders:
         for name, path in _files_below(course, folder):
-            if _SMALLEST < path.stat().st_size <= LARGEST:
+            if _MIN_FILE_BYTES < path.stat().st_size <= MAX_FILE_BYTES:
                 kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
                 found[file_hash(path)] = kind, name
     for assignment in course.assignments():
@@ -116,15 +116,15 @@ def _is_provided(assignment: Assignment, path: Path) -> bool:
     if not (assignment.solution / inside).is_file() or any(_written_in(assignment, inside)):
         return False
     place = course.relative(path).as_posix()
-    commits = (git(course, "log", f"-{_MOST_VERSIONS}", "--format=%h", "--", place) or "").split()
+    commits = (git(course, "log", f"-{_MAX_VERSIONS}", "--format=%h", "--", place) or "").split()
     versions = [git(course, "show", f"{commit}:./{place}") or "" for commit in commits]
     sources = [path.read_bytes(), *(text.encode("utf-8", "surrogateescape") for text in versions)]
     return path.suffix != ".py" or not any(written_by_students(source) for source in sources)
 
 
 _CODE = (".py", ".ipynb", ".md")
-_SMALLEST = 40  # bytes: nearly empty files are not compared
-_MOST_VERSIONS = 20
+_MIN_FILE_BYTES = 40  # bytes: nearly empty files are not compared
+_MAX_VERSIONS = 20
 
 
 def sweep(

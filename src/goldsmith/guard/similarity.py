@@ -10,11 +10,11 @@ from dataclasses import replace
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.guard.code_fragments import pieces_in
-from goldsmith.guard.leaks import FEW, Secret, share_of
+from goldsmith.guard.leaks import FEW_GRAMS, Secret, share_of
 from goldsmith.guard.scan import belongs, guarded_by
 from goldsmith.injection.journal import journals
 
-_LARGEST, _LONGEST_S = 256 * 2**10, 5.0
+_LARGEST, _MAX_CPU_S = 256 * 2**10, 5.0
 """Bytes that are read of a file, and seconds of processor time after which no other file is read: a remark is not worth
 more. A course's assignment has some ten thousand bytes, and takes a tenth of a second."""
 
@@ -30,7 +30,7 @@ def parts_to_write(assignment: Assignment) -> list[Secret]:
         return []
     given = _shown(assignment)
     own = [replace(item, own=item.own - given) for item in secrets if belongs(item.piece.file, assignment)]
-    return [item for item in own if len(item.own) >= FEW]
+    return [item for item in own if len(item.own) >= FEW_GRAMS]
 
 
 def _shown(assignment: Assignment) -> frozenset[str]:
@@ -46,12 +46,12 @@ def _shown(assignment: Assignment) -> frozenset[str]:
 def similarity(parts: Sequence[Secret], files: Mapping[str, bytes], threshold: float) -> dict[str, float]:
     """Return by part its largest share in one piece of `files`, where that reaches `threshold`.
 
-    After `_LONGEST_S` no further file is read; a file that cannot be parsed is skipped.
+    After `_MAX_CPU_S` no further file is read; a file that cannot be parsed is skipped.
     """
     found = {part.part: 0.0 for part in parts}
     began = time.thread_time()
     for name, content in files.items():
-        if time.thread_time() - began > _LONGEST_S:
+        if time.thread_time() - began > _MAX_CPU_S:
             break
         with contextlib.suppress(RecursionError, MemoryError, ValueError):
             for piece in pieces_in(name, content[:_LARGEST]):

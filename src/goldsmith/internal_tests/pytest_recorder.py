@@ -28,7 +28,7 @@ _BUILT_IN = ("parametrize", "skip", "skipif", "xfail", "usefixtures", "filterwar
 _PLUGINS = ("timeout", "xdist_group", "flaky", "asyncio", "anyio", "trio", "order", "dependency", "repeat", "forked")
 _NO_CATEGORY = {"rigor", "gold", *_BUILT_IN, *_PLUGINS}
 _RANKS = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
-_LONGEST = 160
+_MAX_REASON_CHARS = 160
 _OUTPUT = "goldsmith_collected"
 _NARROWING = {"python_functions": ["test"], "python_classes": ["Test"]}
 _TEST_FILES = ("test_*.py", "*_test.py")
@@ -318,7 +318,7 @@ def _in_one_line(text: str) -> str:
     """Return the message without pytest's explanation of values, which has addresses that change with every run."""
     lines = itertools.takewhile(lambda line: not line.startswith("+ "), map(str.strip, text.strip().splitlines()))
     joined = " ".join(" ".join(lines).split())
-    return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"
+    return joined if len(joined) <= _MAX_REASON_CHARS else joined[: _MAX_REASON_CHARS - 1] + "…"
 
 
 def _place(report: pytest.TestReport) -> str:

@@ -35,7 +35,7 @@ from goldsmith.workspace.copies import Workspace, make_workspaces
 Tell = Callable[[int, int], None]
 """Called often, with how many tests have begun on the solution and on the starter."""
 
-_POLL = 0.02
+_POLL_INTERVAL_S = 0.02
 _MOST_OF_A_LOG, _MOST_OF_JUNIT = 2**20, 2**26
 _LOG, _JUNIT = "output.log", "junit.xml"
 
@@ -61,7 +61,7 @@ def run_sides(assignment: Assignment, chosen: Chosen, *, timeout: float, select:
                     run.start()
                 while sum(run.running() for run in runs):
                     tell(one.started, two.started)
-                    pause(_POLL)
+                    pause(_POLL_INTERVAL_S)
             finally:
                 for run in runs:
                     run.stop()

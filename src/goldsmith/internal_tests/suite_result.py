@@ -21,7 +21,7 @@ FIDELITY = "fidelity"
 WHOLE_FILES, NO_CATEGORY = "(whole files)", "(no category)"
 COUNTS = "counts.json"
 _STARTED = "counts.started"
-_MOST_TO_READ = 64 * 2**20
+_MAX_READ_BYTES = 64 * 2**20
 _PLUGIN = "goldsmith.internal_tests.pytest_recorder"
 _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
 
@@ -240,7 +240,7 @@ def read_suite(left: UntrustedFolder, ending: ProcessExit) -> SuiteReport:
 
 def _read(left: UntrustedFolder, process: int) -> _Written | None:
     try:
-        written = msgspec.json.decode(left.read(COUNTS, _MOST_TO_READ), type=_Written)
+        written = msgspec.json.decode(left.read(COUNTS, _MAX_READ_BYTES), type=_Written)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return written if written.process == process else None
@@ -308,7 +308,7 @@ def started_count(left: UntrustedFolder) -> int:
 
 def _started(left: UntrustedFolder) -> list[str]:
     try:
-        return left.read(_STARTED, _MOST_TO_READ).decode("utf-8", "replace").splitlines()
+        return left.read(_STARTED, _MAX_READ_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return []
 

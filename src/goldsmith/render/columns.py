@@ -7,9 +7,9 @@ import textwrap
 
 from rich.cells import cell_len, set_cell_size
 
-_LEAST = 28
+_MIN_TEXT_CELLS = 28
 """Cells that must be left next to columns for text to be put there; otherwise it goes below them."""
-_INDENT = 4
+_INDENT_CELLS = 4
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -51,6 +51,6 @@ def shortened(text: str, width: int) -> str:
 def beside(indent: int, width: int) -> tuple[int, int, bool]:
     """Return the indent and width of text next to columns that end at `indent`, and whether it goes below them
     instead."""
-    if width - indent >= _LEAST:
+    if width - indent >= _MIN_TEXT_CELLS:
         return indent, width - indent, False
-    return _INDENT, max(_LEAST, width - _INDENT), True
+    return _INDENT_CELLS, max(_MIN_TEXT_CELLS, width - _INDENT_CELLS), True

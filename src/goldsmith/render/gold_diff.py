@@ -15,20 +15,18 @@ from goldsmith.gold.diff import TensorChange
 from goldsmith.render.columns import shortened, wrapped
 from goldsmith.render.summary import Summary
 
-_LOG_WIDTH = 160
-"""Cells; a log has no edge to wrap at."""
-_MOST = 40
-_FEWEST = 5
-_NUMBERS = 39
-_NARROWEST = 12
-"""Cells: `_NUMBERS` is what the three columns of numbers and all gaps take, `_NARROWEST` the least for a tensor's
-name."""
+_LOG_CELLS = 160
+_MAX_ROWS = 40
+_MIN_ROWS = 5
+_NUMBER_CELLS = 39
+_MIN_NAME_CELLS = 12
+"""What the three columns of numbers and all gaps take, and the least for a tensor's name."""
 
 
 def show_difference(console: Console, found: GoldDifference) -> None:
     """Show each tensor that differs, notes, and how many differ last."""
     if not console.is_terminal:
-        console.width = _LOG_WIDTH
+        console.width = _LOG_CELLS
     if found.changes:
         show_changes(console, found.changes)
         console.print()
@@ -42,7 +40,7 @@ def show_difference(console: Console, found: GoldDifference) -> None:
 def show_proof(console: Console, proof: Proof) -> None:
     """Show what `goldsmith verify` checked, what moved and why, and the conclusion last."""
     if not console.is_terminal:
-        console.width = _LOG_WIDTH
+        console.width = _LOG_CELLS
     if proof.checks:
         Summary(console).show_checks(proof.checks, title=proof.name)
     if proof.advice:
@@ -61,15 +59,15 @@ def show_changes(console: Console, changes: Sequence[TensorChange], *, below: in
     """Show one row for each tensor: what changed, and how large the change is relative to the tensor and to its
     tolerance. If `below` lines follow, show only as many rows as stay visible with them, each in one line."""
     short = below > 0 and console.is_terminal
-    most = min(_MOST, max(_FEWEST, console.height - below - 2)) if short else _MOST
+    most = min(_MAX_ROWS, max(_MIN_ROWS, console.height - below - 2)) if short else _MAX_ROWS
     rows = [_row(item) for item in changes[:most]]
     taken = sum(max((len(row[column]) for row in rows), default=0) for column in range(3))
     last = "of its tolerance"
-    if console.is_terminal and taken + _NUMBERS + len("of its ") > console.width:
+    if console.is_terminal and taken + _NUMBER_CELLS + len("of its ") > console.width:
         last = "of its\ntolerance"
-        room = console.width - _NUMBERS - max((len(row[0]) for row in rows), default=0)
-        change = min(max((len(row[2]) for row in rows), default=0), max(_NARROWEST, room // 2))
-        rows = [_fitted(row, max(_NARROWEST, room - change), change, short=short) for row in rows]
+        room = console.width - _NUMBER_CELLS - max((len(row[0]) for row in rows), default=0)
+        change = min(max((len(row[2]) for row in rows), default=0), max(_MIN_NAME_CELLS, room // 2))
+        rows = [_fitted(row, max(_MIN_NAME_CELLS, room - change), change, short=short) for row in rows]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("case", "tensor", "change", "largest", "of its rms", last):
         justify: Literal["left", "right"] = "right" if heading[0] in "lo" else "left"
@@ -88,11 +86,11 @@ def show_causes(console: Console, tensors: Sequence[TensorCause]) -> None:
         table.add_column(heading, overflow="fold")
     for heading in ("environment", "code"):
         table.add_column(heading, justify="right")
-    for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MOST]:
+    for item in sorted(tensors, key=lambda item: item.cause == "environment")[:_MAX_ROWS]:
         table.add_row(item.case, item.path, item.cause, _share(item.environment, item), _share(item.code, item))
     console.print(table)
-    if len(tensors) > _MOST:
-        console.print(f"and {len(tensors) - _MOST} more", highlight=False)
+    if len(tensors) > _MAX_ROWS:
+        console.print(f"and {len(tensors) - _MAX_ROWS} more", highlight=False)
     console.print("environment and code: in units of the tensor's tolerance", highlight=False)
 
 
@@ -120,12 +118,12 @@ def verify_line(proof: Proof) -> str:
         return f"{name}: no tensor would change, but other content of {', '.join(proof.files)} would."
     if proof.changes:
         count = _count(len(proof.changes), "tensor")
-        return f"{name}: {count} would change; {_whose(proof)}."
+        return f"{name}: {count} would change; {_cause(proof)}."
     assert proof.noise is not None
-    return f"{sound}, and reproduced within noise: {proof.noise.sentence()}; {_whose(proof)}."
+    return f"{sound}, and reproduced within noise: {proof.noise.sentence()}; {_cause(proof)}."
 
 
-def _whose(proof: Proof) -> str:
+def _cause(proof: Proof) -> str:
     """Say whether the code or the environment caused the change, in one clause."""
     found, where = proof.attribution, "; ".join(proof.environment) or "no known difference here"
     if found is None:

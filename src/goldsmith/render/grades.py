@@ -40,9 +40,9 @@ _COLOURS: dict[str, str] = {
     ERROR: "bold red",
 }
 _HEADINGS = ("submission", "outcome", "score", "first problem", "")
-_WIDEST, _LONGEST = 36, 120
-_CLUSTERS = 8
-_FEW = 2
+_MAX_NAME_CELLS, _LONGEST = 36, 120
+_MAX_CLUSTERS = 8
+_MAX_NAMED_ITEMS = 2
 
 
 def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -> None:
@@ -59,7 +59,7 @@ def show_grades(console: Console, grades: Sequence[Grade], overview: Overview) -
     if shared:
         _line(console)
         _line(console, Text("Shared mistakes", "bold"))
-    for item in shared[:_CLUSTERS]:
+    for item in shared[:_MAX_CLUSTERS]:
         _sentence(console, Text(f"  {len(item.names):>3}  {item.description}"))
         _sentence(console, Text(f"       {named(item.names)}", "dim"))
     if overview.review:
@@ -96,13 +96,13 @@ def _level(result: Class) -> SandboxLevel | None:
     return sandbox_level(layers, unsandboxed=UNSANDBOXED) if layers else None
 
 
-def grade_row(grade: Grade, widest: int = _WIDEST) -> tuple[str, ...]:
+def grade_row(grade: Grade, widest: int = _MAX_NAME_CELLS) -> tuple[str, ...]:
     """Return a submission's row: name, outcome, score, what is wrong first, and remarks."""
     changed = ", ".join(grade.provided)
     whole = {COULD_NOT_RUN: grade.reason, PROVIDED_CHANGED: changed, ERROR: grade.reason}.get(grade.outcome, "")
     where = whole if grade.outcome == ERROR else grade.first_part or whole
     count = len(grade.review)
-    marks = [f"review {', '.join(grade.review) if count <= _FEW else f'{count} items'}"] if count else []
+    marks = [f"review {', '.join(grade.review) if count <= _MAX_NAMED_ITEMS else f'{count} items'}"] if count else []
     if grade.similarity:
         part, share = max(grade.similarity.items(), key=lambda item: (item[1], item[0]))
         others = f" and {len(grade.similarity) - 1} more" if len(grade.similarity) > 1 else ""
@@ -227,11 +227,11 @@ def _plain(grade: Grade, done: int, total: int) -> Text:
     return Text(f"{done}/{total}  {name}: {outcome}, {score}" + "".join(f", {item}" for item in (where, more) if item))
 
 
-def _short(text: str, widest: int = _WIDEST) -> str:
+def _short(text: str, widest: int = _MAX_NAME_CELLS) -> str:
     return shortened(text, widest)
 
 
-def _grade_lines(grades: Sequence[Grade], widest: int = _WIDEST) -> list[Text]:
+def _grade_lines(grades: Sequence[Grade], widest: int = _MAX_NAME_CELLS) -> list[Text]:
     colours = [_COLOURS.get(item.outcome, "") for item in grades]
     return _aligned(_HEADINGS, [grade_row(item, widest) for item in grades], colours)
 

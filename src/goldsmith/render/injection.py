@@ -12,7 +12,7 @@ from goldsmith.course.layout import Course
 from goldsmith.injection.journal import Change
 from goldsmith.injection.results import InjectionResult, ResetResult
 
-_SHOWN = 60
+_MAX_DIFF_LINES = 60
 
 
 def show_injection(done: InjectionResult) -> None:
@@ -50,11 +50,11 @@ def show_edits(console: Console, course: Course, edited: Sequence[Change]) -> No
     """Show edited files as a difference, each of bounded length."""
     for change in edited:
         lines = list(_difference(course, change))
-        for line in lines[:_SHOWN]:
+        for line in lines[:_MAX_DIFF_LINES]:
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
             console.print(Text(line, style=style), soft_wrap=True)
-        if len(lines) > _SHOWN:
-            console.print(f"and {len(lines) - _SHOWN} more lines", highlight=False)
+        if len(lines) > _MAX_DIFF_LINES:
+            console.print(f"and {len(lines) - _MAX_DIFF_LINES} more lines", highlight=False)
 
 
 def _difference(course: Course, change: Change) -> Sequence[str]:

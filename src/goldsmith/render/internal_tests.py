@@ -21,13 +21,13 @@ from goldsmith.internal_tests.verdict import FAILED, NOT_RUN, PASSED, InternalVe
 
 _COLOURS = {PASSED: "green", FAILED: "red", NOT_RUN: "yellow"}
 _OUTCOMES = {PASSED: "passed", FAILED: "failed", NOT_RUN: "could not run"}
-_MOST = 12
-_PATIENCE = 2.0
-_SILENCE = 10.0
-_WIDE = 200
+_MAX_TESTS = 12
+_PROGRESS_DELAY_S = 2.0
+_LOG_INTERVAL_S = 10.0
+_LOG_CELLS = 200
 
 
-def show_internal(console: Console, verdict: InternalVerdict, *, most: int | None = _MOST) -> None:
+def show_internal(console: Console, verdict: InternalVerdict, *, most: int | None = _MAX_TESTS) -> None:
     """Show everything that is known, in one line for each test; at most `most` tests of a kind."""
     if verdict.error is None:
         _line(console, Text(f"{verdict.name}: {_what(verdict)}", "bold"))
@@ -88,7 +88,7 @@ def show_internals(console: Console, verdicts: Sequence[InternalVerdict]) -> Non
 def internal_text(tried: Tried) -> str:
     """Return the report that is kept: everything in full, then what pytest printed on either side."""
     text = io.StringIO()
-    console = Console(file=text, no_color=True, force_terminal=False, width=_WIDE)
+    console = Console(file=text, no_color=True, force_terminal=False, width=_LOG_CELLS)
     show_internal(console, tried.verdict, most=None)
     for name, side in (("solution", tried.solution), ("starter", tried.starter)):
         if side is not None:
@@ -107,14 +107,14 @@ def suite_progress(console: Console, name: str) -> Iterator[Tell]:
     def tell(solution: int, starter: int) -> None:
         nonlocal shown, said
         now = time.monotonic()
-        if now - began < _PATIENCE:
+        if now - began < _PROGRESS_DELAY_S:
             return
         detail = f"internal tests begun: {solution} on the solution, {starter} on the starter"
         if console.is_terminal:
             spinner.update(text=Text.assemble((f"{name}  ", "bold"), f"{detail}  ", (f"{now - began:.1f} s", "dim")))
             if not shown:
                 live.start()
-        elif not shown or now - said > _SILENCE:
+        elif not shown or now - said > _LOG_INTERVAL_S:
             said = now
             console.print(f"{name}: {detail}, {now - began:.0f} s", highlight=False, markup=False, soft_wrap=True)
         shown = True

@@ -15,7 +15,7 @@ from goldsmith.generate.progress import STEPS
 from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Event
 
-_SILENCE = 5.0
+_LOG_INTERVAL_S = 5.0
 
 
 class TerminalProgress:
@@ -80,7 +80,7 @@ class PlainProgress:
         self._name, self._last = assignment, 0
 
     def step(self, number: int, detail: str = "") -> None:
-        silent = time.monotonic() - self._said > _SILENCE
+        silent = time.monotonic() - self._said > _LOG_INTERVAL_S
         if number != self._last or self._verbose or silent:
             self._said = time.monotonic()
             self._say(f"{self._name}: {number}/9 {STEPS[number]}" + (f", {detail}" if detail else ""))
@@ -110,7 +110,7 @@ def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
     def on_case(event: Event) -> None:
         nonlocal detail, said
         detail = f"{event.case}, {event.number} of {event.of}"
-        if not console.is_terminal and time.monotonic() - said > _SILENCE:
+        if not console.is_terminal and time.monotonic() - said > _LOG_INTERVAL_S:
             said = time.monotonic()
             console.print(f"{name}: {detail}", highlight=False, markup=False, soft_wrap=True)
 

@@ -39,7 +39,7 @@ _COLOURS = {
     EQUIVALENT: "dim",
     COULD_NOT_RUN: "yellow",
 }
-_SAY_EVERY = 5.0
+_LOG_INTERVAL_S = 5.0
 
 
 class MutantResult(Finding, frozen=True, kw_only=True):
@@ -260,7 +260,7 @@ def rigor_progress(console: Console, name: str) -> Iterator[RigorProgress]:
         nonlocal said
         if console.is_terminal:
             spinner.update(text=text())
-        elif time.monotonic() - said > _SAY_EVERY:
+        elif time.monotonic() - said > _LOG_INTERVAL_S:
             said = time.monotonic()
             console.print(text(), highlight=False, soft_wrap=True)
 

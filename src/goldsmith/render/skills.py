@@ -17,7 +17,7 @@ from goldsmith.skills.installed_state import (
     OUTDATED,
 )
 
-_SHOWN = 40
+_MAX_DIFF_LINES = 40
 _SAID = {
     "written": "written",
     "updated": "brought up to date",
@@ -67,11 +67,11 @@ def _difference(console: Console, file: Installed) -> None:
     if not file.difference:
         return
     _line(console)
-    for line in file.difference[:_SHOWN]:
+    for line in file.difference[:_MAX_DIFF_LINES]:
         style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
         _line(console, Text(f"  {line}", style))
-    if len(file.difference) > _SHOWN:
-        _line(console, Text(f"  … and {len(file.difference) - _SHOWN} lines more", "dim"))
+    if len(file.difference) > _MAX_DIFF_LINES:
+        _line(console, Text(f"  … and {len(file.difference) - _MAX_DIFF_LINES} lines more", "dim"))
 
 
 def _last_line(results: Sequence[SkillResult]) -> str:

@@ -14,7 +14,7 @@ from goldsmith.gold.checks import Check
 from goldsmith.gold.files import REFERENCE_SUFFIX, TRACE_SUFFIX
 from goldsmith.gold.hints import Advice
 
-_WIDTH = 62
+_BOX_CELLS = 62
 _EXTRAS = (TRACE_SUFFIX, REFERENCE_SUFFIX)
 _TITLES = {
     "published": "GOLD GENERATION COMPLETE",
@@ -110,7 +110,7 @@ class Summary:
             self._line(title)
             return
         colour = _COLOURS.get(outcome.outcome, "red")
-        width = max(_WIDTH, cell_len(title) + 4)
+        width = max(_BOX_CELLS, cell_len(title) + 4)
         gap = width - cell_len(title)
         self._line(f"╔{'═' * width}╗", colour)
         self._console.print(

@@ -25,8 +25,8 @@ from goldsmith.render.columns import beside, wrapped
 
 _COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
 _STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
-_MOST = 3
-_FRAMES = 4
+_MAX_LEAVES = 3
+_MAX_FRAMES = 4
 
 
 def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
@@ -51,11 +51,11 @@ def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) 
     first = words.telling_case(verdict)
     bad = words.alike(case for case in verdict.cases if case.outcome != AGREES)
     bad.sort(key=lambda same: first not in same)
-    for same in bad[:_MOST]:
+    for same in bad[:_MAX_LEAVES]:
         _explain(console, same, verdict.first_place if first in same else "")
-    if len(bad) > _MOST:
+    if len(bad) > _MAX_LEAVES:
         _line(console)
-        _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
+        _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MAX_LEAVES:] for case in same))
     _notes(console, verdict)
     step = words.next_step(verdict) if with_next else ""
     if step:
@@ -100,7 +100,7 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
         _line(console, Text("  "), line)
     if case.failure is not None:
         _line(console, Text("  "), words.one_line(case.failure.message))
-        for frame in case.failure.frames[-_FRAMES:]:
+        for frame in case.failure.frames[-_MAX_FRAMES:]:
             _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
     if first is not None:

@@ -16,15 +16,15 @@ import sys
 from collections.abc import Iterable, Sequence
 
 _PROGRAM = "bwrap"
-_PATIENCE = 5.0
-_WALLS = (
+_PROBE_TIMEOUT_S = 5.0
+_NAMESPACE_OPTIONS = (
     "--unshare-user-try", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
     "--cap-drop", "ALL",
 )  # fmt: skip
-_ROOM = ("--ro-bind", "/proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
-_MANY = 8
+_MOUNT_OPTIONS = ("--ro-bind", "/proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+_MIN_MOUNTS_TO_MERGE = 8
 _PRIVATE_MOUNTS = ("/proc", "/dev")
-_LOOK = """
+_PROBE_CODE = """
 import json, os, sys
 hidden, writable = json.loads(sys.argv[1])
 for folder in writable:
@@ -47,7 +47,7 @@ def why_not() -> str:
     program = shutil.which(_PROGRAM)
     if program is None:
         return "not installed"
-    run = _tried([program, *_WALLS, "--ro-bind", "/", "/", *_ROOM, "--", "true"])
+    run = _run_probe([program, *_NAMESPACE_OPTIONS, "--ro-bind", "/", "/", *_MOUNT_OPTIONS, "--", "true"])
     if run is None:
         return "it cannot be started, or does not come back"
     if run.returncode:
@@ -57,7 +57,7 @@ def why_not() -> str:
 
 def prefix(*, readable: Iterable[str] = (), writable: Iterable[str] = ()) -> list[str]:
     """Return the command line to put before a program's own so that it has these files only, and no network."""
-    found = [shutil.which(_PROGRAM) or _PROGRAM, *_WALLS, *_ROOM]
+    found = [shutil.which(_PROGRAM) or _PROGRAM, *_NAMESPACE_OPTIONS, *_MOUNT_OPTIONS]
     for mount in _mounts([path for path in dict.fromkeys(readable) if not _is_private(path)]):
         found += mount
     for path in dict.fromkeys(writable):
@@ -76,7 +76,7 @@ def _mounts(paths: Sequence[str]) -> list[list[str]]:
         by_parent.setdefault(os.path.dirname(path), []).append(path)
     found: list[tuple[int, list[str]]] = []
     for parent, some in by_parent.items():
-        others = _others(parent, some) if len(some) >= _MANY else None
+        others = _others(parent, some) if len(some) >= _MIN_MOUNTS_TO_MERGE else None
         if others is None or 2 * len(others) > len(some):
             found += [(path.count("/"), ["--ro-bind-try", path, path]) for path in some]
             continue
@@ -102,13 +102,15 @@ def _others(parent: str, some: Sequence[str]) -> list[tuple[str, bool]] | None:
 def hides(before: Sequence[str], *, hidden: Sequence[str], writable: Sequence[str]) -> bool:
     """Return whether `before`, a `prefix`, hides files, also through this process's `/proc`, with folders writable."""
     ways = [*hidden, *(f"/proc/{os.getpid()}/root{path}" for path in hidden)]
-    run = _tried([*before, sys.executable, "-I", "-S", "-c", _LOOK, json.dumps([ways, list(writable)])])
+    run = _run_probe([*before, sys.executable, "-I", "-S", "-c", _PROBE_CODE, json.dumps([ways, list(writable)])])
     return run is not None and run.stdout == "[]\n"
 
 
-def _tried(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+def _run_probe(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        return subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, stdin=subprocess.DEVNULL
+        )
     return None
 
 

@@ -20,8 +20,8 @@ from goldsmith.sandbox.syscall_policy import rules
 
 _HOLDS = 0
 _DOES_NOT_HOLD = 1
-_CANNOT = 2
-_NEW_USER = 0x10000000
+_NOT_SUPPORTED = 2
+_CLONE_NEWUSER = 0x10000000
 
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ def _seccomp_holds() -> bool:
 
 
 def _makes_a_user_namespace() -> bool:
-    system_call(NUMBERS[machine()]["unshare"], _NEW_USER)
+    system_call(NUMBERS[machine()]["unshare"], _CLONE_NEWUSER)
     return True
 
 
@@ -126,5 +126,5 @@ def _in_a_fork(attempt: Callable[[], bool]) -> int:
         try:
             os._exit(_HOLDS if attempt() else _DOES_NOT_HOLD)
         except BaseException:
-            os._exit(_CANNOT)
+            os._exit(_NOT_SUPPORTED)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 
-_START = """
+_START_CODE = """
 import json, runpy, site, sys
 site.addpackage = site.execsitecustomize = site.execusercustomize = lambda *_: None
 site.ENABLE_USER_SITE = False
@@ -29,7 +29,7 @@ def command(module: str, folders: Sequence[str], packages: Mapping[str, str], ab
     """Return the command that runs `module` with imports from `folders`, and `packages` by name from elsewhere; modules
     that are `absent` cannot be imported although they are in those folders."""
     facts = json.dumps([list(folders), dict(packages), list(absent), module])
-    return [sys.executable, "-P", "-S", "-c", _START, facts]
+    return [sys.executable, "-P", "-S", "-c", _START_CODE, facts]
 
 
 def limit_imports(folders: Sequence[str], packages: Mapping[str, str], absent: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 _RECURSIVE_MUTEX = 0
-_LARGEST = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 
 
 class Semaphore:
@@ -24,7 +24,7 @@ class Semaphore:
     The kernel's named semaphores are files in `/dev/shm`, where other submissions would see them.
     """
 
-    SEM_VALUE_MAX = _LARGEST
+    SEM_VALUE_MAX = _MAX_COUNT
 
     def __init__(self, kind: int, value: int, maxvalue: int, name: str, unlink: bool) -> None:
         self.kind = kind

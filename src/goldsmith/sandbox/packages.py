@@ -25,7 +25,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _INFO = ".dist-info"
 _SITES = ("site-packages", "dist-packages")
 _NEEDED = ("goldsmith", "torch", "numpy")
-_FROM_THE_SYSTEM = re.compile(r"/usr/lib/python3/dist-packages$")
+_SYSTEM_SITE = re.compile(r"/usr/lib/python3/dist-packages$")
 """The folder of the system's own packages only, which often have no list of their files."""
 
 
@@ -70,7 +70,7 @@ def other_sites(folders: Iterable[str]) -> Iterator[str]:
     for folder in folders:
         for name in _SITES:
             found = (os.path.realpath(path) for path in Path(folder).glob(f"*/{name}"))
-            yield from (path for path in found if not _FROM_THE_SYSTEM.search(path))
+            yield from (path for path in found if not _SYSTEM_SITE.search(path))
 
 
 def visible_packages(declared: Sequence[str] = ()) -> Packages:
@@ -87,7 +87,7 @@ def _visible_packages(declared: tuple[str, ...], sites: tuple[str, ...], path: t
     readable: dict[str, None] = {}
     absent: set[str] = set()
     for site in sites:
-        if _FROM_THE_SYSTEM.search(site):
+        if _SYSTEM_SITE.search(site):
             readable[site] = None
             continue
         own = (item for item in found if item.site == site and item not in hidden)

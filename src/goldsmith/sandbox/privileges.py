@@ -26,7 +26,7 @@ from goldsmith.sandbox.syscall_numbers import NUMBERS
 _CAPABILITY_VERSION = 0x20080522
 _CLEAR_ALL_AMBIENT = 4
 _SETPCAP = 8
-_ROOT_IS_NOBODY_SPECIAL = 0b11101111
+_NO_PRIVILEGES_FOR_ROOT = 0b11101111
 """Securebits: user 0 gains nothing from being user 0, neither by exec nor by a change of user; all of it locked."""
 
 
@@ -58,7 +58,7 @@ def drop_capabilities() -> None:
                 if error.errno == errno.EINVAL:
                     break  # the kernel has no more capabilities
                 raise
-        process_control(PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL)
+        process_control(PR_SET_SECUREBITS, _NO_PRIVILEGES_FOR_ROOT)
     with contextlib.suppress(OSError):
         process_control(PR_CAP_AMBIENT, _CLEAR_ALL_AMBIENT)
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)

@@ -21,7 +21,7 @@ _SYSTEM = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone", "/etc/locale.alias",
     "/etc/locale.conf", "/etc/os-release", "/etc/mime.types", "/etc/fonts", "/etc/alternatives",
 )  # fmt: skip
-_FACTS = (
+_SYSTEM_INFORMATION = (
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version",
     "/proc/filesystems", "/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/random/boot_id",
@@ -32,7 +32,7 @@ _FACTS = (
 """On the processor, the memory and this process itself; never all of `/proc`, which shows other processes."""
 _GPU = ("/proc/driver/nvidia", "/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/class/drm", "/sys/bus/pci/devices")
 _GPU_DEVICES = ("nvidia*", "dri", "kfd")
-_OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "etc", "pyvenv.cfg")
+_PREFIX_ENTRIES = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "etc", "pyvenv.cfg")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
     never = [*closed, *(_real(folder) for folder in (os.path.expanduser("~"), "/tmp", tempfile.gettempdir(), "/root"))]
     found: dict[str, None] = {}
     for prefix in sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}):
-        parts = (os.path.join(prefix, name) for name in _OF_A_PREFIX)
+        parts = (os.path.join(prefix, name) for name in _PREFIX_ENTRIES)
         found |= dict.fromkeys(path for path in parts if not _holds(path, never))
     found |= dict.fromkeys(path for path in _SYSTEM if not _holds(path, closed))
     found |= dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
@@ -74,7 +74,7 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
     beside = [*system, *map(_real, (*seen.sites, *elsewhere.values()))]
     readable |= dict.fromkeys(part for path in seen.readable for part in own.around(path, beside))
     executables = (sys.executable, _real(sys.executable)) if sys.executable else ()
-    readable |= dict.fromkeys((*executables, *_FACTS))
+    readable |= dict.fromkeys((*executables, *_SYSTEM_INFORMATION))
     listable = dict.fromkeys((*seen.sites, *holes.split, *own.split))
     return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere, seen.absent)
 

@@ -25,7 +25,7 @@ KINDS: dict[Kind, tuple[str, str]] = {
     "torch": ("PyTorch", "a two-layer network, its loss, and the step that trains it"),
     "numpy": ("NumPy", "k-means, one part at a time"),
 }
-_LONGEST = 60
+_MAX_NAME_CHARS = 60
 
 
 def usual_kind() -> Kind:
@@ -66,7 +66,7 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
 
 def check_name(name: str) -> None:
     """Raise `BadName` for a name that an assignment cannot have."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _LONGEST:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name) or len(name) > _MAX_NAME_CHARS:
         raise BadName(name, "letters and digits, in words joined by dashes, beginning with a letter, such as hw-1")
     if name == "all":
         raise BadName(name, "a name of its own: `all` stands for every assignment")

@@ -36,7 +36,7 @@ NOT_WRITTEN = ("test", "app", "demo", "doc", "content", "script", "tool", "bench
 PROJECT_FILES = frozenset(["pyproject.toml", "setup.py", "setup.cfg"])
 _NOT_COMPARED = frozenset(["__init__.py", "setup.py", "conftest.py"])
 _TODO = re.compile(r"NotImplementedError|TODO|YOUR CODE HERE|FIXME", re.I)
-_MOST_ALIKE = 40
+_MAX_SAME_NAMES = 40
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _alike(root: Path, tree: Tree) -> Iterator[tuple[str, str, bool]]:
                 path = file if folder == "." else f"{folder}/{file}"
                 by_name.setdefault(_plain(file), []).append(path)
     for name, paths in by_name.items():
-        if name in _NOT_COMPARED or not 1 < len(paths) <= _MOST_ALIKE:
+        if name in _NOT_COMPARED or not 1 < len(paths) <= _MAX_SAME_NAMES:
             continue
         for one in paths:
             for two in paths:

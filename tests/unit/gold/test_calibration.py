@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from corpus import CORRECT, MACHINES, replayed
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from corpora.correct_variants import CORRECT, MACHINES, replayed
 from goldsmith.comparison.against_gold import judge
 from goldsmith.course.example import copy_example
 from goldsmith.gold.arrays import leaf_facts

@@ -8,9 +8,9 @@ from goldsmith.cli.menus.rows import Row, column_widths, in_sight, out_of_sight,
 
 Pieces = list[tuple[str, str]]
 
-_ONE = "Up and Down move, Enter chooses, Esc cancels."
-_SEVERAL = "Up and Down move, Space ticks, a ticks all, Enter confirms, Esc cancels."
-_FEWEST = 5
+_HELP_ONE = "Up and Down move, Enter chooses, Esc cancels."
+_HELP_SEVERAL = "Up and Down move, Space ticks, a ticks all, Enter confirms, Esc cancels."
+_MIN_ROWS = 5
 
 
 class Menu:
@@ -66,7 +66,7 @@ class Menu:
         widths = column_widths(self.rows, width - mark)
         details, enter, keys = self._foot(widths, width)
         for part in (details, keys, enter):
-            if height - len(head) - len(details) - len(enter) - len(keys) < min(_FEWEST, len(self.rows)):
+            if height - len(head) - len(details) - len(enter) - len(keys) < min(_MIN_ROWS, len(self.rows)):
                 part.clear()
         foot = [*details, *enter, *keys]
         room = max(1, height - len(head) - len(foot))
@@ -103,5 +103,5 @@ class Menu:
         details = [line for text in out_of_sight(self.rows[self.pointed], widths) for line in wrapped(text, width - 2)]
         names = ", ".join(item.label for item in self.answer) or "nothing"
         enter: list[Pieces] = [[("", shortened(f"Enter: {names}", width))]] if self.several else []
-        keys = wrapped(_SEVERAL if self.several else _ONE, width)
+        keys = wrapped(_HELP_SEVERAL if self.several else _HELP_ONE, width)
         return [[("class:dim", f"  {line}")] for line in details], enter, [[("class:dim", line)] for line in keys]

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.key_binding import KeyBindings
 
-_PATIENCE = 0.25
+_ESCAPE_DELAY_S = 0.25
 """Seconds until an Esc is an Esc, and not the beginning of what an arrow key sends."""
 
-_PAGE = 10
+_PAGE_ROWS = 10
 _STYLE = {
     "question": "bold",
     "pointer": "ansicyan bold",
@@ -65,7 +65,7 @@ def _run(menu: Menu, no_color: bool) -> list[Row]:
         color_depth=ColorDepth.DEPTH_1_BIT if no_color else ColorDepth.from_env() or ColorDepth.DEPTH_4_BIT,
         erase_when_done=True,
     )
-    app.ttimeoutlen = _PATIENCE
+    app.ttimeoutlen = _ESCAPE_DELAY_S
     app.renderer.cpr_not_supported_callback = None  # a terminal that is silent about its cursor is no news
     try:
         chosen = app.run()
@@ -84,8 +84,8 @@ def _keys(menu: Menu) -> KeyBindings:
         bindings.add(key)(lambda event: menu.move(-1))
     for key in ("down", "c-n"):
         bindings.add(key)(lambda event: menu.move(1))
-    bindings.add("pageup")(lambda event: menu.move_to(menu.pointed - _PAGE))
-    bindings.add("pagedown")(lambda event: menu.move_to(menu.pointed + _PAGE))
+    bindings.add("pageup")(lambda event: menu.move_to(menu.pointed - _PAGE_ROWS))
+    bindings.add("pagedown")(lambda event: menu.move_to(menu.pointed + _PAGE_ROWS))
     bindings.add("home")(lambda event: menu.move_to(0))
     bindings.add("end")(lambda event: menu.move_to(len(menu.rows) - 1))
 

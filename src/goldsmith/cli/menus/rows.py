@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 
-_GAP = 2
-_LEAST = (6, 8, 12)
+_GAP_CELLS = 2
+_MIN_CELLS = (6, 8, 12)
 _STYLES = {"fresh": "class:good", "stale": "class:doubt", "missing": "class:bad", "injected": "class:bad"}
 
 
@@ -34,14 +34,14 @@ class Row:
 def column_widths(rows: Sequence[Row], room: int) -> tuple[int, ...]:
     """Make columns as wide as they need to be. If they do not fit, cut the last first, and leave it out (0) when hardly
     anything would remain."""
-    widths = [max(cell_len(row.cells[column]) for row in rows) for column in range(len(_LEAST))]
-    for column in reversed(range(len(_LEAST))):
-        excess = sum(widths) + _GAP * (sum(map(bool, widths)) - 1) - room
+    widths = [max(cell_len(row.cells[column]) for row in rows) for column in range(len(_MIN_CELLS))]
+    for column in reversed(range(len(_MIN_CELLS))):
+        excess = sum(widths) + _GAP_CELLS * (sum(map(bool, widths)) - 1) - room
         if excess <= 0:
             break
-        cut = max(widths[column] - excess, min(widths[column], _LEAST[column]))
-        last = column == len(_LEAST) - 1
-        widths[column] = 0 if last and widths[column] - excess < _LEAST[column] else cut
+        cut = max(widths[column] - excess, min(widths[column], _MIN_CELLS[column]))
+        last = column == len(_MIN_CELLS) - 1
+        widths[column] = 0 if last and widths[column] - excess < _MIN_CELLS[column] else cut
     return tuple(widths)
 
 
@@ -52,7 +52,7 @@ def row_pieces(row: Row, widths: Sequence[int]) -> list[tuple[str, str]]:
         if not width:
             continue
         if pieces:
-            pieces.append(("", " " * _GAP))
+            pieces.append(("", " " * _GAP_CELLS))
         pieces.append((style, set_cell_size(shortened(cell, width), width)))
     return pieces
 

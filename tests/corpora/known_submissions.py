@@ -10,9 +10,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path(__file__).parent.parent
-CORPUS = _ROOT / "tests" / "corpora" / "submissions"
-SOLUTIONS = _ROOT / "examples" / "vla-course" / "private" / "solutions"
+CORPUS = Path(__file__).parent / "submissions"
+SOLUTIONS = Path(__file__).parents[2] / "examples" / "vla-course" / "private" / "solutions"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Print which mutants no run tells from the solution, in the bundled course and in two of the courses of
 the course shapes, as an earlier commit judged them and as the working tree does: the numbers of docs/rigor.md.
 
-python benchmarks/not_told_apart.py [--before COMMIT]
+PYTHONPATH=tests python scripts/not_told_apart.py [--before COMMIT]
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from corpora.course_shapes import Shape, needle, practicals
+from support.course import CourseOnDisk
+
 HERE = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HERE / "tests"))
-
-from corpora.course_shapes import Shape, needle, practicals  # type: ignore[import-not-found]  # noqa: E402
-from support.course import CourseOnDisk  # type: ignore[import-not-found]  # noqa: E402
-
 BEFORE = "2a10d9b"  # called every mutant equivalent that no run told apart
 SHAPES = {"practicals": practicals.SHAPE, "needle": needle.SHAPE}
 BUNDLED = ("scratch-1", "scratch-2", "scratch-3")

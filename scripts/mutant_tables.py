@@ -1,7 +1,7 @@
 """Prints the tables of `docs/rigor.md` and `docs/operators.md`: what becomes of every mutant of the bundled course,
-beside its internal tests and a plain comparison; and every operator.
+compared with its internal tests and a plain comparison; and every operator.
 
-python benchmarks/mutants.py [--write] [--operators]
+python scripts/mutant_tables.py [--write] [--operators]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from goldsmith.mutants.measure import RigorOptions, measure
 from goldsmith.mutants.results import Rigor
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-BEGIN, END = "<!-- begin: printed by benchmarks/mutants.py -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: printed by scripts/mutant_tables.py -->", "<!-- end -->"
 
 
 def main() -> None:

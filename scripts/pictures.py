@@ -1,6 +1,8 @@
 """Draw docs/pictures: real runs of goldsmith on a real pseudo-terminal.
 
-What the program writes goes through a terminal emulator, and the screen it leaves is drawn as it is.
+What the program writes goes through a terminal emulator; the screen that it leaves is drawn as it is.
+
+PYTHONPATH=tests python scripts/pictures.py [NAME...]
 """
 
 from __future__ import annotations
@@ -8,13 +10,11 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import pty
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,36 +25,34 @@ from rich.style import Style
 from rich.text import Text
 
 from goldsmith.course.example import copy_example
+from support.terminal import Terminal
 
 COLUMNS, LINES = 104, 66
+MENU_LINES = 30
+TIMEOUT_S = 600.0
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+GOLD = "tests/internal/fixtures"
 SUBMISSIONS = ROOT / "tests" / "corpora" / "submissions" / "scratch-1"
 
 
 def run_on_terminal(arguments: list[str], folder: Path, expected: int = 0) -> pyte.Screen:
-    """Run goldsmith on a pseudo-terminal and return the screen as it stands at the end."""
-    screen = pyte.Screen(COLUMNS, LINES)
-    stream = pyte.ByteStream(screen)
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (LINES, COLUMNS))
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-    environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-c", "from goldsmith.cli import run; run()", *arguments]
-    with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
-        os.close(theirs)
-        while True:
-            try:
-                data = os.read(ours, 65536)
-            except OSError:
-                break
-            if not data:
-                break
-            stream.feed(data)
-    os.close(ours)
-    if process.returncode != expected:
-        raise SystemExit(f"the command failed with exit code {process.returncode}")
+    """Run goldsmith on a pseudo-terminal and return the screen as it is at the end."""
+    terminal = Terminal(arguments, folder, COLUMNS, LINES)
+    code = terminal.end(TIMEOUT_S)
+    if code != expected:
+        raise SystemExit(f"the command failed with exit code {code}")
+    screen: pyte.Screen = terminal.emulator
     return screen
+
+
+def draw_menu(name: str, arguments: list[str], folder: Path) -> None:
+    """Draw the menu that goldsmith opens, then cancel it."""
+    terminal = Terminal(arguments, folder, COLUMNS, MENU_LINES)
+    terminal.wait_for("Esc cancels", TIMEOUT_S)
+    draw(name, f"goldsmith {' '.join(arguments)}", terminal.emulator)
+    terminal.keys("\x1b")
+    terminal.end()
 
 
 def as_text(screen: pyte.Screen) -> list[Text]:
@@ -80,7 +78,7 @@ def _style(cell: pyte.screens.Char) -> Style:
 
 
 def draw(name: str, shown: str, screen: pyte.Screen) -> None:
-    """The screen under the command that led to it, as docs/pictures/<name>.svg."""
+    """Draw the screen below the command that led to it, as docs/pictures/<name>.svg."""
     console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
     console.print(Text(f"$ {shown}", style="bold"))
     for line in as_text(screen):
@@ -94,7 +92,7 @@ def draw(name: str, shown: str, screen: pyte.Screen) -> None:
 
 
 def generate(course: Path) -> None:
-    for file in (course / "tests/internal/fixtures/scratch-1").glob("*"):
+    for file in (course / GOLD / "scratch-1").glob("*"):
         file.unlink()
     draw("generate", "goldsmith generate scratch-1", run_on_terminal(["generate", "scratch-1"], course))
 
@@ -115,13 +113,36 @@ def rigor(course: Path) -> None:
     draw("rigor", f"goldsmith {' '.join(arguments)}", run_on_terminal(arguments, course))
 
 
+def menu(course: Path) -> None:
+    solution = course / "private/solutions/scratch-1/backbone_solution.py"
+    solution.write_text(solution.read_text() + "# reworded\n")
+    shutil.rmtree(course / GOLD / "scratch-2")
+    draw_menu("menu", ["generate"], course)
+
+
+def menu_kind(course: Path) -> None:
+    shutil.rmtree(course / GOLD / "scratch-2")
+    (course / "src/assignments/scratch-2/generate_fixtures.py").unlink()
+    draw_menu("menu-kind", ["generate", "scratch-2"], course)
+
+
+def menu_replace(course: Path) -> None:
+    solution = course / "private/solutions/scratch-1/backbone_solution.py"
+    before = solution.read_text()
+    after = before.replace("x * torch.rsqrt(mean_square + self.eps)", "x / torch.sqrt(mean_square + 2 * self.eps)")
+    if after == before:
+        raise SystemExit("the bundled solution no longer has the line to change")
+    solution.write_text(after)
+    draw_menu("menu-replace", ["generate", "scratch-1", "--no-calibrate"], course)
+
+
 class _Silent(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         pass
 
 
 def front_page(course: Path) -> None:
-    """The first page of the site, in a browser without a window."""
+    """Draw the first page of the site, in a browser without a window."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         raise SystemExit("front-page needs chromium on the PATH; the other pictures do not.")
@@ -144,12 +165,15 @@ PICTURE: dict[str, Callable[[Path], None]] = {
     "check": check,
     "rigor": rigor,
     "grade": grade,
+    "menu": menu,
+    "menu-kind": menu_kind,
+    "menu-replace": menu_replace,
     "front-page": front_page,
 }
 
 
 def main() -> None:
-    """All pictures, or those that are named."""
+    """Draw all pictures, or those that are named."""
     for name in sys.argv[1:] or PICTURE:
         with tempfile.TemporaryDirectory() as temporary:
             PICTURE[name](copy_example(Path(temporary, "course")).root)

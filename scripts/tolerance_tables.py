@@ -1,6 +1,6 @@
 """Prints `docs/tolerances.md`'s tables: noise and tolerance of every tensor, and what they do to correct work.
 
-python benchmarks/tolerances.py [--write]
+python scripts/tolerance_tables.py [--write]
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from corpus import COMPILED, CORRECT, replayed
 
+from corpora.correct_variants import COMPILED, CORRECT, replayed
 from goldsmith.comparison.against_gold import judge
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
@@ -21,7 +21,7 @@ from goldsmith.gold.arrays import judged_leaves, numbers_of
 from goldsmith.gold.load import GoldCase, load_gold
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "tolerances.md"
-BEGIN, END = "<!-- begin: printed by benchmarks/tolerances.py -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: printed by scripts/tolerance_tables.py -->", "<!-- end -->"
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from known import known
-from submissions import judged
+from submission_tables import judged
 
+from corpora.known_submissions import known
 from goldsmith.course.config import RubricConfig
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course

@@ -1,4 +1,4 @@
-"""Every submission under tests/corpora/submissions, checked and graded, beside what it is known to be.
+"""Every submission under tests/corpora/submissions, checked and graded, and compared with what it is known to be.
 
 `make submissions` prints one line for each that is not judged right, and a table of how they were: was it caught, is
 the part named that is to blame, was an innocent part called wrong, did a guilty part earn its points, did right work
@@ -17,8 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from known import CORPUS, Known, known
-
+from corpora.known_submissions import CORPUS, Known, known
 from goldsmith.check.check import check
 from goldsmith.check.request import Request
 from goldsmith.check.submissions import open_submission
@@ -34,7 +33,7 @@ from goldsmith.process.fork_client import ForkServer, fork_server
 
 __all__ = ["CORPUS", "Judged", "Known", "judged", "known"]
 
-PAGE = CORPUS.parent.parent / "docs" / "checking.md"
+PAGE = Path(__file__).parents[1] / "docs" / "checking.md"
 ASSIGNMENTS = ("scratch-1", "scratch-2", "scratch-3")
 _EACH = 20.0
 _WRONG = ("differs", "could-not-run")

@@ -1,6 +1,6 @@
 """Files that leak the bundled course's solutions, and files that do not: what `goldsmith guard` is measured on.
 
-python benchmarks/leaks.py
+PYTHONPATH=tests python -m corpora.leaks
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from goldsmith.course.layout import Course
 from goldsmith.guard.leaks import leaks_in
 from goldsmith.guard.scan import guarded_by
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "vla-course"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "vla-course"
 
 
 def solution(name: str) -> str:
