@@ -163,7 +163,7 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
         if leaf.mismatched:
             over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
             verb = "is" if leaf.mismatched == 1 else "are"
-            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} beyond tolerance{over}")
+            lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} out of tolerance{over}")
         else:
             lines.append(f"no element alone, but the whole is {leaf.excess:.3g} times as far off as allowed")
     if leaf.where:

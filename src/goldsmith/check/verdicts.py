@@ -61,7 +61,7 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     inferred: bool = False
     """Whether it is to blame by inference, not because its own answer was seen to be wrong."""
     shared: bool = False
-    """Whether it is called with other arguments than gold's: then it, or whoever calls it, is to blame."""
+    """Whether it is called with other arguments than gold's: then it, or what calls it, is to blame."""
     tells: bool = True
     """Whether a right answer takes any work: one that is its own input speaks for nobody."""
     said: str = ""
@@ -132,7 +132,7 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     """How it failed to run; null where it ran."""
     leaves: tuple[LeafComparison, ...] = ()
-    """Every recorded value beside gold, in the dtype that decided."""
+    """Every recorded value compared with gold, in the dtype that decided."""
     natural: tuple[LeafComparison, ...] = ()
     """The same in its own dtype."""
     modules: tuple[ModuleVerdict, ...] = ()
@@ -174,7 +174,7 @@ class ForbiddenUse(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One implementation beside the gold of one assignment. `unjudged` are parts that students write and that nothing
+    """One implementation compared with the gold of one assignment. `unjudged` are parts that students write and that nothing
     is known about, `not_run` is the number of cases that were not requested, `stand_ins` are packages that it imports
     and that were replaced by stubs."""
 

@@ -17,7 +17,7 @@ _SHOWN = 20
 
 
 class LeafComparison(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One leaf of gold beside what stands in its place.
+    """One leaf of gold compared with what stands in its place.
 
     `problem` is the most serious problem, "" if there is none. `excess` is the share of the tolerance that is used up:
     at most 1 exactly if the leaf agrees. Gaps and sizes are over elements that are finite on both sides. `index`,
@@ -184,7 +184,7 @@ def _values(leaf: LeafComparison) -> str:
         return f"is {leaf.actual}, gold is {leaf.gold}"
     times = f", by up to {leaf.excess:.3g} x" if math.isfinite(leaf.excess) else ""
     gap = f"largest gap {_number(leaf.largest_gap)} {_place(leaf)}"
-    return f"{leaf.mismatched} of {leaf.elements} elements beyond tolerance{times}; {gap}{_counts(leaf)}"
+    return f"{leaf.mismatched} of {leaf.elements} elements out of tolerance{times}; {gap}{_counts(leaf)}"
 
 
 def _place(leaf: LeafComparison) -> str:

@@ -20,7 +20,7 @@ class MadeFile(msgspec.Struct, frozen=True):
     ok: bool
     """Whether it passed every check."""
     change: str = "same"
-    """Beside what stood there: `same` bytes, `changed`, or `new`; with `--check`, what would become of it."""
+    """Compared with what was there: `same` bytes, `changed`, or `new`; with `--check`, what would become of it."""
     size: int | None = None
     """Its size in bytes."""
     sha256: str | None = None

@@ -115,7 +115,7 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True):
     similarity: dict[str, float] | None = None
     """How alike parts are to the solution, for staff; null where it was not measured."""
     sandbox: str = ""
-    """The walls that stood."""
+    """The sandbox layers that were in place."""
     seconds: float = 0.0
     """How long it took."""
     digest: str = ""

@@ -72,7 +72,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     beside: Baselines = Baselines()
     """What other ways of testing make of it."""
     explained: str = ""
-    """The course's own word on why it is no mistake."""
+    """The course's own word on why it is not a mistake."""
     cut_off: bool = False
     """Whether it was ended from outside, by its time limit or a signal."""
 
