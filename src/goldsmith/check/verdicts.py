@@ -175,8 +175,8 @@ class ForbiddenUse(msgspec.Struct, frozen=True):
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One implementation compared with the gold of one assignment. `unjudged` are parts that students write and that
-    nothing is known about, `not_run` is the number of cases that were not requested, `stand_ins` are packages that it imports
-    and that were replaced by stubs."""
+    nothing is known about, `not_run` is the number of cases that were not requested, `stand_ins` are packages that it
+    imports and that were replaced by stubs."""
 
     name: str
     """What was checked."""
