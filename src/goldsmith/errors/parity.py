@@ -1,0 +1,40 @@
+"""What can keep two implementations from being compared at all."""
+
+from __future__ import annotations
+
+from goldsmith.errors.base import UsageError
+
+
+class BadInputs(UsageError):
+    template = (
+        "{problem}; give a tensor, a tuple of arguments, a dict of named arguments, a function that draws one of "
+        "these, or a list of several."
+    )
+    problem: str
+
+
+class NotCallable(UsageError):
+    """Something that is to be compared and cannot be called."""
+
+    template = "the {side} is {what}, which cannot be called; give a model that is built, or a function."
+    side: str
+    what: str
+
+
+class BadAdapterRules(UsageError):
+    template = (
+        "the adapter cannot be used: {problem}; give the path of an adapter file, or a function that calls rename, "
+        "rows or no_counterpart of goldsmith.adapter."
+    )
+    problem: str
+
+
+class NoSuchDtype(UsageError):
+    template = "dtype is {name}; give float32, float64, bfloat16 or float16."
+    name: str
+
+
+class BadTolerance(UsageError):
+    template = "{name} is {value}; give a number from 0 up."
+    name: str
+    value: float
