@@ -39,6 +39,7 @@ FORMS = (
     Form(command="init", when="--example", subjects="assignments", item=ExampleAssignment),
     Form(command="new", subjects="assignments", item=NewAssignment),
     Form(command="generate", subjects="assignments", item=Outcome),
+    Form(command="record", subjects="assignments", item=Outcome),
     Form(command="status", subjects="assignments", item=AssignmentStatus),
     Form(command="verify", subjects="assignments", item=Proof),
     Form(command="diff", subjects="assignments", item=GoldDifference),

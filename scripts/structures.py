@@ -70,6 +70,8 @@ def in_words(kind: Any, link: str = "#{}") -> str:
         return " or ".join("null" if item is type(None) else in_words(item, link) for item in inner)
     if origin is tuple and inner[-1] is Ellipsis:
         return f"list of {_several(in_words(inner[0], link))}"
+    if origin is tuple and len(inner) == 2 and inner[0] == inner[1]:
+        return f"pairs of {_several(in_words(inner[0], link))}"
     if origin is dict:
         return f"table of {_several(in_words(inner[1], link))}"
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):

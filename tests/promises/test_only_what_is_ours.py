@@ -19,7 +19,7 @@ from goldsmith.grade.output_folder import Folder
 from goldsmith.injection.inject import recover
 from goldsmith.mutants.cache import FindingCache
 from goldsmith.scaffold.changes import Change, apply
-from goldsmith.workspace.lock import course_lock
+from goldsmith.workspace.lock import project_lock
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, recipe
 from support.foreign_files import TEST, TEST_FILE, age, bytes_in
 from support.injection_course import assert_clean, do_inject, do_reset
@@ -166,7 +166,7 @@ def test_a_file_that_is_no_announcement_stays(course: CourseOnDisk, content: str
     state = course.root / ".goldsmith"
     state.mkdir()
     (state / "holder.json").write_text(content)
-    with course_lock(find_course(course.root), "test", wait=False, on_wait=print):
+    with project_lock(find_course(course.root), "test", wait=False, on_wait=print):
         pass
     assert (state / "holder.json").read_text() == content
 
@@ -175,7 +175,7 @@ def test_a_link_in_the_place_of_an_announcement_is_not_written_through(course: C
     (tmp_path / "precious").write_text("mine")
     (course.root / ".goldsmith").mkdir()
     (course.root / ".goldsmith/holder.json").symlink_to(tmp_path / "precious")
-    with course_lock(find_course(course.root), "test", wait=False, on_wait=print):
+    with project_lock(find_course(course.root), "test", wait=False, on_wait=print):
         pass
     assert (tmp_path / "precious").read_text() == "mine"
     assert (course.root / ".goldsmith/holder.json").is_symlink()

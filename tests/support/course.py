@@ -46,8 +46,8 @@ class Run:
 
 
 def as_from_a_script(arguments: Sequence[str], *, yes: bool = True, calibrate: bool = False) -> list[str]:
-    """Options that `generate` gets: it asks nobody, and measures nothing."""
-    if arguments[:1] != ("generate",) or "--help" in arguments:
+    """Options that `generate` and `record` get: they ask nobody, and measure nothing."""
+    if arguments[:1] not in (("generate",), ("record",)) or "--help" in arguments:
         return []
     return (["--yes"] if yes else []) + ([] if calibrate or "--check" in arguments else ["--no-calibrate"])
 
@@ -73,8 +73,8 @@ class CourseOnDisk:
         cwd: Path | None = None,
         **env: str,
     ) -> Run:
-        """Run a command to its end. `generate` gets --yes, as from a script, and measures no tolerances, which takes
-        time, unless told otherwise."""
+        """Run a command to its end. `generate` and `record` get --yes, as from a script, and measure no tolerances,
+        which takes time, unless told otherwise."""
         extra = as_from_a_script(arguments, yes=yes, calibrate=calibrate)
         if not prefix and not env and python is None:
             return Run(*zygote.run([*arguments, *extra], cwd or self.root))
@@ -102,9 +102,9 @@ class CourseOnDisk:
         )
 
     def with_gold(self, assignment: str = "hw1", *, calibrate: bool = False) -> CourseOnDisk:
-        """Put the gold there that `generate` makes, for a test of what comes after: the first of a test run to ask for
-        it runs the command, and every other course with the same bytes gets a copy of what that wrote. A test of what
-        `generate` does runs it itself."""
+        """Put the gold there that `generate` makes, or `record` of a recipe's path, for a test of what comes after: the
+        first of a test run to ask for it runs the command, and every other course with the same bytes gets a copy of
+        what that wrote. A test of what `generate` does runs it itself."""
         before, around = _files(self.root), _environment()
         if not SHELF or before is None:
             return self._made(assignment, calibrate)
@@ -125,7 +125,8 @@ class CourseOnDisk:
         return self
 
     def _made(self, assignment: str, calibrate: bool) -> CourseOnDisk:
-        run = self.run("generate", assignment, calibrate=calibrate)
+        command = "record" if assignment.endswith(".py") else "generate"
+        run = self.run(command, assignment, calibrate=calibrate)
         assert run.code == 0, run.out + run.err
         return self
 

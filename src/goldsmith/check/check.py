@@ -30,7 +30,7 @@ from goldsmith.check.verdicts import (
     Verdict,
     gravest,
 )
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.gold.manifest import Manifest
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
@@ -40,7 +40,7 @@ CLEAR = 1e-3
 """Relative error of a case's first wrong record from which the case shows clearly that something is wrong."""
 
 
-def check(assignment: Assignment, submission: Submission, request: Request) -> Verdict:
+def check(assignment: Subject, submission: Submission, request: Request) -> Verdict:
     """Return the verdict on `submission`. A submission that takes too much work to judge "could not run"."""
     opened = request.opened or Opened.of(assignment, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
@@ -67,7 +67,7 @@ def check(assignment: Assignment, submission: Submission, request: Request) -> V
         )
 
 
-def _check(assignment: Assignment, submission: Submission, request: Request, opened: Opened) -> Verdict:
+def _check(assignment: Subject, submission: Submission, request: Request, opened: Opened) -> Verdict:
     started = time.monotonic()
     gold = opened.gold
     with contextlib.ExitStack() as stack:
@@ -108,7 +108,7 @@ def _check(assignment: Assignment, submission: Submission, request: Request, ope
         parts=parts,
         provided=changed,
         unwritten=provided.unwritten,
-        unjudged=tuple(_unjudged(gold.manifest, parts)),
+        unjudged=tuple(_unjudged(gold.manifest, parts)) if gold.manifest.is_of_a_course else (),
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
         stand_ins=stubs_used,

@@ -14,19 +14,19 @@ from goldsmith.check.judge import Judge
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import Opened, Request
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
-from goldsmith.workspace.copies import make_workspaces
+from goldsmith.workspace.copies import Workspace, make_workspaces
 
 
 @dataclass(frozen=True)
 class CheckContext:
     """Opens workspaces with submissions to one assignment. `allowance` is the time that all their runs share."""
 
-    assignment: Assignment
+    assignment: Subject
     opened: Opened
     request: Request
     warm: ForkServer
@@ -52,16 +52,22 @@ class CheckContext:
                 workspace,
                 msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
                 self.golds,
-                self.opened.adapter_file is not None,
+                self._adapter_in(workspace),
                 self.request.each,
                 self.request.watcher,
                 self.warm,
                 confined=self.request.confined,
-                stand_ins=self.assignment.course.config.stand_ins,
+                stand_ins=self.assignment.project.config.stand_ins,
                 written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
                 allowance=self.allowance,
             )
+
+    def _adapter_in(self, workspace: Workspace) -> Path | None:
+        """Return where the worker finds the adapter: placed beside the recipe, or, in place, where it is."""
+        if self.opened.adapter_file is None or workspace.in_place:
+            return self.opened.adapter_file and self.opened.adapter_file.absolute()
+        return workspace.folder / self.assignment.project.config.adapter
 
     def strategy(self, workspace: ReplayWorkspace) -> ReplayStrategy:
         """Make the strategy that runs the cases of the submission in a workspace."""

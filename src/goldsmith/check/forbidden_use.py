@@ -10,18 +10,19 @@ from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.course.forbidden import MOST_USES, forbidden_uses
 from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 
 _LARGEST, _LONGEST = 2**20, 200
 
 
 def find_forbidden(
-    assignment: Assignment, submission: Submission, sightings: Iterable[tuple[str, str]]
+    assignment: Subject, submission: Submission, sightings: Iterable[tuple[str, str]]
 ) -> tuple[ForbiddenUse, ...]:
     """Find forbidden uses in its own code that the starter does not have. `sightings` are reported by the submission's
     process, which may invent them: only those in its own files count, and only for names that the code does not show
     anyway."""
     names = assignment.forbidden
-    if not names:
+    if not names or not isinstance(assignment, Assignment):
         return ()
     starter = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
     placed = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}

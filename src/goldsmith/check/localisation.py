@@ -76,10 +76,17 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
         for call in sorted(kinds.values(), key=lambda call: call.position):
             if call.name in hung or len(hung) >= MOST_HUNG:
                 continue
-            answer = found.runs[name, call.position] = _alone(workspace, pair, call, layouts)
+            answer = _alone(workspace, pair, call, layouts)
             if answer.failure is not None and answer.failure.kind == "timeout":
                 hung.append(call.name)
+            if not _need_not_exist(workspace, answer):
+                found.runs[name, call.position] = answer
     return found
+
+
+def _need_not_exist(workspace: ReplayWorkspace, answer: Answer) -> bool:
+    """Return whether an implementation lacks a function that only a course could ask it to have."""
+    return workspace.workspace.in_place and answer.failure is not None and answer.failure.kind == "import"
 
 
 def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mapping[str, str]) -> list[ModuleVerdict]:
@@ -90,7 +97,7 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
         answer = _alone(workspace, pair, call, layouts, gradients=True)
-        if answer.is_empty:
+        if answer.is_empty and not _need_not_exist(workspace, answer):
             found.append(_on_golds_inputs(pair, call, answer))
         if answer.is_empty or off_by(answer.calls[0], call) > pair.limit(call):
             continue

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.check.bounds import MOST_CODE
 from goldsmith.check.submissions import Submission
 from goldsmith.course.git import git
+from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
 from goldsmith.course.provided import changed_provided, with_provided
 from goldsmith.course.solutions import Placement, placements
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.subject import Subject
 from goldsmith.course.unwritten import unwritten_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.manifest import Manifest
@@ -35,7 +37,9 @@ class Provided:
     solution: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, assignment: Assignment, submission: Submission, manifest: Manifest) -> Provided:
+    def of(cls, assignment: Subject, submission: Submission, manifest: Manifest) -> Provided:
+        if not isinstance(assignment, Assignment):
+            return cls({}, {}, {}, read_code(_implementation_files(assignment, manifest)))
         starter = _starter_files(assignment, submission, manifest)
         files = _submitted_files(assignment, submission)
         submitted = {name: files[name] for name in starter if name in files}
@@ -121,14 +125,24 @@ def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str
         files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
     else:
         files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
-    return read_code(files, assignment)
+    return read_code(files, lambda name: (assignment.starter / name).is_file())
 
 
-def read_code(files: Mapping[str, Path], assignment: Assignment) -> dict[str, bytes]:
-    """Read Python files, those that the starter has too before all others, until there is too much to parse."""
+def _implementation_files(subject: Subject, manifest: Manifest) -> dict[str, Path]:
+    """Return the Python files of what a recipe by itself runs on: what takes the place of its imports, then what the
+    gold was recorded from."""
+    places = [Path(where) for _, where in subject.replacements if Path(where).is_absolute()]
+    found = [file for place in places for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
+    found += [subject.project.root / name for name in manifest.provenance.solution if name.endswith(".py")]
+    return {subject.project.portable(file): file for file in found if LITTER.isdisjoint(file.parts)}
+
+
+def read_code(files: Mapping[str, Path], is_first: Callable[[str], bool] = lambda name: True) -> dict[str, bytes]:
+    """Read Python files, those that come first (which the starter has, too) before all others, until there is too much
+    to parse."""
     found: dict[str, bytes] = {}
     left = MOST_CODE
-    for name in sorted(files, key=lambda name: not (assignment.starter / name).is_file()):
+    for name in sorted(files, key=lambda name: not is_first(name)):
         if files[name].is_file() and files[name].stat().st_size <= left:
             found[name] = files[name].read_bytes()
             left -= len(found[name])

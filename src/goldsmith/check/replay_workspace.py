@@ -20,8 +20,8 @@ import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
 from goldsmith.course.forbidden import MOST_USES
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
 from goldsmith.generate.jobs import make_job
@@ -77,11 +77,11 @@ class ReplayWorkspace:
     Several threads may use it at once: each has its own worker. What workers report when they end is collected here.
     """
 
-    assignment: Assignment
+    assignment: Subject
     workspace: Workspace
     options: Options
     golds: Mapping[str, GoldCase]
-    adapter: bool
+    adapter: Path | None
     each: float
     watcher: Watcher
     warm: ForkServer
@@ -238,7 +238,6 @@ class ReplayWorkspace:
         """Make the job for a worker that can run any case."""
         self._launches += 1
         job = make_job(self.assignment, self.workspace, self.options, task="replay")
-        adapter = self.workspace.folder / self.assignment.course.config.adapter
         scratch = self.workspace.scratch / f"{self._launches}-{secrets.token_hex(4)}"
         scratch.mkdir()
         job = msgspec.structs.replace(
@@ -248,7 +247,7 @@ class ReplayWorkspace:
             requests_dir=str(scratch.with_name(f"{scratch.name}.asks")),
             coverage=coverage,
             kept=self.write_inputs(),
-            adapter=str(adapter) if self.adapter else "",
+            adapter=str(self.adapter or ""),
             limits=self.limits,
             written=self.written,
             stand_ins=self.stand_ins,
@@ -349,8 +348,8 @@ def input_file(case: GoldCase, folder: Path) -> Path:
     return path
 
 
-def recipe_placements(assignment: Assignment, adapter: Path | None) -> list[Placement]:
+def recipe_placements(assignment: Subject, adapter: Path | None) -> list[Placement]:
     """Place the course's own recipe and adapter: a submission cannot bring its own."""
-    config = assignment.course.config
+    config = assignment.project.config
     found = [Placement(assignment.recipe, Path(config.recipe))]
     return found + ([Placement(adapter, Path(config.adapter))] if adapter else [])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.submissions import Submission
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.check import BadAdapter, NoGold, NoSuchCase, NotReplayed, StaleGold
 from goldsmith.generate.freshness import stale_reasons
 from goldsmith.generate.options import Options
@@ -51,13 +51,13 @@ class Opened:
     given: Path | None = None
 
     @classmethod
-    def of(cls, assignment: Assignment, submission: Submission, request: Request) -> Opened:
+    def of(cls, assignment: Subject, submission: Submission, request: Request) -> Opened:
         gold = open_gold(assignment, submission, allow_stale=request.allow_stale)
         golds = {name: gold[name] for name in _select_cases(gold, request.cases)}
         return cls(gold, golds, *open_adapter(assignment, request.adapter))
 
 
-def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bool) -> Gold:
+def open_gold(assignment: Subject, submission: Submission, *, allow_stale: bool) -> Gold:
     """Read the gold to check against. It must be sound, made from cases, and not stale."""
     if not (assignment.gold / MANIFEST).is_file():
         raise NoGold(assignment.name)
@@ -70,7 +70,7 @@ def open_gold(assignment: Assignment, submission: Submission, *, allow_stale: bo
     return gold
 
 
-def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adapter, Path | None]:
+def open_adapter(assignment: Subject, file: Path | None = None) -> tuple[Adapter, Path | None]:
     """Read the rules for submissions from `file` or the course's own; there are none where neither exists."""
     if file is None and not assignment.adapter.is_file():
         return Adapter(), None
@@ -79,7 +79,7 @@ def open_adapter(assignment: Assignment, file: Path | None = None) -> tuple[Adap
         return read_adapter(file.read_bytes(), str(file)), file
     except (Exception, SystemExit) as error:
         text = str(error).strip() or type(error).__name__
-        raise BadAdapter(assignment.course.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
+        raise BadAdapter(assignment.project.relative(file), f"{type(error).__name__}: {text.splitlines()[0]}") from None
 
 
 def _select_cases(gold: Gold, wanted: Sequence[str]) -> list[str]:

@@ -1,4 +1,5 @@
-"""The last check of new gold: a copy of the solution, submitted like a student's, must agree with it."""
+"""The last check of new gold: a copy of the solution, submitted like a student's, must agree with it; outside of a
+course, the implementation that it was recorded from."""
 
 from __future__ import annotations
 
@@ -8,21 +9,21 @@ from pathlib import Path
 
 from goldsmith.check.check import check
 from goldsmith.check.request import Opened, Request, open_adapter
-from goldsmith.check.submissions import open_submission
+from goldsmith.check.submissions import Submission, open_submission
 from goldsmith.check.verdicts import Verdict
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.generate.options import Options
+from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 from goldsmith.workspace.temporary import private_folder
 
-NAME = "a copy of the solution"
-
 
 def check_copy(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     folder: Path,
     placed: Sequence[Placement],
@@ -44,10 +45,12 @@ def check_copy(
             shutil.copyfile(item.source, target)
         request = Request(
             options=options,
-            each=assignment.course.config.case_timeout,
+            each=assignment.project.config.case_timeout,
             opened=Opened(gold, {name: gold[name] for name in steady}, *open_adapter(assignment)),
             watcher=watcher,
             warm=warm,
         )
-        with open_submission(assignment, str(copy), NAME) as submission:
+        if not isinstance(assignment, Assignment):
+            return check(assignment, Submission(COPY_NAMES[assignment.kind], is_tree=True), request)
+        with open_submission(assignment, str(copy), COPY_NAMES[assignment.kind]) as submission:
             return check(assignment, submission, request)

@@ -25,6 +25,7 @@ from goldsmith.gold.manifest import read_manifest
 from goldsmith.workspace.temporary import private_folder
 
 _CODE = (".py", ".ipynb")
+AS_IT_STANDS = "the tree as it stands"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
     """Open the submission that `what` says: the path if there is one, else a git revision; `name` is what people call
     it, if different. A link is resolved once, and must not lead to solutions or gold."""
     if what is None:
-        yield Submission("the tree as it stands", is_tree=True)
+        yield Submission(AS_IT_STANDS, is_tree=True)
         return
     path = Path(what)
     if os.path.lexists(path):

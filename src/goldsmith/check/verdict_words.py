@@ -300,5 +300,6 @@ def next_step(verdict: Verdict) -> str:
     if len(alike(verdict.cases)) == 1:
         return ""  # it has just been run, or the others would say the same
     case = verdict.first_case or bad.name
-    tail = "" if verdict.name == "the tree as it stands" else f" {shlex.quote(verdict.name)}"
-    return f"goldsmith check {verdict.assignment}{tail} --case {case}"
+    of = "--with " if verdict.assignment.endswith(".py") else ""
+    tail = "" if verdict.name == "the tree as it stands" else f" {of}{shlex.quote(verdict.name)}"
+    return f"goldsmith check {shlex.quote(verdict.assignment)}{tail} --case {case}"

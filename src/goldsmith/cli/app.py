@@ -19,6 +19,7 @@ from goldsmith.cli import (
     init,
     inject,
     new,
+    record,
     reset,
     rigor,
     skills,
@@ -61,6 +62,7 @@ app = typer.Typer(
 app.command(cls=_Command, name="init")(init.init)
 app.command(cls=_Command, name="new")(new.new)
 app.command(cls=_Command, name="generate")(generate.generate)
+app.command(cls=_Command, name="record")(record.record)
 app.command(cls=_Command, name="status")(status.status)
 app.command(cls=_Command, name="verify")(verify.verify)
 app.command(cls=_Command, name="diff")(diff.diff)

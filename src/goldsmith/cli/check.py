@@ -13,8 +13,7 @@ from goldsmith.cli.options import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
-    choose_one,
-    open_course,
+    choose_subject,
     replay_progress,
     report_errors,
 )
@@ -22,10 +21,20 @@ from goldsmith.errors.usage import BadOption
 
 
 def check(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
+    assignment: Annotated[
+        str | None, typer.Argument(metavar="A", help="The assignment, or a recipe file; omit it for a menu.")
+    ] = None,
     submission: Annotated[
         str | None,
         typer.Argument(metavar="PATH", help="A folder, a file or a git revision; omit it for the working tree."),
+    ] = None,
+    implementation: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            metavar="[NAME=]WHERE",
+            help="The same as PATH; for a recipe file also a module, and NAME, the module that it takes the place of.",
+        ),
     ] = None,
     cases: Annotated[
         list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
@@ -59,6 +68,9 @@ def check(
         goldsmith check scratch-1                            the working tree
         goldsmith check scratch-1 submissions/ada            a student's submission
         goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
+        goldsmith check parity_cases.py                      without a course: what the recipe imports, as it stands
+        goldsmith check parity_cases.py --with new_package   another implementation in its place
+        goldsmith check parity_cases.py --with HEAD~3        the repository as it was
 
     Exit codes: 0 agrees, 1 differs or a provided part was changed, 2 bad usage, 3 could not run, or
     goldsmith itself failed.
@@ -67,15 +79,17 @@ def check(
         if timeout is not None and not 0 < timeout < float("inf"):
             raise BadOption("--timeout", timeout, "a number of seconds above 0")
         ask = at_a_terminal() and not json
-        chosen = choose_one(open_course(course), assignment, "check", ask=ask, no_color=no_color)
+        if implementation and submission:
+            raise BadOption("--with", implementation, "either PATH or --with")
+        chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
+        from goldsmith.check.implementations import open_to_check
         from goldsmith.check.request import Request
-        from goldsmith.check.submissions import open_submission
         from goldsmith.generate.options import options_from
 
-        config = chosen.course.config
-        with open_submission(chosen, submission) as opened, replay_progress(no_color, chosen.name) as watcher:
+        config, what = chosen.project.config, submission or implementation
+        with open_to_check(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:
             request = Request(
                 options=options_from(config, device=device),
                 each=timeout or config.case_timeout,
@@ -84,7 +98,7 @@ def check(
                 allow_stale=allow_stale,
                 watcher=watcher,
             )
-            verdict = judge(chosen, opened, request)
+            verdict = judge(subject, opened, request)
         if json:
             report.print([verdict], ok=verdict.exit_code == 0)
         elif markdown:

@@ -13,16 +13,17 @@ from goldsmith.cli.options import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
-    choose_one,
+    choose_subject,
     make_progress,
-    open_course,
     report_errors,
 )
 from goldsmith.errors.base import AGAINST
 
 
 def diff(
-    name: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="A", help="The assignment, or a recipe file; omit it for a menu.")
+    ] = None,
     revision: Annotated[
         str | None,
         typer.Argument(metavar="REV", help="A git revision to compare with; omit it to compare with a new run."),
@@ -42,6 +43,7 @@ def diff(
 
         goldsmith diff scratch-1             run the recipe again, compare with the gold
         goldsmith diff scratch-1 HEAD~3      compare the gold with that of three commits ago
+        goldsmith diff parity_cases.py       the gold of a recipe by itself
 
     Recorded inputs and weights are used again as long as a case's own code in the recipe has not changed; where they
     are not, a note says why. Changes within noise, as between machines, are only a note.
@@ -52,7 +54,7 @@ def diff(
         from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
 
         ask = at_a_terminal() and not json
-        assignment = choose_one(open_course(course), name, "diff", ask=ask, no_color=no_color)
+        assignment = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
         if revision:
             found = difference_since(assignment, revision)
         else:

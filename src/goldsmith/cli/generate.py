@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from goldsmith.cli.gold_runs import (
+    AllowLargeOption,
+    CalibrateOption,
+    CheckOption,
+    DeviceOption,
+    ExactOption,
+    ForceOption,
+    NoWaitOption,
+    RedrawOption,
+    SeedOption,
+    Show,
+    TimeoutOption,
+    VerboseOption,
+    YesOption,
+    calibration,
+    check_gold,
+    make_gold,
+    report_all,
+)
 from goldsmith.cli.options import (
     CourseOption,
     DebugOption,
     JsonOption,
-    JsonReport,
     NoColorOption,
     at_a_terminal,
     choose,
-    make_progress,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from goldsmith.course.layout import Assignment, Course
+    from goldsmith.course.layout import Assignment
     from goldsmith.generate.options import Options
     from goldsmith.generate.outcome import Outcome
-    from goldsmith.gold.diff import TensorChange
-    from goldsmith.render.summary import Summary
-
-
-_QUESTION_LINES = 6
-"""Lines that a question takes, so that what it is about stays visible above it."""
 
 
 class Kind(StrEnum):
@@ -63,43 +72,18 @@ def generate(
         list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
     ] = None,
     kind: Annotated[Kind | None, typer.Option(help="What to record when there is no recipe yet.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu"),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", min=0.1, help="Stop a recipe after this much processor time.", show_default="600"
-        ),
-    ] = None,
-    allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
-    calibrate: Annotated[
-        bool | None,
-        typer.Option(
-            "--calibrate/--no-calibrate",
-            help="Measure tolerances again, or not at all.",
-            show_default="where something changed",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Regenerate gold even if it is fresh.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Treat any different bit as a change, even within noise.")
-    ] = False,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
-    ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Exit instead of waiting if another goldsmith is running here.")
-    ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")] = False,
+    seed: SeedOption = None,
+    device: DeviceOption = None,
+    timeout: TimeoutOption = None,
+    allow_large: AllowLargeOption = False,
+    calibrate: CalibrateOption = None,
+    force: ForceOption = False,
+    exact: ExactOption = False,
+    redraw: RedrawOption = False,
+    check: CheckOption = False,
+    yes: YesOption = False,
+    no_wait: NoWaitOption = False,
+    verbose: VerboseOption = False,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -109,6 +93,7 @@ def generate(
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
         from goldsmith.generate.options import options_from
 
+        refuse_recipes("generate", *(assignments or ()))
         found = open_course(course)
         config = found.config
         options = options_from(
@@ -121,27 +106,23 @@ def generate(
             force=force,
             exact=exact,
             redraw=redraw,
-            calibrate=_calibration(config.calibrate, calibrate),
+            calibrate=calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
         chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
-        show = _Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
+        show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         if check:
             given = {"seed": seed, "device": device}
-            _check(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
+            check_gold(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
         else:
-            _run(found, chosen, options, interactive, yes, show, outcomes, wait=not no_wait)
+            planned = {item.name: (item, _planned(item, options, interactive, no_color)) for item in chosen}
+            make_gold(found, planned, interactive, yes, show, outcomes, wait=not no_wait)
+        report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
     raise typer.Exit(max(bad, default=0))
 
 
 generate.__doc__ = f"Run the solution with fixed seeds; verify, document and publish its gold.\n{EXAMPLES}"
-
-
-def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:
-    if flag is None:
-        return "measure" if wanted else "off"
-    return "always" if flag else "off"
 
 
 def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:
@@ -153,123 +134,3 @@ def _planned(assignment: Assignment, options: Options, interactive: bool, no_col
     from goldsmith.cli.prompts import ask_kind
 
     return msgspec.structs.replace(options, kind=ask_kind(assignment, no_color=no_color))
-
-
-@dataclass(frozen=True)
-class _Show:
-    """Choose how outcomes are shown."""
-
-    report: JsonReport
-    as_json: bool
-    no_color: bool
-    verbose: bool
-
-
-def _check(
-    chosen: list[Assignment], options: Options, given: Mapping[str, Any], show: _Show, outcomes: list[Outcome]
-) -> None:
-    """Find what would change, without writing anything into the course; with the seed and on the device that the gold
-    was made with, unless others are `given`."""
-    import msgspec
-
-    from goldsmith.generate.nine_steps import dry_run
-    from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
-    from goldsmith.workspace.temporary import private_folder
-
-    progress = make_progress(show.no_color, verbose=show.verbose)
-    for assignment in chosen:
-        same = msgspec.structs.replace(as_recorded(assignment, options), **given)
-        with private_folder() as folder:
-            if "device" in given:
-                outcome = dry_run(assignment, same, progress, folder / "gold")
-            else:
-                outcome, _ = dry_run_as_recorded(assignment, same, progress, folder)
-        if "seed" not in given and same.seed != options.seed:
-            note = f"checked with the seed it was made with, {same.seed}; the course's is {options.seed}"
-            outcome = msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
-        _report(outcome, show, after=bool(outcomes))
-        outcomes.append(outcome)
-    _report_all(outcomes, show)
-
-
-def _run(
-    course: Course,
-    chosen: list[Assignment],
-    options: Options,
-    interactive: bool,
-    yes: bool,
-    show: _Show,
-    outcomes: list[Outcome],
-    *,
-    wait: bool,
-) -> None:
-    """Run the steps for each chosen assignment; `outcomes` grows as they finish."""
-    from goldsmith.generate.nine_steps import generate as run_steps
-    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
-    from goldsmith.workspace.lock import course_lock
-
-    progress = make_progress(show.no_color, verbose=show.verbose)
-    doing = f"goldsmith generate {' '.join(item.name for item in chosen)}"
-    planned = [_planned(assignment, options, interactive, show.no_color) for assignment in chosen]
-    with course_lock(course, doing, wait=wait, on_wait=progress.note):
-        for assignment, own in zip(chosen, planned, strict=True):
-
-            def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = assignment.name) -> bool:
-                return yes or _agrees(name, changes, others, show, interactive)
-
-            outcome = _that_can_be_done(assignment, run_steps(assignment, own, progress, refuse_disagreeing, agree))
-            _report(outcome, show, after=bool(outcomes))
-            outcomes.append(outcome)
-    _report_all(outcomes, show)
-
-
-def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: _Show, interactive: bool) -> bool:
-    """Return a function that asks whether to replace gold; without a terminal, the old gold stays."""
-    if changes and not show.as_json:
-        from goldsmith.render.console import open_console
-        from goldsmith.render.gold_diff import show_changes
-
-        stderr = open_console(no_color=show.no_color, stderr=True)
-        show_changes(stderr, changes, below=_QUESTION_LINES if interactive else 0)
-    if not interactive:
-        return False
-    from goldsmith.cli.prompts import ask_to_replace
-
-    return ask_to_replace(name, len(changes), others, no_color=show.no_color)
-
-
-def _that_can_be_done(assignment: Assignment, outcome: Outcome) -> Outcome:
-    """Add next steps that lead somewhere: internal tests only where there are some."""
-    import msgspec
-
-    from goldsmith.errors.internal_tests import NoInternalTests
-    from goldsmith.internal_tests.suite_result import tests_of
-
-    tests = f"goldsmith test {assignment.name}"
-    if tests not in outcome.next:
-        return outcome
-    try:
-        tests_of(assignment)
-    except NoInternalTests:
-        instead = {tests: f"goldsmith rigor {assignment.name}"}
-        return msgspec.structs.replace(outcome, next=tuple(instead.get(step, step) for step in outcome.next))
-    return outcome
-
-
-def _report(outcome: Outcome, show: _Show, *, after: bool) -> None:
-    if not show.as_json:
-        _summary(show).show(outcome, after=after)
-
-
-def _report_all(outcomes: list[Outcome], show: _Show) -> None:
-    if show.as_json:
-        show.report.print(outcomes, ok=all(item.ok for item in outcomes))
-    elif len(outcomes) > 1:
-        _summary(show).show_table(outcomes)
-
-
-def _summary(show: _Show) -> Summary:
-    from goldsmith.render.console import open_console
-    from goldsmith.render.summary import Summary
-
-    return Summary(open_console(no_color=show.no_color))

@@ -16,6 +16,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose_one,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
@@ -108,6 +109,7 @@ def grade(
         if not 0.5 <= memory < 1e6:
             raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
         ask = at_a_terminal() and not json and bool(refs)
+        refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")
 
         from goldsmith.course.config import bad_setting

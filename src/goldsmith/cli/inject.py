@@ -16,6 +16,7 @@ from goldsmith.cli.options import (
     choose_one,
     locked,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 
@@ -41,6 +42,7 @@ def inject(
     with report_errors("inject", as_json=json, debug=debug) as report:
         from goldsmith.injection.results import inject_assignment
 
+        refuse_recipes("inject", assignment)
         found = open_course(course)
         ask = at_a_terminal() and not json
         chosen = choose_one(found, assignment, "inject", ask=ask, no_color=no_color)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from goldsmith.course.layout import Assignment, Course
+    from goldsmith.course.subject import Project, Subject
     from goldsmith.generate.progress import Progress
     from goldsmith.process.launcher import Watcher
 
@@ -107,26 +108,52 @@ def open_course(start: Path, *, repair: bool = True) -> Course:
     from goldsmith.course.layout import find_course
     from goldsmith.errors.gold import Busy
     from goldsmith.injection.inject import needs_recovery, recover
-    from goldsmith.workspace.lock import course_lock
+    from goldsmith.workspace.lock import project_lock
 
     course = find_course(start)
     if repair and needs_recovery(course):
-        with contextlib.suppress(Busy), course_lock(course, "repair", wait=False, on_wait=lambda text: None):
+        with contextlib.suppress(Busy), project_lock(course, "repair", wait=False, on_wait=lambda text: None):
             for note in recover(course):
                 print(f"goldsmith: {note}.", file=sys.stderr)
     return course
 
 
 @contextlib.contextmanager
-def locked(course: Course, doing: str) -> Iterator[None]:
+def locked(course: Project, doing: str) -> Iterator[None]:
     """Lock the course for this process; while waiting, say which process holds it."""
-    from goldsmith.workspace.lock import course_lock
+    from goldsmith.workspace.lock import project_lock
 
     def tell(text: str) -> None:
         print(f"goldsmith: {text}", file=sys.stderr)
 
-    with course_lock(course, f"goldsmith {doing}", wait=True, on_wait=tell):
+    with project_lock(course, f"goldsmith {doing}", wait=True, on_wait=tell):
         yield
+
+
+def refuse_recipes(command: str, *names: str | None) -> None:
+    """Say so if a recipe by itself was named where an assignment is needed."""
+    from goldsmith.course.lone_recipe import is_recipe_file, open_lone_recipe
+    from goldsmith.errors.lone_recipe import NeedsACourse
+
+    for name in names:
+        if name is not None and is_recipe_file(name):
+            open_lone_recipe(name)
+            raise NeedsACourse(command, name)
+
+
+def choose_subjects(
+    start: Path, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
+) -> list[Subject]:
+    """The recipes by themselves, and the assignments of the course that `start` lies in, that are called `names`."""
+    from goldsmith.course.lone_recipe import is_recipe_file, open_lone_recipe
+    from goldsmith.generate.imported_sources import as_recorded_on
+
+    recipes = [name for name in names if is_recipe_file(name)]
+    others = [name for name in names if name not in recipes]
+    found: list[Subject] = [as_recorded_on(open_lone_recipe(name)) for name in dict.fromkeys(recipes)]
+    if others or not recipes:
+        found += choose(open_course(start), others, command, ask=ask, no_color=no_color)
+    return found
 
 
 def choose(
@@ -159,6 +186,17 @@ def choose_one(
     from goldsmith.cli.prompts import ask_assignment
 
     return ask_assignment(command, found, no_color=no_color)
+
+
+def choose_subject(
+    start: Path, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
+) -> Subject:
+    """The recipe by itself that is called `name`, or the assignment of the course that `start` lies in."""
+    from goldsmith.course.lone_recipe import is_recipe_file
+
+    if name is not None and is_recipe_file(name):
+        return choose_subjects(start, [name], command, ask=False)[0]
+    return choose_one(open_course(start), name, command, ask=ask, no_color=no_color, after=after)
 
 
 def _assignments(course: Course) -> list[Assignment]:

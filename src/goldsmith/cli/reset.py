@@ -15,6 +15,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     locked,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 
@@ -55,6 +56,7 @@ def reset(
 
         if keep + discard + (save is not None) > 1:
             raise OneWayOnly
+        refuse_recipes("reset", assignment)
         found = open_course(course, repair=False)
         ask = at_a_terminal() and not json
         names = _chosen(found, assignment, ask, no_color)

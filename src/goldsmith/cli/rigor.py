@@ -16,6 +16,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 from goldsmith.errors.usage import BadOption
@@ -78,6 +79,7 @@ def rigor(
     with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=mutants) as report:
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
+        refuse_recipes("rigor", *(assignments or ()))
         opened = open_course(course)
         ask = at_a_terminal() and not json
         named = choose(opened, assignments or [], "rigor", ask=ask, no_color=no_color)

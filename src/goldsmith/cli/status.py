@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, report_errors
+import typer
+
+from goldsmith.cli.options import (
+    CourseOption,
+    DebugOption,
+    JsonOption,
+    NoColorOption,
+    choose_subjects,
+    open_course,
+    report_errors,
+)
 
 
 def status(
+    recipes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECIPE…", help="Recipe files without a course; without, the course's assignments."),
+    ] = None,
     course: CourseOption = Path("."),
     json: JsonOption = False,
     no_color: NoColorOption = False,
@@ -16,12 +31,18 @@ def status(
     """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
 
     Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
+
+    Examples:
+
+        goldsmith status                     every assignment of the course
+        goldsmith status parity_cases.py     the gold of a recipe by itself
     """
     with report_errors("status", as_json=json, debug=debug) as report:
-        from goldsmith.generate.status import course_status
+        from goldsmith.generate.status import course_status, subject_status
 
-        found = open_course(course)
-        items = course_status(found)
+        found = None if recipes else open_course(course)
+        chosen = choose_subjects(course, recipes, "status", ask=False) if recipes else []
+        items = course_status(found) if found else list(map(subject_status, chosen))
         if json:
             report.print(items)
         else:

@@ -15,6 +15,7 @@ from goldsmith.cli.options import (
     at_a_terminal,
     choose,
     open_course,
+    refuse_recipes,
     report_errors,
 )
 
@@ -63,6 +64,7 @@ def try_tests(
     """
     verdicts: list[InternalVerdict] = []
     with report_errors("test", as_json=json, debug=debug, finished=verdicts) as report:
+        refuse_recipes("test", *(assignments or ()))
         found = open_course(course)
         ask = at_a_terminal() and not json
         chosen = choose(found, assignments or [], "test", ask=ask, no_color=no_color)

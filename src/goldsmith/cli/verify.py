@@ -13,9 +13,8 @@ from goldsmith.cli.options import (
     JsonOption,
     NoColorOption,
     at_a_terminal,
-    choose,
+    choose_subjects,
     make_progress,
-    open_course,
     report_errors,
 )
 from goldsmith.foundation.platforms import require
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def verify(
     assignments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu, or all."),
+        typer.Argument(metavar="A… | all", help="Names of assignments, or recipe files; omit them for a menu, or all."),
     ] = None,
     reproduce: Annotated[bool, typer.Option("--reproduce", help="Also run the recipe again and compare.")] = False,
     course: CourseOption = Path("."),
@@ -45,6 +44,7 @@ def verify(
 
         goldsmith verify                            choose from a menu; without a terminal, all
         goldsmith verify scratch-1 --reproduce      also run its recipe again
+        goldsmith verify parity_cases.py            the gold of a recipe by itself
 
     Exit codes: 0 all sound, 1 a check failed or tensors moved beyond noise, 2 bad usage, 3 there is no gold.
     """
@@ -53,7 +53,7 @@ def verify(
         require("verify --reproduce" if reproduce else "verify")
         ask = at_a_terminal() and not json
         names = assignments or ([] if ask else ["all"])
-        for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):
+        for assignment in choose_subjects(course, names, "verify", ask=ask, no_color=no_color):
             from goldsmith.generate.verify import prove
             from goldsmith.generate.verify import reproduce as run_again
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from goldsmith.course.layout import Course
+from goldsmith.course.subject import Project
 
 _ANSWER_TIMEOUT_S = 60.0
 _CHUNK_BYTES = 2**16
@@ -16,24 +16,24 @@ class RecordTooLong(Exception):
     """Git printed a record longer than the caller accepts."""
 
 
-def git(course: Course, *arguments: str) -> str | None:
-    """Return what git prints in the course's folder, or None if git fails or is missing."""
-    printed = git_bytes(course, *arguments)
+def git(project: Project, *arguments: str) -> str | None:
+    """Return what git prints in the project's folder, or None if git fails or is missing."""
+    printed = git_bytes(project, *arguments)
     return None if printed is None else printed.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
-def git_bytes(course: Course, *arguments: str) -> bytes | None:
+def git_bytes(project: Project, *arguments: str) -> bytes | None:
     """Return what git prints, undecoded, or None if it fails or is missing."""
     try:
-        answer = run_git(course.root, *arguments, timeout_s=_ANSWER_TIMEOUT_S)
+        answer = run_git(project.root, *arguments, timeout_s=_ANSWER_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError):
         return None
     return None if answer.returncode else answer.stdout
 
 
-def git_succeeds(course: Course, *arguments: str) -> bool:
+def git_succeeds(project: Project, *arguments: str) -> bool:
     """Say whether git exits with 0, as it does to answer yes."""
-    return git_bytes(course, *arguments) is not None
+    return git_bytes(project, *arguments) is not None
 
 
 def run_git(folder: Path, *arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -47,7 +47,7 @@ def error_line(answer: subprocess.CompletedProcess[bytes]) -> str:
     return lines[0].removeprefix("fatal: ")
 
 
-def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[str]:
+def stream_records(project: Project, *arguments: str, max_bytes: int) -> Iterator[str]:
     """Yield NUL-separated records that git prints, read no faster than they are consumed; kill git when the consumer
     stops.
 
@@ -55,7 +55,7 @@ def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[
     if git fails.
     """
     with subprocess.Popen(
-        _command(course.root, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        _command(project.root, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         assert process.stdout is not None
         rest = b""
@@ -71,9 +71,9 @@ def stream_records(course: Course, *arguments: str, max_bytes: int) -> Iterator[
             process.kill()
 
 
-def read_blob(course: Course, blob: str, size: int) -> bytes:
+def read_blob(project: Project, blob: str, size: int) -> bytes:
     """Read a blob that has `size` bytes according to its tree; raise SubprocessError if it has more or fewer."""
-    command = _command(course.root, "cat-file", "blob", blob)
+    command = _command(project.root, "cat-file", "blob", blob)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         content = process.stdout.read(size + 1)
@@ -83,9 +83,9 @@ def read_blob(course: Course, blob: str, size: int) -> bytes:
     return content
 
 
-def read_blobs(course: Course, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
+def read_blobs(project: Project, blobs: Iterable[str], max_bytes: int) -> Iterator[tuple[str, bytes]]:
     """Yield blobs with their contents from a single git process; skip what is larger than `max_bytes` or not a blob."""
-    command = _command(course.root, "cat-file", "--batch")
+    command = _command(project.root, "cat-file", "--batch")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -13,15 +13,13 @@ from pathlib import Path, PurePosixPath
 
 from goldsmith.course.config import CONFIG_FILE, ROOT, AssignmentConfig, Config, project_name, read_config
 from goldsmith.course.ignored_names import HANDED_IN, LITTER
+from goldsmith.course.subject import Kind, Project, Replacements
 from goldsmith.errors.course import NotACourse, UnknownAssignment
 
 
 @dataclass(frozen=True)
-class Course:
+class Course(Project):
     """The repository of a course, found once and passed around."""
-
-    root: Path
-    config: Config
 
     @property
     def assignments_folder(self) -> Path:
@@ -55,15 +53,6 @@ class Course:
     def grades_folder(self) -> Path:
         """Return where `goldsmith grade` writes by default: for staff only, and ignored by git."""
         return self.root / "private" / "grades"
-
-    @property
-    def state_folder(self) -> Path:
-        """Return where running commands keep locks and other state; ignored by git."""
-        return self.root / ".goldsmith"
-
-    def relative(self, path: Path) -> Path:
-        """Return `path` relative to the course's root, or as it is if outside."""
-        return path.relative_to(self.root) if path.is_relative_to(self.root) else path
 
     @property
     def private_folders(self) -> list[str]:
@@ -191,6 +180,31 @@ class Assignment:
 
     course: Course
     name: str
+
+    @property
+    def project(self) -> Project:
+        return self.course
+
+    @property
+    def kind(self) -> Kind:
+        return "assignment"
+
+    @property
+    def recorded_name(self) -> str:
+        return self.name
+
+    @property
+    def make_command(self) -> str:
+        return f"goldsmith generate {self.name}"
+
+    @property
+    def gold_place(self) -> str:
+        return self.course.relative(self.gold).as_posix()
+
+    @property
+    def replacements(self) -> Replacements:
+        """Return nothing: another implementation takes the assignment's place file by file, in a workspace."""
+        return ()
 
     @property
     def is_whole(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.subject import Subject
 from goldsmith.errors.course import (
     NoSolution,
     SolutionFitsNothing,
@@ -26,8 +27,11 @@ class Placement:
     target: Path
 
 
-def placements(assignment: Assignment) -> list[Placement]:
-    """Return every file of the assignment's solution with its target; never a file of another assignment."""
+def placements(assignment: Subject) -> list[Placement]:
+    """Return every file of the assignment's solution with its target; never a file of another assignment. The
+    implementation of a recipe by itself stays where it is."""
+    if not isinstance(assignment, Assignment):
+        return []
     course = assignment.course
     found = [*_from_folder(assignment, assignment.solution), *_from_flat_files(assignment)]
     if not found:
@@ -43,11 +47,11 @@ def placements(assignment: Assignment) -> list[Placement]:
     return sorted(found, key=lambda item: item.target.as_posix())
 
 
-def variants_of(assignment: Assignment) -> dict[str, list[Placement]]:
+def variants_of(assignment: Subject) -> dict[str, list[Placement]]:
     """Return the solution's variants by name: the solution's files, some replaced by those in the variant's folder."""
-    folder = assignment.variants
-    if not folder.is_dir():
+    if not isinstance(assignment, Assignment) or not assignment.variants.is_dir():
         return {}
+    folder = assignment.variants
     solution = {item.target: item for item in placements(assignment)}
     found = {}
     for variant in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in LITTER):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any, ClassVar, dataclass_transform
 
 AGAINST = 1
@@ -11,6 +12,11 @@ COULD_NOT_RUN = 3
 INTERRUPTED = 130
 
 _FEW_ITEMS = 3
+
+
+def making_command(name: str) -> str:
+    """Return the command that makes the gold of an assignment, or of a recipe by itself, which is named by its path."""
+    return f"goldsmith {'record' if name.endswith('.py') else 'generate'} {shlex.quote(name)}"
 
 
 @dataclass_transform(eq_default=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.errors.base import GoldsmithError, UsageError
+from goldsmith.errors.base import GoldsmithError, UsageError, making_command
 
 
 class NoSuchSubmission(UsageError):
@@ -59,18 +59,26 @@ class BadAdapter(UsageError):
 
 class NoGold(GoldsmithError):
     outcome = "missing"
-    template = "there is no gold for {assignment}; make it with `goldsmith generate {assignment}`."
+    template = "there is no gold for {assignment}; make it with `{command}`."
     assignment: str
+
+    @property
+    def command(self) -> str:
+        return making_command(self.assignment)
 
 
 class StaleGold(GoldsmithError):
     outcome = "stale"
     template = (
-        "the gold of {assignment} is stale: {reasons:first}; regenerate it with `goldsmith generate {assignment}`, or "
-        "check against it with --allow-stale."
+        "the gold of {assignment} is stale: {reasons:first}; regenerate it with `{command}`, or check against it with "
+        "--allow-stale."
     )
     assignment: str
     reasons: Sequence[str]
+
+    @property
+    def command(self) -> str:
+        return making_command(self.assignment)
 
 
 class NotReplayed(GoldsmithError):

@@ -85,10 +85,15 @@ class NoSolution(GoldsmithError):
 class NoSuchVariant(GoldsmithError):
     variant: str
     case: str
-    folder: Path
+    folder: Path | None
     known: Sequence[str]
 
     def sentence(self) -> str:
+        if self.folder is None:
+            return (
+                f"case {self.case} accepts the variant {self.variant!r}, and only a course's solution has variants; "
+                "take `accepts` out of the recipe."
+            )
         there = f"there are {', '.join(self.known)}" if self.known else "there is none"
         return (
             f"case {self.case} accepts the variant {self.variant!r}, but {self.folder}/{self.variant}/ is not there "

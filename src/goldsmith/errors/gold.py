@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.errors.base import AGAINST, INTERRUPTED, GoldsmithError, UsageError
+from goldsmith.errors.base import AGAINST, INTERRUPTED, GoldsmithError, UsageError, making_command
 
 
 class GoldRefused(GoldsmithError):
@@ -21,13 +22,23 @@ class CopyDisagrees(GoldsmithError):
 
     outcome = "refused"
     template = (
-        "gold refused: a copy of the solution, submitted like a student's, does not agree with it in {cases:few} "
-        "({reason}); change the recipe or the solution so that it does, then run again."
+        "gold refused: {copy}, does not agree with it in {cases:few} ({reason}); change the recipe or the {what} so "
+        "that it does, then run again."
     )
     assignment: str
     cases: Sequence[str]
     reason: str
     report: str
+
+    @property
+    def what(self) -> str:
+        return "implementation" if self.assignment.endswith(".py") else "solution"
+
+    @property
+    def copy(self) -> str:
+        if self.what == "solution":
+            return "a copy of the solution, submitted like a student's"
+        return "the implementation, replayed on gold's inputs and weights"
 
 
 class NotCalibrated(GoldsmithError):
@@ -73,7 +84,7 @@ class GoldIsStale(GoldsmithError):
         name = self.assignment
         return (
             f"regenerating would change {count if self.tensors else 'its documentation'}; see what with "
-            f"`goldsmith diff {name}`, then run `goldsmith generate {name}`."
+            f"`goldsmith diff {shlex.quote(name)}`, then run `{making_command(name)}`."
         )
 
 
@@ -89,7 +100,7 @@ class GoldKept(GoldsmithError):
         if self.others:
             names = f"{', '.join(self.others[:3])}{' …' if len(self.others) > 3 else ''}"
             why = f"nothing was replaced: the gold folder holds edited or foreign files ({names}); replace them"
-        return f"{why} with `goldsmith generate {self.assignment} --yes`."
+        return f"{why} with `{making_command(self.assignment)} --yes`."
 
 
 class UnknownRevision(UsageError):
@@ -152,6 +163,8 @@ class Interrupted(GoldsmithError):
             return "interrupted; nothing is lost, and `goldsmith status` says whether the solution is in place."
         if self.command.startswith("skills"):
             return "interrupted; no file was left half written, and the same command does the rest."
+        if self.command in ("record", "check", "verify", "diff"):
+            return "interrupted; gold that was not finished was not published."
         return "interrupted; the starter is untouched, and gold that was not finished was not published."
 
 

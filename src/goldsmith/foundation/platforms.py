@@ -30,6 +30,7 @@ RUNS_CODE = not _MISSING
 """Whether recipes and submissions can run, in processes of their own."""
 _CANNOT = {
     "generate": "recipes cannot be run",
+    "record": "recipes cannot be run",
     "diff": "recipes cannot be run",
     "verify --reproduce": "recipes cannot be run",
     "check": "submissions cannot be run",

@@ -14,8 +14,9 @@ import msgspec
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import placements
-from goldsmith.generate.freshness import file_hashes, installed_version
+from goldsmith.generate.freshness import file_hashes
 from goldsmith.generate.sources import hash_sources
+from goldsmith.gold.facts import installed_version
 from goldsmith.gold.manifest import Manifest
 from goldsmith.workspace.snapshot import file_hash
 

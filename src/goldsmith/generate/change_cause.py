@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import placements
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.generate.old_sources import NotInHistory, course_as_it_was
+from goldsmith.generate.old_sources import NotInHistory, as_it_was
 from goldsmith.generate.options import Options
 from goldsmith.generate.replay_once import replay, replay_in_float64
 from goldsmith.gold.arrays import judged_leaves, leaf_facts, numbers_of
@@ -60,7 +60,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """Why the old code could not be run, so that environment and code cannot be told apart."""
 
 
-def attribute(assignment: Assignment, options: Options, gold: Gold, changed: Sequence[str]) -> Attribution:
+def attribute(assignment: Subject, options: Options, gold: Gold, changed: Sequence[str]) -> Attribution:
     """Run the solution on gold's inputs and weights, as it is and as it was, and say what moved each tensor.
 
     `changed` are the sources that are not what the gold was made from.
@@ -70,7 +70,7 @@ def attribute(assignment: Assignment, options: Options, gold: Gold, changed: Seq
         moved = _float64_moved(assignment, options, gold)
         return Attribution(cause="environment", tensors=_causes(gold, now, now), float64_moved=moved)
     try:
-        with course_as_it_was(assignment, gold.manifest) as old:
+        with as_it_was(assignment, gold.manifest) as old:
             then = replay(old, placements(old), options, gold)
     except NotInHistory as missing:
         why = f"{missing} as it was is not in git's history"
@@ -125,7 +125,7 @@ def _differ(one: Any, two: Any) -> bool:
     return leaf_facts("", one).sha256 != leaf_facts("", two).sha256
 
 
-def _float64_moved(assignment: Assignment, options: Options, gold: Gold) -> bool | None:
+def _float64_moved(assignment: Subject, options: Options, gold: Gold) -> bool | None:
     """Return whether float64 results differ from the reference; None if there is no reference."""
     cases = [gold[name] for name in gold if gold[name].entry.reference]
     if not cases:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
 from goldsmith.generate.recording import Recording
@@ -18,7 +18,7 @@ from goldsmith.process.launcher import Watcher
 
 
 def confirm(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     previous: PreviousGold,
     recordings: Sequence[Recording],

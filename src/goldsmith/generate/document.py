@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import content_entry
@@ -34,11 +34,11 @@ from goldsmith.workspace.snapshot import file_hash
 def document(run: GenerationState, contents: Contents, staging: Staging) -> None:
     """Write manifest and README to the staging folder, and carry over other people's files from the gold folder."""
     assignment, options = run.assignment, run.options
-    course, sources, previous = assignment.course, contents.sources, run.previous.manifest
+    sources, previous = contents.sources, run.previous.manifest
     manifest = Manifest(
-        assignment=assignment.name,
+        assignment=assignment.recorded_name,
         seed=options.seed,
-        stamp=stamp_now(course),
+        stamp=stamp_now(assignment),
         cases=contents.cases,
         files=tuple(run.files),
         checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
@@ -55,6 +55,8 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
             command=command_for(assignment, options),
             goldsmith=__version__,
             environment=contents.environment,
+            packages=sources.packages,
+            replaced=sources.replaced,
         ),
     )
     manifest = keep_stamp(manifest, previous)
@@ -65,7 +67,7 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
         and says_the_same(manifest, previous)
     ):
         manifest = previous
-    readme = render_readme(manifest, assignment.label, course.relative(assignment.gold).as_posix()).encode()
+    readme = render_readme(manifest, assignment.label, _place_in_project(assignment)).encode()
     if manifest is previous:
         content = (assignment.gold / MANIFEST).read_bytes()
         readme = (assignment.gold / README).read_bytes()
@@ -89,6 +91,10 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
         run.notes.append(f"kept in the gold folder, not made by goldsmith: {', '.join(kept)}")
 
 
+def _place_in_project(assignment: Subject) -> str:
+    return assignment.project.relative(assignment.gold).as_posix()
+
+
 def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str]) -> Iterator[str]:
     """Yield the names of files that are no longer made and still have the bytes that goldsmith gave them."""
     for item in files:
@@ -97,10 +103,10 @@ def _as_published(folder: Path, files: Sequence[FileEntry], made: Collection[str
             yield item.name
 
 
-def command_for(assignment: Assignment, options: Options) -> str:
+def command_for(assignment: Subject, options: Options) -> str:
     """Return the one command that makes this gold again, whatever command made it this time."""
-    config = assignment.course.config
-    parts = ["goldsmith generate", assignment.name]
+    config = assignment.project.config
+    parts = [assignment.make_command]
     if options.seed != config.seed:
         parts.append(f"--seed {options.seed}")
     if options.device != "cpu":

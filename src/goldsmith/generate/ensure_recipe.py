@@ -9,6 +9,7 @@ import msgspec
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import (
     NoRecipe,
@@ -33,17 +34,17 @@ KINDS = {
 
 
 def ensure_recipe(
-    assignment: Assignment,
+    assignment: Subject,
     placed: Sequence[Placement],
     options: Options,
     watcher: Watcher,
 ) -> str | None:
     """Make sure that there is a sound recipe. Return a note if there is something to say about it."""
-    course = assignment.course
     if assignment.recipe.is_file():
         check_syntax(assignment)
         return "--kind was not needed: there is a recipe already" if options.kind else None
-    if options.kind is None:
+    course = assignment.project
+    if options.kind is None or not isinstance(assignment, Assignment):
         raise NoRecipe(assignment.name, course.relative(assignment.recipe))
     parts = draft_parts(assignment, placed)
     if not parts:
@@ -65,15 +66,15 @@ def _in_a_line(left_out: tuple[str, str]) -> str:
     return f"{name}: {why.strip().partition(chr(10))[0].rstrip(' :,')}"
 
 
-def check_syntax(assignment: Assignment) -> None:
+def check_syntax(assignment: Subject) -> None:
     recipe = assignment.recipe
     try:
         compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True)
     except SyntaxError as error:
-        place = assignment.course.relative(recipe)
+        place = assignment.project.relative(recipe)
         raise RecipeSyntax(place, error.lineno or 1, error.msg, error.text or "") from None
     except ValueError as error:
-        raise RecipeSyntax(assignment.course.relative(recipe), 1, str(error), "") from None
+        raise RecipeSyntax(assignment.project.relative(recipe), 1, str(error), "") from None
 
 
 def _propose(

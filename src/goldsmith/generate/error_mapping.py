@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import (
@@ -24,11 +25,9 @@ from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import Workspace
 
 
-def error_of(
-    assignment: Assignment, workspace: Workspace, ending: ProcessExit, options: Options
-) -> GoldsmithError | None:
+def error_of(assignment: Subject, workspace: Workspace, ending: ProcessExit, options: Options) -> GoldsmithError | None:
     """Return why the child did not finish, or None if it did."""
-    recipe = assignment.course.relative(assignment.recipe)
+    recipe = assignment.project.relative(assignment.recipe)
     if ending.overrun:
         return RecipeTimedOut(recipe, ending.last_case, ending.overrun)
     if ending.signal and (ending.result is None or ending.result.failure is None):
@@ -44,7 +43,7 @@ def error_of(
     return _from_failure(assignment, workspace, ending.result.failure, recipe)
 
 
-def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
+def _from_failure(assignment: Subject, workspace: Workspace, failure: Failure, recipe: Path) -> GoldsmithError:
     frames = [(_in_course(assignment, workspace, Path(frame.file)), frame) for frame in failure.frames]
     if failure.kind == "misuse":
         last = frames[-1] if frames else None
@@ -65,8 +64,12 @@ def _from_failure(assignment: Assignment, workspace: Workspace, failure: Failure
     return RecipeRaised(recipe, failure.case, message + (f"; {hint}" if hint else ""), tuple(trace + more))
 
 
-def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str | None:
+def _hint(assignment: Subject, workspace: Workspace, failure: Failure) -> str | None:
     """Guess the cause of an error that beginners often make, from the files that are there."""
+    missing = re.match(r"ModuleNotFoundError: No module named '([^']+)'", failure.message)
+    if not isinstance(assignment, Assignment):
+        places = ", ".join(map(str, workspace.search_path))
+        return f"it was looked for in the environment and in {places}" if missing else None
     if failure.message.startswith("NotImplementedError") and failure.frames:
         origin = workspace.origin(Path(failure.frames[-1].file))
         if origin is not None and origin.is_relative_to(assignment.starter) and origin != assignment.recipe:
@@ -74,27 +77,26 @@ def _hint(assignment: Assignment, workspace: Workspace, failure: Failure) -> str
             wanted = assignment.solution / inside.with_name(f"{inside.stem}_solution.py")
             return (
                 f"that is the starter's {origin.name}: no solution took its place, "
-                f"which would be called {assignment.course.relative(wanted)}"
+                f"which would be called {assignment.project.relative(wanted)}"
             )
-    missing = re.match(r"ModuleNotFoundError: No module named '([^']+)'", failure.message)
     if missing:
         if missing[1].endswith("_solution"):
             return f"the solution stands in its place: import {missing[1].removesuffix('_solution')}"
-        skip = Path(assignment.course.config.recipe).stem
+        skip = Path(assignment.project.config.recipe).stem
         here = sorted(path.stem for path in workspace.folder.glob("*.py") if path.stem != skip)
         return f"the assignment's own modules are {', '.join(here)}" if here else None
     return None
 
 
-def _in_course(assignment: Assignment, workspace: Workspace, path: Path) -> Path:
+def _in_course(assignment: Subject, workspace: Workspace, path: Path) -> Path:
     """Return the file to open in an editor: the solution's own where it replaced the starter's."""
     origin = workspace.origin(path)
     if origin is not None:
-        return assignment.course.relative(origin)
+        return assignment.project.relative(origin)
     return path.relative_to(workspace.root) if path.is_relative_to(workspace.root) else path
 
 
-def _in_course_words(assignment: Assignment, workspace: Workspace, text: str) -> str:
+def _in_course_words(assignment: Subject, workspace: Workspace, text: str) -> str:
     pattern = re.escape(str(workspace.root)) + r"/[^\s\"',:;)]*"
     return re.sub(pattern, lambda found: str(_in_course(assignment, workspace, Path(found[0]))), text)
 

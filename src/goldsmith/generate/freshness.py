@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +12,13 @@ import msgspec
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import placements
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.course import NoSolution
 from goldsmith.errors.gold import GoldUnreadable
-from goldsmith.generate.sources import hash_sources
-from goldsmith.gold.facts import public_version
+from goldsmith.generate.imported_sources import changed_imports, implementation_is_here, portable_replacements
+from goldsmith.generate.sources import changes_between, hash_sources
+from goldsmith.gold.facts import installed_version, public_version
 from goldsmith.gold.manifest import (
     MANIFEST,
     FileEntry,
@@ -50,12 +51,12 @@ def survey(course: Course) -> dict[str, Freshness]:
     return found
 
 
-def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
+def freshness(assignment: Subject, *, thorough: bool = False) -> Freshness:
     """Return whether gold is fresh, stale and why, missing or injected; from hashes alone, without loading any array.
 
     The gold's own files are compared by size, or with `thorough` by their bytes.
     """
-    journal = read_journal(assignment.course, assignment.name)
+    journal = read_journal(assignment.course, assignment.name) if isinstance(assignment, Assignment) else None
     if journal is not None:
         return Freshness(INJECTED, (f"the solution is in the starter's place since {journal.since}",))
     if not (assignment.gold / MANIFEST).is_file():
@@ -76,8 +77,10 @@ def freshness(assignment: Assignment, *, thorough: bool = False) -> Freshness:
     return Freshness(STALE, tuple(reasons), notes) if reasons else Freshness(FRESH, (), notes)
 
 
-def _missing(assignment: Assignment) -> str:
+def _missing(assignment: Subject) -> str:
     """Return what is needed first, if there is no gold."""
+    if not isinstance(assignment, Assignment):
+        return "no gold yet"
     try:
         has_solution = bool(placements(assignment))
     except NoSolution:
@@ -89,12 +92,18 @@ def _missing(assignment: Assignment) -> str:
     return "no gold yet" if assignment.recipe.is_file() else NO_RECIPE
 
 
-def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) -> list[str]:
+def stale_reasons(assignment: Subject, manifest: Manifest, *, starter: bool) -> list[str]:
     """Return what changed since the gold was made, except the machine; without `starter`, the starter is not compared.
 
-    Without solutions, as in the students' copy, they are not compared either.
+    Without solutions, as in the students' copy, they are not compared either. The implementation of a recipe by itself
+    is what is checked, unless another takes its place; then it counts as long as it is there.
     """
     made = manifest.provenance
+    if not isinstance(assignment, Assignment):
+        made = msgspec.structs.replace(made, replaced=portable_replacements(assignment))
+        if not assignment.replacements or not implementation_is_here(assignment, made):
+            made = msgspec.structs.replace(made, solution={}, packages={})
+        return changed_sources(assignment, made)
     if not starter:
         made = msgspec.structs.replace(made, starter={})
     if not any(folder.is_dir() for folder in assignment.course.solution_folders):
@@ -102,36 +111,27 @@ def stale_reasons(assignment: Assignment, manifest: Manifest, *, starter: bool) 
     return changed_sources(assignment, made)
 
 
-def changed_sources(assignment: Assignment, made: Provenance) -> list[str]:
+def changed_sources(assignment: Subject, made: Provenance) -> list[str]:
     """Return what has changed in the sources that `made` lists; kinds of which it has none are not compared."""
+    if not isinstance(assignment, Assignment):
+        recipe = hash_sources(assignment, ()).recipe
+        return [*changes_between(made.recipe, recipe), *changed_imports(assignment, made)]
     placed = placements(assignment) if made.solution else []
     now = hash_sources(assignment, placed)
     starter = now.starter
     if assignment.is_whole:  # a new file in the repository does not make gold stale
         starter = {name: digest for name, digest in starter.items() if name in made.starter}
     return [
-        *(_changes(made.solution, now.solution) if made.solution else ()),
-        *_changes(made.recipe, now.recipe),
-        *(_changes(made.starter, starter) if made.starter else ()),
-        *_changes(made.reads, file_hashes(assignment, made.reads)),
+        *(changes_between(made.solution, now.solution) if made.solution else ()),
+        *changes_between(made.recipe, now.recipe),
+        *(changes_between(made.starter, starter) if made.starter else ()),
+        *changes_between(made.reads, file_hashes(assignment, made.reads)),
     ]
 
 
-def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    found = []
-    for path in sorted(before.keys() | now.keys()):
-        if path not in now:
-            found.append(f"{path} is gone")
-        elif path not in before:
-            found.append(f"{path} is new")
-        elif before[path] != now[path]:
-            found.append(f"{path} changed since the gold was made")
-    return found
-
-
-def file_hashes(assignment: Assignment, paths: Iterable[str]) -> dict[str, str]:
+def file_hashes(assignment: Subject, paths: Iterable[str]) -> dict[str, str]:
     """Return the hashes of those of the course's files that exist."""
-    found = {name: assignment.course.root / name for name in paths}
+    found = {name: assignment.project.root / name for name in paths}
     return {name: file_hash(path) for name, path in found.items() if path.is_file()}
 
 
@@ -151,13 +151,6 @@ def _version(name: str, made: str, now: str | None) -> Iterator[str]:
         yield f"recorded with {name} {made}, which is not installed here"
     elif public_version(made) != public_version(now):
         yield f"recorded with {name} {made}, here {now}"
-
-
-def installed_version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _minor(version: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import Failed
 from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.progress import Progress
@@ -37,7 +37,7 @@ class GoldDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Cases that drew inputs or weights again instead of using recorded ones, with the reason."""
 
 
-def difference_since(assignment: Assignment, revision: str) -> GoldDifference:
+def difference_since(assignment: Subject, revision: str) -> GoldDifference:
     """Compare the gold with that of a git revision."""
     with private_folder() as folder:
         changes = tuple(gold_changes(gold_at_revision(assignment, revision, folder), assignment.gold))
@@ -45,9 +45,7 @@ def difference_since(assignment: Assignment, revision: str) -> GoldDifference:
     return GoldDifference(name=assignment.name, outcome=outcome, revision=revision, changes=changes)
 
 
-def difference_by_regenerating(
-    assignment: Assignment, progress: Progress, *, exact: bool, redraw: bool
-) -> GoldDifference:
+def difference_by_regenerating(assignment: Subject, progress: Progress, *, exact: bool, redraw: bool) -> GoldDifference:
     """Run the recipe again with the options that the gold was made with, and compare."""
     options = msgspec.structs.replace(recorded_options(assignment), exact=exact, redraw=redraw)
     with private_folder() as folder:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_diff import Drift, find_drift, is_provided
+from goldsmith.course.subject import Subject
 from goldsmith.gold.checks import Check
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.manifest import Manifest
@@ -18,16 +19,20 @@ _TITLE = "Starter and solution agree"
 _ALLOWED = "allowed"
 
 
-def check_interface(assignment: Assignment, implementations: Mapping[str, Sequence[Placement]]) -> Check:
-    """Fail on every difference in the sources, including variants', that the configuration does not allow by name."""
+def check_interface(assignment: Subject, implementations: Mapping[str, Sequence[Placement]]) -> list[Check]:
+    """Fail on every difference in the sources, including variants', that the configuration does not allow by name.
+    Without a starter there is nothing to check."""
+    if not isinstance(assignment, Assignment):
+        return []
     found = [drift for placed in implementations.values() for drift in find_drift(assignment, placed)]
-    return _check(assignment, list(dict.fromkeys(found)), "in provided code, signatures")
+    return [_check(assignment, list(dict.fromkeys(found)), "in provided code, signatures")]
 
 
 def check_models(
-    assignment: Assignment, check: Check, cases: Sequence[CaseFacts], built: Mapping[str, Mapping[str, Built]]
+    assignment: Subject, check: Check, cases: Sequence[CaseFacts], built: Mapping[str, Mapping[str, Built]]
 ) -> Check:
     """Repeat the check with built models: fail if the starter's parameters are not the solution's."""
+    assert isinstance(assignment, Assignment)
     models = [(case, name, model) for case in cases for name, model in built.get(case.name, {}).items()]
     found = [drift for case, name, model in models for drift in _model_drift(assignment, case, name, model)]
     count = len({model.classes[""] for _, _, model in models if model.shapes})

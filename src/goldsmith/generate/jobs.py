@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer, fork_server
@@ -18,7 +18,7 @@ from goldsmith.workspace.copies import Workspace
 
 
 def make_job(
-    assignment: Assignment,
+    assignment: Subject,
     workspace: Workspace,
     options: Options,
     *,
@@ -29,18 +29,20 @@ def make_job(
         task=task,  # type: ignore[arg-type]
         root=str(workspace.root),
         folder=str(workspace.folder),
-        recipe=str(workspace.folder / assignment.course.config.recipe),
+        recipe=str(workspace.folder / assignment.project.config.recipe),
         output=str(workspace.scratch / "gold"),
         scratch=str(workspace.scratch),
         seed=options.seed,
         threads=options.threads,
         device=options.device,
         parent=os.getpid(),
+        search_path=tuple(map(str, workspace.search_path)),
+        replacements=assignment.replacements,
     )
 
 
 @contextlib.contextmanager
-def torch_fork_server(assignment: Assignment, options: Options) -> Iterator[ForkServer | None]:
+def torch_fork_server(assignment: Subject, options: Options) -> Iterator[ForkServer | None]:
     """Start a process that has imported torch, to fork jobs from: importing it would take each of them two seconds or
     more.
 

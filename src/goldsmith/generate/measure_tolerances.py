@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import NotCalibrated, TrialsFailed
 from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.jobs import make_job
@@ -67,7 +67,7 @@ class Measured:
 
 
 def measure(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     recordings: Sequence[Recording],
     *,
@@ -126,7 +126,7 @@ class _Outcomes:
 
 
 def _run_trials(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     recording: Recording,
     recording_s: float,

@@ -12,6 +12,7 @@ import msgspec
 from goldsmith.course.case_code import case_code
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, placements, variants_of
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import (
     GoldIsStale,
@@ -26,6 +27,7 @@ from goldsmith.generate.contents import Contents, assemble, keep_cases, written_
 from goldsmith.generate.document import document
 from goldsmith.generate.ensure_recipe import ensure_recipe
 from goldsmith.generate.error_mapping import error_of, gravity
+from goldsmith.generate.imported_sources import add_imported
 from goldsmith.generate.interface_check import INTERFACE, check_interface, check_models, known_from
 from goldsmith.generate.jobs import make_job, torch_fork_server
 from goldsmith.generate.measure_tolerances import Measured, measure
@@ -35,7 +37,7 @@ from goldsmith.generate.previous_gold import PreviousGold, redraw_notes, redrawn
 from goldsmith.generate.progress import Progress
 from goldsmith.generate.recording import Recording, file_entry
 from goldsmith.generate.sources import Sources, StatSnapshot, hash_sources
-from goldsmith.generate.state import CheckSolution, GenerationState, outcome_of
+from goldsmith.generate.state import COPY_NAMES, CheckSolution, GenerationState, outcome_of
 from goldsmith.generate.two_runs import gather
 from goldsmith.generate.variants import idle_variants, record_variants
 from goldsmith.gold.checks import Check, check_tolerances, verify
@@ -56,7 +58,7 @@ Agree = Callable[[Sequence[TensorChange], Sequence[str]], bool]
 
 
 def generate(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     progress: Progress,
     check_solution: CheckSolution,
@@ -103,7 +105,7 @@ def _ask_before_replacing(run: GenerationState, staging: Staging, agree: Agree) 
         raise GoldKept(run.assignment.name, len(changes), tuple(others))
 
 
-def dry_run(assignment: Assignment, options: Options, progress: Progress, folder: Path) -> Outcome:
+def dry_run(assignment: Subject, options: Options, progress: Progress, folder: Path) -> Outcome:
     """Write what `generate` would publish to `folder`, and nothing to the course.
 
     Tolerances are not measured: if nothing has changed, the old ones hold; if something has, that is the finding.
@@ -113,7 +115,7 @@ def dry_run(assignment: Assignment, options: Options, progress: Progress, folder
     error: GoldsmithError | None = None
     try:
         if not assignment.recipe.is_file():
-            raise NoRecipe(assignment.name, assignment.course.relative(assignment.recipe))
+            raise NoRecipe(assignment.name, assignment.project.relative(assignment.recipe))
         _read_previous(run)
         if run.previous.is_unmeasured:
             run.options = msgspec.structs.replace(options, calibrate="off")
@@ -127,7 +129,8 @@ def dry_run(assignment: Assignment, options: Options, progress: Progress, folder
 
 def _read_previous(run: GenerationState) -> None:
     """Read the gold that is there. Refuse to run while a solution is injected: there is no starter to compare with."""
-    journal = read_journal(run.assignment.course, run.assignment.name)
+    assignment = run.assignment
+    journal = read_journal(assignment.course, assignment.name) if isinstance(assignment, Assignment) else None
     if journal is not None:
         raise IsInjected(run.assignment.name, journal.since)
     run.previous = PreviousGold.read(run.assignment)
@@ -185,15 +188,15 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         placed = placements(assignment)
     sources = hash_sources(assignment, placed)
     run.code = case_code(assignment.recipe.read_bytes())
-    run.checks = [check_interface(assignment, {"": placed} | variants_of(assignment))]
+    run.checks = check_interface(assignment, {"": placed} | variants_of(assignment))
     _refuse_failed(run)
 
     staging.open()
-    progress.step(3, f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies")
+    progress.step(3, _where(assignment, placed))
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
         run.warm = stack.enter_context(torch_fork_server(assignment, options))
-        calm = StatSnapshot.begin(assignment.course, workspaces[0])
+        calm = StatSnapshot.begin(assignment.project, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
         result, solution = _record(run, placed, sources, workspaces, watcher)
@@ -208,7 +211,10 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.checks += verify(evidence)
         run.notes += [*_notes(result), *redraw_notes(run.redrawn), *idle_variants(evidence.cases)]
         _refuse_failed(run)
-        reads = calm.hash_reads(workspaces[0], result.reads, sources)
+        if run.implementations:
+            sources, reads = add_imported(assignment, sources, run.implementations, result.reads)
+        else:
+            reads = calm.hash_reads(workspaces[0], result.reads, sources)
         contents = _contents(run, result, recordings, sources, reads, watcher, progress)
         run.checks.append(check_tolerances(contents.cases, run.unmeasured))
         noise = contents.calibration.advice if contents.calibration else ()
@@ -222,7 +228,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.advice = unsilenced(advice, assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
-            progress.step(7, "a copy of the solution is checked against it")
+            progress.step(7, f"{COPY_NAMES[assignment.kind]} is checked against it")
             telling = Watcher(on_tick=progress.tick)
             run.check_solution(assignment, options, staging.folder, placed, warm=run.warm, watcher=telling)
 
@@ -230,6 +236,13 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     changes = run.untouched.changes()
     if changes:
         raise TreeChanged(changes)
+
+
+def _where(assignment: Subject, placed: Sequence[Placement]) -> str:
+    """Say what takes whose place in step 3."""
+    if assignment.kind == "assignment":
+        return f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies"
+    return "nothing: the recipe runs on what it imports"
 
 
 def _try_hollow_answers(
@@ -272,7 +285,9 @@ def _record(
     built = [ending.result.built for ending in endings[2:] if ending.result is not None]
     if build and not built:
         run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
-    run.checks = [known or check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
+    if known is None:
+        known = [check_models(assignment, run.checks[0], result.cases, built[0] if built else {})]
+    run.checks = known
     run.redrawn = redrawn_cases(redrawn, result.cases)
     first, second = (workspace.scratch / "gold" for workspace in workspaces)
     drawn = [{case.name: case.drawn for case in ending.result.cases} for ending in endings[:2] if ending.result]
@@ -280,11 +295,13 @@ def _record(
     return result, Recording(placed, result.cases, first, second, unsteady)
 
 
-def _known_interface(run: GenerationState) -> Check | None:
-    """Return the interface check if building models would add nothing: there are none, or no source changed."""
-    if b".model" not in run.assignment.recipe.read_bytes():
-        return run.checks[0]
-    return None if run.previous.changed else known_from(run.checks[0], run.previous.manifest)
+def _known_interface(run: GenerationState) -> list[Check] | None:
+    """Return the interface check if building models would add nothing: there is no starter, there are no models, or no
+    source changed."""
+    if not run.checks or b".model" not in run.assignment.recipe.read_bytes():
+        return run.checks
+    known = None if run.previous.changed else known_from(run.checks[0], run.previous.manifest)
+    return None if known is None else [known]
 
 
 def _contents(
@@ -364,6 +381,8 @@ def _finished(run: GenerationState, workspaces: list[Workspace], endings: list[P
             run.log = ending.log_tail
             raise error
     run.seconds = max(ending.seconds for ending in endings)
+    results = [ending.result for ending in endings if ending.result]
+    run.implementations = [item.implementation for item in results if item.implementation]
     result = endings[0].result
     assert result is not None
     return result

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from goldsmith.course.git import git, git_bytes
-from goldsmith.course.layout import Assignment, Course, find_course
+from goldsmith.course.layout import Assignment, find_course
+from goldsmith.course.lone_recipe import LoneRecipe
 from goldsmith.course.points import without_points
+from goldsmith.course.replacements import moved_to
+from goldsmith.course.subject import Project, Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.manifest import Manifest
 from goldsmith.workspace.copies import make_workspaces
+from goldsmith.workspace.temporary import private_folder
 
 _MAX_COMMITS = 500
 
@@ -23,29 +27,49 @@ class NotInHistory(Exception):
 
 
 @contextlib.contextmanager
-def course_as_it_was(assignment: Assignment, manifest: Manifest) -> Iterator[Assignment]:
-    """Yield the assignment in a private copy of its course, with every source that made the gold as it was then.
+def as_it_was(assignment: Subject, manifest: Manifest) -> Iterator[Subject]:
+    """Yield the assignment in a private copy of its course, with every source that made the gold as it was then; of a
+    recipe by itself, the recipe and what it imported.
 
-    Raises `NotInHistory` for one that is neither in the course nor in git.
+    Raises `NotInHistory` for a source that is neither in the course nor in git.
     """
-    course, made = assignment.course, manifest.provenance
+    project, made = assignment.project, manifest.provenance
     recorded = made.solution | made.starter | made.recipe | made.reads
-    contents = {path: _content(course, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
+    contents = {path: _content(project, path, digest, manifest.stamp.commit) for path, digest in recorded.items()}
+    if isinstance(assignment, Assignment):
+        with _course_as_it_was(assignment, contents) as copy:
+            yield copy
+    else:
+        assert isinstance(assignment, LoneRecipe)
+        with private_folder() as root:
+            _write(root, contents)
+            yield moved_to(assignment, root)
+
+
+@contextlib.contextmanager
+def _course_as_it_was(assignment: Assignment, contents: Mapping[str, bytes]) -> Iterator[Assignment]:
     with make_workspaces(assignment, (), 1, whole=True) as (workspace,):
         root = workspace.root
         copy = find_course(root).assignment(assignment.name)
         try:
             for folder in (copy.solution, copy.starter):
                 for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
-                    if path.relative_to(root).as_posix() not in recorded:  # it was added later
+                    if path.relative_to(root).as_posix() not in contents:  # it was added later
                         _own_path(root, path).unlink()
-            for name, content in contents.items():
-                target = _own_path(root, root / name)
-                target.unlink(missing_ok=True)  # a link is replaced, never written through
-                target.write_bytes(content)
         except OSError as error:
             raise CannotWrite(root, error.strerror or str(error)) from None
+        _write(root, contents)
         yield copy
+
+
+def _write(root: Path, contents: Mapping[str, bytes]) -> None:
+    try:
+        for name, content in contents.items():
+            target = _own_path(root, root / name)
+            target.unlink(missing_ok=True)  # a link is replaced, never written through
+            target.write_bytes(content)
+    except OSError as error:
+        raise CannotWrite(root, error.strerror or str(error)) from None
 
 
 def _own_path(root: Path, path: Path) -> Path:
@@ -57,20 +81,20 @@ def _own_path(root: Path, path: Path) -> Path:
     return path
 
 
-def _content(course: Course, path: str, digest: str, commit: str | None) -> bytes:
+def _content(project: Project, path: str, digest: str, commit: str | None) -> bytes:
     """Return the version of a file that has the recorded hash."""
-    for content in _versions(course, path, commit):
+    for content in _versions(project, path, commit):
         if digest in (hashlib.sha256(content).hexdigest(), hashlib.sha256(without_points(content)).hexdigest()):
             return content
     raise NotInHistory(path)
 
 
-def _versions(course: Course, path: str, commit: str | None) -> Iterator[bytes]:
+def _versions(project: Project, path: str, commit: str | None) -> Iterator[bytes]:
     """Yield the current content, the one committed when the gold was made, then every version that git has."""
     with contextlib.suppress(OSError):
-        yield (course.root / path).read_bytes()
-    log = git(course, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""
+        yield (project.root / path).read_bytes()
+    log = git(project, "log", "--all", f"--max-count={_MAX_COMMITS}", "--format=%H", "--", path) or ""
     for revision in dict.fromkeys([*([commit] if commit else []), *log.split()]):
-        content = git_bytes(course, "show", f"{revision}:./{path}")
+        content = git_bytes(project, "show", f"{revision}:./{path}")
         if content is not None:
             yield content

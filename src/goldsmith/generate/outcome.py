@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from goldsmith.course.subject import Kind
 from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.gold.checks import Check
 from goldsmith.gold.diff import TensorChange
@@ -45,12 +46,14 @@ class Trouble(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the gold of one assignment."""
+    """What became of the gold of one assignment, or of one recipe by itself."""
 
     name: str
-    """The assignment."""
+    """The assignment, or the path of the recipe as it was given."""
     label: str
     """What it is called in menus."""
+    kind: Kind = "assignment"
+    """Whose gold it is: an `assignment` of a course's, or a `recipe`'s by itself."""
     outcome: str
     """`published`, `unchanged`, `refused` or `failed`; with `--check`, `stale` where gold would change."""
     seed: int

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from goldsmith.course.case_code import CaseCode
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.freshness import changed_sources, file_hashes
 from goldsmith.generate.options import Options
@@ -66,7 +66,7 @@ class PreviousGold:
     _files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, assignment: Assignment) -> PreviousGold:
+    def read(cls, assignment: Subject) -> PreviousGold:
         """Read the gold of an assignment; damaged gold counts as none, and that of a newer goldsmith is an error."""
         try:
             manifest = read_manifest(assignment.gold)

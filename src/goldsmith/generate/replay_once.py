@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
@@ -22,7 +22,7 @@ from goldsmith.workspace.copies import make_workspaces
 
 
 def replay(
-    assignment: Assignment,
+    assignment: Subject,
     placed: Sequence[Placement],
     options: Options,
     gold: Gold,
@@ -48,7 +48,7 @@ def replay(
 
 
 def replay_in_float64(
-    assignment: Assignment,
+    assignment: Subject,
     placed: Sequence[Placement],
     options: Options,
     kept: Mapping[str, KeptCase],

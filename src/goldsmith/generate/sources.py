@@ -5,15 +5,16 @@ from __future__ import annotations
 import datetime
 import hashlib
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.course.git import error_line, git, run_git
-from goldsmith.course.layout import Assignment, Course, is_students_code
+from goldsmith.course.layout import Assignment, is_students_code
 from goldsmith.course.points import without_points
 from goldsmith.course.solutions import Placement, variants_of
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.subject import Project, Replacements, Subject
 from goldsmith.errors.gold import TreeChanged, UnknownRevision
 from goldsmith.gold.manifest import Stamp
 from goldsmith.workspace.copies import Workspace
@@ -33,9 +34,16 @@ class Sources:
     starter: dict[str, str]
     recipe: dict[str, str]
     written: tuple[str, ...]
+    packages: dict[str, str] = field(default_factory=dict)
+    replaced: Replacements = ()
 
 
-def hash_sources(assignment: Assignment, placed: Sequence[Placement]) -> Sources:
+def hash_sources(assignment: Subject, placed: Sequence[Placement]) -> Sources:
+    """Hash what is known before the run. What a recipe by itself runs on is known only once it has run
+    (`imported_sources.py`)."""
+    if not isinstance(assignment, Assignment):
+        recipe = assignment.recipe
+        return Sources({}, {}, {assignment.project.portable(recipe): recipe_hash(recipe)}, ())
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter, assignment.holds)
     unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
@@ -84,42 +92,48 @@ class StatSnapshot:
     """Every file's modification time and size before the run: if they are the same afterwards, a hash taken then holds
     for the time before, too."""
 
-    course: Course
+    project: Project
     looks: dict[Path, tuple[int, int]]
 
     @classmethod
-    def begin(cls, course: Course, workspace: Workspace) -> StatSnapshot:
-        return cls(course, {path: _look(path) for path in workspace.origins.values()})
+    def begin(cls, project: Project, workspace: Workspace) -> StatSnapshot:
+        return cls(project, {path: look_at(path) for path in workspace.origins.values()})
 
     def hash_reads(self, workspace: Workspace, reads: Sequence[str], known: Sources) -> dict[str, str]:
         """Return the hashes of what the recipe read, except what is known already and what it made itself."""
         named = known.solution | known.starter | known.recipe
         origins = {workspace.origin(workspace.root / name) for name in reads}
-        paths = {_name(self.course, path): path for path in origins if path is not None}
-        changed = [path for path in paths.values() if not path.is_file() or _look(path) != self.looks[path]]
+        paths = {_name(self.project, path): path for path in origins if path is not None}
+        changed = [path for path in paths.values() if not path.is_file() or look_at(path) != self.looks[path]]
         if changed:
-            raise TreeChanged([self.course.relative(path) for path in changed])
+            raise TreeChanged([self.project.relative(path) for path in changed])
         return {name: file_hash(path) for name, path in sorted(paths.items()) if name not in named}
 
 
-def _look(path: Path) -> tuple[int, int]:
+def look_at(path: Path) -> tuple[int, int]:
+    """Return a file's modification time and size."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size
 
 
 @dataclass(frozen=True)
 class UnchangedProof:
-    """The proof that starter and solution are byte for byte what they were when it began."""
+    """The proof that starter and solution are byte for byte what they were when it began; of a recipe by itself, that
+    the recipe is."""
 
-    assignment: Assignment
+    assignment: Subject
     before: dict[Path, Snapshot]
 
     @classmethod
-    def begin(cls, assignment: Assignment) -> UnchangedProof:
+    def begin(cls, assignment: Subject) -> UnchangedProof:
         return cls(assignment, dict(cls._now(assignment)))
 
     @staticmethod
-    def _now(assignment: Assignment) -> Iterator[tuple[Path, Snapshot]]:
+    def _now(assignment: Subject) -> Iterator[tuple[Path, Snapshot]]:
+        if not isinstance(assignment, Assignment):
+            recipe = assignment.recipe
+            yield recipe.parent, take_snapshot(recipe.parent, lambda path: path == recipe)
+            return
         starter = _snapshot(assignment.starter, assignment.holds)
         if assignment.is_whole:  # folders for private things may appear next to the starter's
             starter = {name: entry for name, entry in starter.items() if entry.kind != "folder"}
@@ -138,30 +152,34 @@ class UnchangedProof:
         return UnchangedProof(self.assignment, before)
 
     def changes(self) -> list[Path]:
-        course = self.assignment.course
         return [
-            course.relative(folder / path)
+            self.assignment.project.relative(folder / path)
             for folder, snapshot in self._now(self.assignment)
             for path in changed_paths(self.before.get(folder, {}), snapshot)
         ]
 
 
-def stamp_now(course: Course) -> Stamp:
+def stamp_now(assignment: Subject) -> Stamp:
     """Return today's date, and the commit with whether anything but gold is uncommitted; without git, no commit."""
+    project = assignment.project
+    gold = [project.config.fixtures]
+    if not isinstance(assignment, Assignment):
+        place = project.portable(assignment.gold.parent)
+        gold = [f"{place}/{assignment.gold.name}", f"{place}/.{assignment.gold.name}.*"]  # and where it is being made
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    commit = git(course, "rev-parse", "HEAD")
+    commit = git(project, "rev-parse", "HEAD")
     if commit is None:
         return Stamp(today)
-    changes = git(course, "status", "--porcelain", "--", ".", f":(exclude){course.config.fixtures}")
+    changes = git(project, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
     return Stamp(today, commit.strip(), bool(changes and changes.strip()))
 
 
-def gold_at_revision(assignment: Assignment, revision: str, folder: Path) -> Path:
+def gold_at_revision(assignment: Subject, revision: str, folder: Path) -> Path:
     """Extract the gold committed in `revision` to `folder`, and return its path."""
-    course = assignment.course
-    place = course.relative(assignment.gold)
+    project = assignment.project
+    place = project.relative(assignment.gold)
     archive = folder / "gold.tar"
-    answer = run_git(course.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
+    answer = run_git(project.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
     if answer.returncode:
         raise UnknownRevision(revision, place, error_line(answer))
     with tarfile.open(archive) as file:
@@ -173,5 +191,18 @@ def _snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -
     return take_snapshot(folder, holds) if folder.is_dir() else {}
 
 
-def _name(course: Course, path: Path) -> str:
-    return course.relative(path).as_posix()
+def changes_between(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Say which files, by their hashes, are gone, new or changed."""
+    found = []
+    for path in sorted(before.keys() | now.keys()):
+        if path not in now:
+            found.append(f"{path} is gone")
+        elif path not in before:
+            found.append(f"{path} is new")
+        elif before[path] != now[path]:
+            found.append(f"{path} changed since the gold was made")
+    return found
+
+
+def _name(project: Project, path: Path) -> str:
+    return project.relative(path).as_posix()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from goldsmith.course.case_code import CaseCode
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Kind, Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CopyDisagrees, GoldRefused
 from goldsmith.errors.recipe import RecipeRaised
@@ -23,6 +24,13 @@ from goldsmith.gold.hints import Advice
 from goldsmith.gold.manifest import README, FileEntry
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
+from goldsmith.process.messages import Implementation
+
+COPY_NAMES: dict[Kind, str] = {
+    "assignment": "a copy of the solution",
+    "recipe": "the implementation that it was recorded from",
+}
+"""What is checked against new gold before it is published."""
 
 
 class CheckSolution(Protocol):
@@ -31,7 +39,7 @@ class CheckSolution(Protocol):
 
     def __call__(
         self,
-        assignment: Assignment,
+        assignment: Subject,
         options: Options,
         folder: Path,
         placed: Sequence[Placement],
@@ -45,7 +53,7 @@ class CheckSolution(Protocol):
 class GenerationState:
     """Everything known so far; becomes the `Outcome`, whether the steps succeed or not."""
 
-    assignment: Assignment
+    assignment: Subject
     options: Options
     untouched: UnchangedProof
     previous: PreviousGold
@@ -67,12 +75,14 @@ class GenerationState:
     log: str = ""
     seconds: float = 0.0
     warm: ForkServer | None = None
+    implementations: list[Implementation] = field(default_factory=list)
+    """What the two runs ran on, where they ran in place."""
     check_solution: CheckSolution | None = None
 
     @classmethod
     def begin(
         cls,
-        assignment: Assignment,
+        assignment: Subject,
         options: Options,
         *,
         is_dry: bool = False,
@@ -91,7 +101,7 @@ class GenerationState:
 
 def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: float) -> Outcome:
     assignment = run.assignment
-    folder = assignment.course.relative(assignment.gold).as_posix()
+    folder = assignment.gold_place
     made = (
         MadeFile(
             f"{folder}/{item.name}",
@@ -105,6 +115,7 @@ def outcome_of(run: GenerationState, error: GoldsmithError | None, seconds: floa
     return Outcome(
         name=assignment.name,
         label=assignment.label,
+        kind=assignment.kind,
         outcome=error.outcome if error else run.outcome,
         seed=run.options.seed,
         folder=folder,
@@ -135,7 +146,10 @@ def _trouble(run: GenerationState, error: GoldsmithError) -> Trouble:
     )
 
 
-def _next_steps(assignment: Assignment, folder: str) -> tuple[str, ...]:
+def _next_steps(assignment: Subject, folder: str) -> tuple[str, ...]:
+    if assignment.kind == "recipe":
+        read = f"cat {shlex.quote(f'{folder}/{README}')}"
+        return (read, f'goldsmith.load("{folder}")', f"goldsmith check {shlex.quote(assignment.name)}")
     return (
         f"cat {folder}/{README}",
         f'goldsmith.load("{assignment.name}")',

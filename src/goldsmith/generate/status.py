@@ -7,16 +7,17 @@ from typing import Literal, cast
 import msgspec
 
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.generate.freshness import Freshness, survey
+from goldsmith.course.subject import Subject
+from goldsmith.generate.freshness import Freshness, freshness, survey
 
 Standing = Literal["fresh", "stale", "missing", "injected"]
 
 
 class AssignmentStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the gold of one assignment stands."""
+    """How the gold of one assignment, or of one recipe by itself, stands."""
 
     name: str
-    """The assignment."""
+    """The assignment, or the path of the recipe as it was given."""
     outcome: Standing
     """How its gold stands."""
     reasons: tuple[str, ...]
@@ -39,13 +40,18 @@ def course_status(course: Course) -> list[AssignmentStatus]:
     return [_status(name, state, known.get(name)) for name, state in survey(course).items()]
 
 
-def _status(name: str, state: Freshness, assignment: Assignment | None) -> AssignmentStatus:
+def subject_status(subject: Subject) -> AssignmentStatus:
+    """Return the state of one assignment, or of one recipe by itself."""
+    return _status(subject.name, freshness(subject), subject)
+
+
+def _status(name: str, state: Freshness, subject: Subject | None) -> AssignmentStatus:
     label, description, recipe, folder = name, "", None, None
-    if assignment is not None:
-        course = assignment.course
-        label, description = assignment.label, assignment.description
-        recipe = course.relative(assignment.recipe).as_posix() if assignment.recipe.is_file() else None
-        folder = course.relative(assignment.gold).as_posix()
+    if subject is not None:
+        label, folder = subject.label, subject.gold_place
+        recipe = subject.project.relative(subject.recipe).as_posix() if subject.recipe.is_file() else None
+    if isinstance(subject, Assignment):
+        description = subject.description
     return AssignmentStatus(
         name=name,
         outcome=cast(Standing, state.outcome),

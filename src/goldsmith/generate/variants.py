@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import variants_of
+from goldsmith.course.subject import Subject
 from goldsmith.errors.course import NoSuchVariant
 from goldsmith.errors.gold import NotReplayable
 from goldsmith.generate.jobs import make_job
@@ -26,7 +28,7 @@ Finish = Callable[[list[Workspace], list[ProcessExit]], Result]
 
 def record_variants(
     stack: contextlib.ExitStack,
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     solution: Recording,
     watcher: Watcher,
@@ -41,7 +43,7 @@ def record_variants(
     for name in wanted:
         if name not in found:
             case = next(case.name for case in solution.cases if name in case.accepts)
-            raise NoSuchVariant(name, case, assignment.course.relative(assignment.variants), sorted(found))
+            raise NoSuchVariant(name, case, _variants_folder(assignment), sorted(found))
         cases = [case for case in solution.cases if name in case.accepts]
         workspaces = stack.enter_context(make_workspaces(assignment, found[name], 2))
         jobs = [
@@ -57,9 +59,7 @@ def record_variants(
     return recordings
 
 
-def _check_replay(
-    assignment: Assignment, options: Options, solution: Recording, watcher: Watcher, finish: Finish
-) -> None:
+def _check_replay(assignment: Subject, options: Options, solution: Recording, watcher: Watcher, finish: Finish) -> None:
     """Refuse variants unless the solution itself, replayed on its own gold, gives that gold."""
     cases = [case for case in solution.cases if case.accepts]
     with make_workspaces(assignment, solution.placed, 1) as workspaces:
@@ -68,6 +68,12 @@ def _check_replay(
     for case, again in zip(cases, result.cases, strict=True):
         if _answers(case) != _answers(again):
             raise NotReplayable(case.name)
+
+
+def _variants_folder(assignment: Subject) -> Path | None:
+    if not isinstance(assignment, Assignment):
+        return None
+    return assignment.course.relative(assignment.variants)
 
 
 def _answers(case: CaseFacts) -> list[str]:

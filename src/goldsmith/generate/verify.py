@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.layout import Assignment
+from goldsmith.course.subject import Subject
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.generate.change_cause import Attribution, attribute
@@ -59,7 +59,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """The exit code of this assignment alone."""
 
 
-def prove(assignment: Assignment) -> Proof:
+def prove(assignment: Subject) -> Proof:
     """Read the gold back and check all of it again, without running anything."""
     if not (assignment.gold / MANIFEST).is_file():
         return Proof(name=assignment.name, outcome="missing", exit_code=COULD_NOT_RUN)
@@ -74,7 +74,7 @@ def prove(assignment: Assignment) -> Proof:
     return Proof(name=assignment.name, outcome=UNCHANGED, checks=checks, advice=advice)
 
 
-def reproduce(proof: Proof, assignment: Assignment, progress: Progress) -> Proof:
+def reproduce(proof: Proof, assignment: Subject, progress: Progress) -> Proof:
     """Compare sound gold with what its recipe makes now, and find the cause of differences. Changes nothing."""
     if proof.outcome != UNCHANGED:
         return proof
@@ -109,7 +109,7 @@ def _changed_files(made: Outcome) -> tuple[str, ...]:
     return tuple(name for name, change in names if change != "same" and name.endswith(SUFFIXES))
 
 
-def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
+def _attribution(assignment: Subject, options: Options, gold: Gold, sources: Sequence[str]) -> Attribution | None:
     """Return the cause of differences, None if the solution does not run on gold's own inputs and weights."""
     try:
         return attribute(assignment, options, gold, sources)
@@ -118,7 +118,7 @@ def _attribution(assignment: Assignment, options: Options, gold: Gold, sources: 
 
 
 def dry_run_as_recorded(
-    assignment: Assignment, options: Options, progress: Progress, folder: Path
+    assignment: Subject, options: Options, progress: Progress, folder: Path
 ) -> tuple[Outcome, Options]:
     """Make a dry run with `options`; return its outcome and the options it used. If their device is not here, the CPU
     is used: results are judged within their tolerance."""
@@ -131,13 +131,13 @@ def dry_run_as_recorded(
     return msgspec.structs.replace(outcome, notes=(*outcome.notes, note)), here
 
 
-def recorded_options(assignment: Assignment) -> Options:
+def recorded_options(assignment: Subject) -> Options:
     """Return the options that the gold was made with, as far as its manifest tells; otherwise the course's."""
-    config = assignment.course.config
+    config = assignment.project.config
     return as_recorded(assignment, options_from(config))
 
 
-def as_recorded(assignment: Assignment, options: Options) -> Options:
+def as_recorded(assignment: Subject, options: Options) -> Options:
     """Return `options` with the seed and the device that the gold was made with, as far as its manifest tells."""
     try:
         made = read_manifest(assignment.gold).provenance

@@ -182,6 +182,16 @@ def same_environment(recorded: Environment, here: Environment) -> bool:
     return not environment_differences(recorded, here)
 
 
+def installed_version(package: str) -> str | None:
+    """Return the version of a distribution, None if it is not installed; nothing of it is imported."""
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def public_version(version: str) -> str:
     """Return a version without its local part, which names a build: `2.11.0+cu130` is `2.11.0`."""
     return version.partition("+")[0]

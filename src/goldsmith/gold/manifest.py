@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.course.subject import Replacements
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
 from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration
@@ -122,19 +123,19 @@ class CheckEntry(msgspec.Struct, frozen=True):
     """What was found, in one line."""
 
 
-class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which sources made the gold, how, and on what. All hashes are of what was there before the run."""
 
     solution: dict[str, str]
-    """Hash of each file of the solution, by its path."""
+    """Hash of each file of the solution, by its path; of a recipe by itself, of each file that it imported."""
     starter: dict[str, str]
-    """Hash of each file of the starter, its prose apart."""
+    """Hash of each file of the starter, its prose apart; of a recipe by itself, none."""
     recipe: dict[str, str]
     """Hash of the recipe."""
     reads: dict[str, str]
-    """Hash of every other file of the course that the recipe imported or opened."""
+    """Hash of every other file of the course, or of the project, that the recipe imported or opened."""
     written: tuple[str, ...]
-    """Parts that were the students' to write."""
+    """Parts that were the students' to write; of a recipe by itself, those that its cases called."""
     mode: str
     """`cases` for a recipe with cases, `script` for any other."""
     seed: int
@@ -145,6 +146,10 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """The version of goldsmith."""
     environment: Environment
     """The machine that the cases were recorded on, as far as it bears on bits."""
+    packages: dict[str, str] = {}
+    """Of a recipe by itself: installed packages that it imports, with their versions."""
+    replaced: Replacements = ()
+    """Of a recipe by itself: what `--with` put in the place of which module."""
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -164,7 +169,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     """The version of this form."""
     assignment: str
-    """The assignment."""
+    """The assignment; of a recipe by itself, the recipe's file name."""
     seed: int
     """The seed of every case."""
     stamp: Stamp
@@ -183,6 +188,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What it was made from."""
     digest: str = ""
     """Hash of the manifest itself, with this field left empty."""
+
+    @property
+    def is_of_a_course(self) -> bool:
+        """Say whether this is the gold of an assignment, not of a recipe by itself."""
+        return not self.assignment.endswith(".py")
 
 
 class _Head(msgspec.Struct):

@@ -26,11 +26,22 @@ def render_readme(manifest: Manifest, label: str, where: str) -> str:
         "## Usage in tests",
         _usage(manifest, where),
         "## Regeneration",
-        f"```bash\n{manifest.provenance.command}\n```\n\nIn a coding agent with goldsmith's skills: "
-        f"`/generate-fixtures`, then choose {label}. Without a change in solution or recipe no byte of this folder "
-        "moves, on any machine.",
+        _regeneration(manifest, label),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _regeneration(manifest: Manifest, label: str) -> str:
+    command = f"```bash\n{manifest.provenance.command}\n```"
+    if not manifest.is_of_a_course:
+        return (
+            f"{command}\n\nIn the folder of `{label}`. Without a change in the recipe or in what it imports no byte of "
+            "this folder moves, on any machine."
+        )
+    return (
+        f"{command}\n\nIn a coding agent with goldsmith's skills: `/generate-fixtures`, then choose {label}. Without a "
+        "change in solution or recipe no byte of this folder moves, on any machine."
+    )
 
 
 def _head(manifest: Manifest) -> str:
@@ -46,8 +57,9 @@ def _head(manifest: Manifest) -> str:
     versions.append(f"goldsmith {manifest.provenance.goldsmith}")
     capability = f", {machine.cpu_capability}" if machine.cpu_capability else ""
     threads = f"{machine.threads} thread{'' if machine.threads == 1 else 's'}"
+    whose = "the private solution" if manifest.is_of_a_course else f"`{manifest.assignment}`"
     return (
-        "Reference data, recorded by running the private solution with fixed seeds. Made by goldsmith, not by hand.\n\n"
+        f"Reference data, recorded by running {whose} with fixed seeds. Made by goldsmith, not by hand.\n\n"
         f"- {made}\n- Seed: {manifest.seed}\n- Recorded with {', '.join(versions)} on {machine.platform}, "
         f"{machine.device}{capability}, {threads}"
     )
@@ -164,8 +176,9 @@ def _usage(manifest: Manifest, where: str) -> str:
             lines.append('model.load_state_dict(fixture["state_dict"])')
             lines.append("model.train()" if case.training else "model.eval()")
         lines += [f'actual = {name}(fixture["input"])', 'expected = fixture["output"]', compare]
+    name = manifest.assignment if manifest.is_of_a_course else where
     ours = (
-        f'import goldsmith\n\ngold = goldsmith.load("{manifest.assignment}")["{case.name}"]  # hashes checked\n'
+        f'import goldsmith\n\ngold = goldsmith.load("{name}")["{case.name}"]  # hashes checked\n'
         f"print(gold.seed, list(gold.data))"
     )
     return f"```python\n{chr(10).join(lines)}\n```\n\n```python\n{ours}\n```"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 import opcode
-import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Protocol
+
+from goldsmith.instruments.own_files import OwnFiles
 
 _MADE_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -29,19 +31,21 @@ class Listener(Protocol):
 
 
 class OwnCode:
-    """Functions in `folder` that students write, by name (`function`, `Class.method`), except those in the `recipe`."""
+    """Functions in `files` that students write, by name (`function`, `Class.method`); without names, all that are
+    defined at the top of a file or of a class there, except special methods. `found` are those that were called, with
+    their modules."""
 
-    def __init__(self, folder: str, recipe: str, written: frozenset[str]) -> None:
-        self._folder = folder.rstrip(os.sep) + os.sep
-        self._recipe = recipe
+    def __init__(self, files: OwnFiles, written: frozenset[str] | None) -> None:
+        self._files = files
         self._written = written
-        self._last = frozenset(name.rpartition(".")[2] for name in written)
+        self._last = frozenset(name.rpartition(".")[2] for name in written or ())
         self._known: dict[CodeType, bool] = {}
+        self.found: dict[str, None] = {}
 
     @contextlib.contextmanager
     def watched(self, listener: Listener) -> Iterator[None]:
         """Report every call in this thread to `listener` within this context."""
-        if not self._written:
+        if self._written is not None and not self._written:
             yield
             return
 
@@ -56,6 +60,7 @@ class OwnCode:
                 owner, args, kwargs = _arguments(frame)
                 name = self._name_of(code, owner)
                 if name:
+                    self.found[f"{Path(code.co_filename).stem}.{name}"] = None
                     listener.enter_function(frame, name, owner, args, kwargs)
             elif event == "return":
                 listener.leave_function(frame, value, raised=not _returns(frame))
@@ -68,14 +73,23 @@ class OwnCode:
             sys.setprofile(before)
 
     def _may_be_own(self, code: CodeType) -> bool:
-        inside = code.co_filename.startswith(self._folder) and code.co_filename != self._recipe
-        return inside and code.co_name in self._last and not code.co_flags & _MADE_LATER
+        named = code.co_name in self._last if self._written is not None else _is_plain(code)
+        return named and code.co_filename in self._files and not code.co_flags & _MADE_LATER
 
     def _name_of(self, code: CodeType, owner: Any) -> str:
         """Return the name that students use; a method's comes from its object's class, as it may be inherited."""
+        if self._written is None:
+            return code.co_qualname if owner is None else f"{type(owner).__name__}.{code.co_name}"
         classes = () if owner is None else type(owner).__mro__
         names = [code.co_qualname, *(f"{kind.__name__}.{code.co_name}" for kind in classes)]
         return next((name for name in names if name in self._written), "")
+
+
+def _is_plain(code: CodeType) -> bool:
+    """Return whether code is a function of a module or a method of its class, and no special one."""
+    name = code.co_name
+    special = name.startswith("__") and name.endswith("__") and name != "__call__"
+    return not special and "<" not in code.co_qualname and code.co_qualname.count(".") <= 1
 
 
 def _arguments(frame: FrameType) -> tuple[Any, list[Any], dict[str, Any]]:

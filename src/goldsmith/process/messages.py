@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from goldsmith.course.subject import Replacements
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.sandbox.capabilities import Level
@@ -149,6 +150,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     stubs. `draws` are reused in a recording; `written` is what students write, as in the manifest. Requests for replays
     come through the folder `requests_dir`; `coverage` is recorded from the start. Calls of anything `forbidden` are
     noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may show.
+
+    A job with a `search_path` runs in place, outside of any course: its modules are found there and in the environment,
+    `replacements` before all others.
     """
 
     task: Literal["record", "build", "propose", "calibrate", "replay", "tests"] = "record"
@@ -180,6 +184,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     level: Level | None = None
     stand_ins: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
+    search_path: tuple[str, ...] = ()
+    replacements: Replacements = ()
+
+    @property
+    def in_place(self) -> bool:
+        return bool(self.search_path)
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -236,11 +246,23 @@ class Built(msgspec.Struct, frozen=True):
     classes: dict[str, str]
 
 
+class Implementation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recipe that ran in place imported: the files of modules that are installed nowhere, the parts of them that
+    its cases called (`module.function`, `module.Class.method`), and installed packages that it imports itself, with
+    their versions. `looks` are times and sizes of all files that were read, when they were."""
+
+    files: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    packages: dict[str, str] = {}
+    looks: dict[str, tuple[int, int]] = {}
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """A child's report when it finishes; without one, it did not.
 
     `peak` is the most address space it had, where that can be known; `packages` are those that its code has imported;
-    `forbidden` lists the forbidden calls that were seen, with their places.
+    `forbidden` lists the forbidden calls that were seen, with their places. Where a job ran in place, `implementation`
+    says on what.
     """
 
     mode: Literal["cases", "script", "proposal"] = "cases"
@@ -257,6 +279,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     forbidden: tuple[tuple[str, str], ...] = ()
+    implementation: Implementation | None = None
 
 
 class Event(msgspec.Struct, frozen=True):

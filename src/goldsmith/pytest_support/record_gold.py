@@ -46,12 +46,12 @@ def all_recorded(folder: Path) -> list[Recorded]:
 
 
 def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
-    from goldsmith.workspace.lock import course_lock
+    from goldsmith.workspace.lock import project_lock
 
     name, overwrite = assignment.name, session.record == "overwrite"
     doing = f"pytest --gold-record, {name}"
     try:
-        with course_lock(assignment.course, doing, wait=True, on_wait=lambda text: None):
+        with project_lock(assignment.course, doing, wait=True, on_wait=lambda text: None):
             return _make(assignment, overwrite, starter=session.submission is not None)
     except GoldsmithError as error:
         return _failed(name, str(error))

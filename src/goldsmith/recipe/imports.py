@@ -70,13 +70,14 @@ def announce_distribution(folder: Path, scratch: Path) -> None:
     sys.path.append(str(entry.parent))
 
 
-def prepare_spawned_processes(root: Path, folder: Path) -> None:
-    """Make the code importable by both names in processes that the recipe starts (the workers of a data loader).
+def prepare_spawned_processes(install: Callable[..., None], *arguments: Any) -> None:
+    """Have processes that the recipe starts (the workers of a data loader) call `install` with these arguments, too.
 
     A forked process inherits everything. To a new interpreter `multiprocessing` sends a dictionary that is unpickled
-    before anything of the recipe is imported: unpickling our entry calls `install` there.
+    before anything of the recipe is imported: unpickling our entry makes the call there.
     """
-    when_imported("multiprocessing.spawn", lambda spawn: _send_with_preparation(spawn, _Installation(root, folder)))
+    installation = _Installation(install, arguments)
+    when_imported("multiprocessing.spawn", lambda spawn: _send_with_preparation(spawn, installation))
     # a fork server would import the recipe before it is sent anything
     when_imported("multiprocessing.forkserver", lambda server: server.set_forkserver_preload([]))
 
@@ -92,14 +93,14 @@ def _send_with_preparation(spawn: Any, installation: _Installation) -> None:
 
 
 class _Installation:
-    """An object that calls `install` in the process that unpickles it; `multiprocessing` ignores entries it does not
+    """An object that makes a call in the process that unpickles it; `multiprocessing` ignores entries it does not
     know."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self._arguments = (root, folder)
+    def __init__(self, install: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._call = (install, arguments)
 
-    def __reduce__(self) -> tuple[Callable[..., None], tuple[Path, Path]]:
-        return install, self._arguments
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return self._call
 
 
 def module_name(text: str) -> str:
@@ -123,13 +124,13 @@ class _AssignmentFinder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname in self._packages:
-            return _package_spec(fullname, self._packages[fullname])
+            return package_spec(fullname, self._packages[fullname])
         if self._package and self._is_module(fullname.partition(".")[0]):
-            return importlib.machinery.ModuleSpec(fullname, _Alias(f"{self._package}.{fullname}", fullname))
+            return importlib.machinery.ModuleSpec(fullname, Alias(f"{self._package}.{fullname}", fullname))
         if self._tolerant:
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
             if spec is not None and spec.loader is not None and self._is_inside(spec.origin):
-                spec.loader = _Forgiving(spec.loader, str(self._tolerant))
+                spec.loader = Forgiving(spec.loader, str(self._tolerant))
                 return spec
         return None
 
@@ -142,7 +143,7 @@ class _AssignmentFinder(importlib.abc.MetaPathFinder):
         return (self._folder / f"{name}.py").is_file() or (folder.is_dir() and any(folder.glob("*.py")))
 
 
-def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | None:
+def package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | None:
     init = folder / "__init__.py"
     if init.is_file():
         return importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(folder)])
@@ -151,7 +152,7 @@ def _package_spec(name: str, folder: Path) -> importlib.machinery.ModuleSpec | N
     return spec
 
 
-class _Alias(importlib.abc.Loader):
+class Alias(importlib.abc.Loader):
     """A loader that imports a module by its real name and returns the same object under the short one."""
 
     def __init__(self, name: str, short: str) -> None:
@@ -172,7 +173,7 @@ class _Alias(importlib.abc.Loader):
         module.__spec__ = self._spec  # the import system has just overwritten it with the alias's
 
 
-class _Forgiving(importlib.abc.Loader):
+class Forgiving(importlib.abc.Loader):
     """A loader for modules that the recipe imports although they fail or lack a name: missing names become
     `MissingPart`."""
 
@@ -222,4 +223,4 @@ def prepare_recipe(recipe: Path) -> None:
     if folder != recipe.parent:
         sys.path.insert(0, str(recipe.parent))  # a private recipe may have its own helpers
     install(course.root, folder)
-    prepare_spawned_processes(course.root, folder)
+    prepare_spawned_processes(install, course.root, folder)

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_BETWEEN = (str(Path(__file__).with_name("imports.py")), importlib.__file__)
+_IMPORTERS = ("imports.py", "in_place_imports.py")
+_BETWEEN = (*(str(Path(__file__).with_name(name)) for name in _IMPORTERS), importlib.__file__)
 
 
 class MissingPartUsed(Exception):
@@ -41,7 +42,7 @@ class MissingPart:
 def imported_from(file: str, *, depth: int = 1) -> bool:
     """Say whether the code that imports a module or a name of it is in `file`.
 
-    Frames of the import system and of `imports.py` in between are skipped.
+    Frames of the import system and of our own importers in between are skipped.
     """
     frame = sys._getframe(depth + 1)
     while frame is not None:

@@ -8,6 +8,7 @@ from typing import Literal
 from rich.console import Console
 from rich.table import Table
 
+from goldsmith.errors.base import making_command
 from goldsmith.generate.change_cause import TensorCause
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.verify import Proof
@@ -102,11 +103,11 @@ def verify_line(proof: Proof) -> str:
     """Return the sentence that sums up what `goldsmith verify` found."""
     name = proof.name
     if proof.outcome == "missing":
-        return f"{name}: no gold yet; make it with `goldsmith generate {name}`."
+        return f"{name}: no gold yet; make it with `{making_command(name)}`."
     if proof.outcome == "refused" and proof.error is not None:
         return f"{name}: {proof.error.message}"
     if proof.outcome == "refused":
-        return f"{name}: not sound; regenerate it with `goldsmith generate {name}`, or take it from git."
+        return f"{name}: not sound; regenerate it with `{making_command(name)}`, or take it from git."
     if proof.error is not None:
         return f"{name}: could not be reproduced: {proof.error.message}"
     sound = f"{name}: sound, all {len(proof.checks)} checks passed"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CopyDisagrees
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
@@ -14,7 +14,7 @@ from goldsmith.process.launcher import Watcher
 
 
 def refuse_disagreeing(
-    assignment: Assignment,
+    assignment: Subject,
     options: Options,
     folder: Path,
     placed: Sequence[Placement],

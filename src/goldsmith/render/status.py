@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -16,12 +17,12 @@ from goldsmith.render.console import LOG_WIDTH
 _COLOURS = {"fresh": "green", "stale": "yellow", "missing": "red", "injected": "red"}
 
 
-def show_status(console: Console, items: Sequence[AssignmentStatus], course: Course) -> None:
+def show_status(console: Console, items: Sequence[AssignmentStatus], course: Course | None) -> None:
     """Show a row for each assignment, notes that several share once, and what to do next."""
     if not console.is_terminal:
         console.width = LOG_WIDTH
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("assignment", "gold", "why"):
+    for heading in ("assignment" if course else "recipe", "gold", "why"):
         table.add_column(heading)
     for item in items:
         more = f" (and {len(item.reasons) - 1} more)" if len(item.reasons) > 1 else ""
@@ -40,7 +41,7 @@ def show_status(console: Console, items: Sequence[AssignmentStatus], course: Cou
     _show_next(console, items, course)
 
 
-def _show_next(console: Console, items: Sequence[AssignmentStatus], course: Course) -> None:
+def _show_next(console: Console, items: Sequence[AssignmentStatus], course: Course | None) -> None:
     injected = [item.name for item in items if item.outcome == "injected"]
     without_recipe = [item.name for item in items if item.reasons == (NO_RECIPE,)]
     without_solution = [item.name for item in items if item.reasons == (NO_SOLUTION,)]
@@ -52,8 +53,9 @@ def _show_next(console: Console, items: Sequence[AssignmentStatus], course: Cour
     elif injected:
         console.print(f"Next: goldsmith reset {injected[0]}", style="bold", highlight=False)
     elif todo:
-        console.print(f"Next: goldsmith generate {' '.join(todo)}{kind}", style="bold", highlight=False)
-    elif without_solution:
+        command = "generate" if course else "record"
+        console.print(f"Next: goldsmith {command} {shlex.join(todo)}{kind}", style="bold", highlight=False)
+    elif without_solution and course:
         _ask_for_solutions(console, without_solution, course)
     else:
         console.print("All gold is fresh.", style="bold green")

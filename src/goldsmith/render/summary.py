@@ -37,6 +37,7 @@ _NEXT = {
     "goldsmith.load(": "Use the gold in tests",
     "goldsmith test ": "Run the internal tests",
     "goldsmith rigor ": "Measure the gold",
+    "goldsmith check ": "Check the code after a change",
 }
 """Titles of next steps, by how their commands begin."""
 _FILES = {
@@ -67,7 +68,8 @@ class Summary:
             self.show_checks(outcome.checks)
         self._line()
         untouched = "byte for byte as before (checked)" if outcome.reset else "CHANGED during the run"
-        self._line(f"Reset to starter: {self._mark(outcome.reset)} {untouched}")
+        what = "Reset to starter" if outcome.kind == "assignment" else "Recipe"
+        self._line(f"{what}: {self._mark(outcome.reset)} {untouched}")
         for note in outcome.notes:
             self._line(f"Note: {note}.", "yellow")
         if outcome.advice:
@@ -171,7 +173,9 @@ class Summary:
             return
         if error.trace:
             self._line()
-            self._line("Traceback, trimmed to the course's code:", "bold")
+            self._line(
+                f"Traceback, trimmed to the {'course' if outcome.kind == 'assignment' else 'project'}'s code:", "bold"
+            )
             for line in error.trace:
                 self._line(f"  {line}")
         if error.report:
@@ -219,7 +223,8 @@ def _last_line(outcome: Outcome) -> str:
         message = outcome.error.message
         return message if message.startswith(outcome.name) else f"{outcome.name}: {message}"
     if not outcome.reset:
-        return f"{outcome.name}: the starter or solution changed during the run; look at it before you go on."
+        what = "the starter or solution" if outcome.kind == "assignment" else "the recipe"
+        return f"{outcome.name}: {what} changed during the run; look at it before you go on."
     if not outcome.checks:
         return f"{outcome.name}: fresh, nothing to do."
     what = "gold published" if outcome.outcome == "published" else "not a byte changed"

@@ -13,6 +13,7 @@ import msgspec
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import Failure, FailureKind, Frame, Job
 from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.weights.transplant import CannotPlace
@@ -87,10 +88,15 @@ def _missing_package(error: BaseException, job: Job) -> str:
 
 def frames_of(error: BaseException, job: Job) -> tuple[Frame, ...]:
     """Return the frames in the workspace: those of torch and of goldsmith do not help its author."""
+    own_files = OwnFiles.of(job)
+
+    def is_shown(file: str) -> bool:
+        return file == job.recipe or file in own_files if job.in_place else file.startswith(job.root)
+
     return tuple(
         Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())
         for code, line in ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
-        if code.co_filename.startswith(job.root)
+        if is_shown(code.co_filename)
     )
 
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from goldsmith.gold.arrays import array_hash, is_tensor
 from goldsmith.gold.call_forms import rebuilt, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
+from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ALONE, Attempt, Failure, Isolated, RunRequest
 from goldsmith.process.result_log import write_attempt
 from goldsmith.recipe.decorators import CaseDefinition, written_as
+from goldsmith.recipe.missing_parts import MissingPartUsed
 from goldsmith.weights.load import LoadedModule
 from goldsmith.worker.adapter_calls import adapt_calls
 from goldsmith.worker.failure_reasons import cause_of, in_words
@@ -70,7 +72,7 @@ class _Target:
 def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition: CaseDefinition) -> _Target:
     """Return a function as the recipe has it, or a module as soon as its model is built and has gold's weights."""
     if not item.model:
-        return _Target(_function(item.function, definition, session.job.folder))
+        return _Target(_function(item.function, definition, OwnFiles.of(session.job)))
     case = session.case_for(definition, "repeat", ask.layout)
     stopping = _stop_at(case, item.model)
     try:
@@ -84,19 +86,21 @@ def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition:
             module.train(item.training)
         settled = case.settled(item.model)
         built = {name: value.clone() for name, value in model.state_dict().items()} if settled else {}
+        if item.function and not hasattr(module, item.function):
+            raise MissingPartUsed(f"{type(module).__name__}.{item.function}", None) from None
         return _Target(getattr(module, item.function) if item.function else module, settled, built)
     raise LookupError(f"the case builds no model called {item.model}")
 
 
-def _function(name: str, definition: CaseDefinition, folder: str) -> Any:
+def _function(name: str, definition: CaseDefinition, own_files: OwnFiles) -> Any:
     """Return the function that the recipe imports by this name, else the first in the submission's files."""
     for case in written_as(definition.function):
-        if name in case.__globals__:
+        if callable(case.__globals__.get(name)):
             return case.__globals__[name]
     for module in list(sys.modules.values()):
-        if str(getattr(module, "__file__", "") or "").startswith(folder) and callable(getattr(module, name, None)):
+        if str(getattr(module, "__file__", "") or "") in own_files and callable(getattr(module, name, None)):
             return getattr(module, name)
-    raise LookupError(f"there is no {name} in the submission")
+    raise MissingPartUsed(name, None)
 
 
 def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from goldsmith.gold.files import SUFFIXES, read_back
 from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.forbidden_calls import Sightings
 from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.own_files import NotRead, OwnFiles
 from goldsmith.process.messages import (
     EVENTS,
     NO_RESULT,
@@ -38,6 +39,7 @@ from goldsmith.process.messages import (
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
+from goldsmith.recipe.in_place_imports import install_in_place
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.sandbox.confinement import confine
 from goldsmith.sandbox.limits import Limits, limit
@@ -45,6 +47,7 @@ from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
 from goldsmith.worker.build_models import BuildSession
 from goldsmith.worker.failure_reasons import frames_of, in_words
+from goldsmith.worker.imported_code import implementation_of
 from goldsmith.worker.record_session import Session
 from goldsmith.worker.replay_session import ReplaySession
 from goldsmith.worker.tolerance_trials import TrialSession
@@ -55,23 +58,40 @@ _PARENT_GONE = 70
 
 def run(job: Job) -> Result:
     """Run a job; return its result with the files of the course that were read for it."""
-    reads = Reads(Path(job.root))
+    reads = Reads(Path(job.root), NotRead(job)) if job.in_place else Reads(Path(job.root))
     reads.listen()
     sightings = Sightings(job.forbidden, job.folder, job.recipe)
     sightings.watch()
-    result = _run(job)
-    return msgspec.structs.replace(result, reads=reads.paths(), forbidden=sightings.found())
+    own_code = _own_code(job)
+    result = _run(job, own_code)
+    found = implementation_of(job, reads, own_code) if job.in_place else None
+    return msgspec.structs.replace(result, reads=reads.paths(), forbidden=sightings.found(), implementation=found)
 
 
-def _run(job: Job) -> Result:
-    tolerant = Path(job.recipe) if job.task == "replay" else None
-    imports.install(Path(job.root), Path(job.folder), tolerant=tolerant)
-    imports.announce_distribution(Path(job.folder), Path(job.scratch))
-    imports.prepare_spawned_processes(Path(job.root), Path(job.folder))
+def _own_code(job: Job) -> OwnCode:
+    """Return the functions whose calls are traced: what students write, or, where nothing says what that is, all that a
+    first recording calls."""
+    written = frozenset(name.partition(".")[2] for name in job.written)
+    every = job.in_place and job.task == "record" and not job.kept
+    return OwnCode(OwnFiles.of(job), None if every else written)
+
+
+def _install_imports(job: Job) -> None:
+    if job.in_place:
+        install_in_place(job)
+        return
+    root, folder = Path(job.root), Path(job.folder)
+    imports.install(root, folder, tolerant=Path(job.recipe) if job.task == "replay" else None)
+    imports.announce_distribution(folder, Path(job.scratch))
+    imports.prepare_spawned_processes(imports.install, root, folder)
+
+
+def _run(job: Job, own_code: OwnCode) -> Result:
+    _install_imports(job)
     stand_ins.install(job.stand_ins)
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
-    session = _session(job)
+    session = _session(job, own_code)
     entry.activate(session)
     try:
         if job.task == "propose":
@@ -95,13 +115,13 @@ def _run(job: Job) -> Result:
         return Result(failure=_failure(job, "memory" if out_of_memory else "raised", error, session))
 
 
-def _session(job: Job) -> Session:
+def _session(job: Job, own_code: OwnCode) -> Session:
     options: dict[str, Any] = {
         "seed": job.seed,
         "device": job.device,
         "threads": job.threads,
         "on_case": lambda name, number, of: _announce(job, Event(name, number, of)),
-        "own_code": OwnCode(job.folder, job.recipe, frozenset(name.partition(".")[2] for name in job.written)),
+        "own_code": own_code,
     }
     if job.task == "calibrate":
         return TrialSession(Path(job.output), job.kept, job.trials, **options)

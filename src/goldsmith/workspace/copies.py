@@ -1,4 +1,4 @@
-"""Private copies of a course with the solution in the assignment's place.
+"""Private copies of a course with the solution in the assignment's place; for a recipe by itself, its own place.
 
 Code that runs in a workspace does not touch the course itself. Workspaces are in private temporary folders
 (`workspace/temporary.py`); those of a killed process are removed by the next one.
@@ -17,7 +17,9 @@ from pathlib import Path
 from goldsmith.course.config import PROJECT_FILE
 from goldsmith.course.ignored_names import GRADES, GRADES_MARK
 from goldsmith.course.layout import Assignment, Course
+from goldsmith.course.lone_recipe import LoneRecipe
 from goldsmith.course.solutions import Placement
+from goldsmith.course.subject import Subject
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.platforms import RUNNING_CODE, require
@@ -27,21 +29,29 @@ from goldsmith.workspace.temporary import private_folder
 
 @dataclass(frozen=True)
 class Workspace:
-    """One private copy: `root` is the copy of the course's root, `scratch` is for a run's output."""
+    """One private copy: `root` is the copy of the course's root, `scratch` is for a run's output. With a `search_path`
+    for modules nothing was copied: code runs in place."""
 
     root: Path
     scratch: Path
     folder: Path
     origins: dict[Path, Path]
+    search_path: tuple[Path, ...] = ()
+
+    @property
+    def in_place(self) -> bool:
+        return bool(self.search_path)
 
     def origin(self, path: Path) -> Path | None:
-        """Return the file of the course that `path` in this workspace was copied from, None if there is none."""
+        """Return the file that `path` in this workspace was copied from, None if there is none."""
+        if self.in_place:
+            return path if path.is_file() else None
         return self.origins.get(path)
 
 
 @contextlib.contextmanager
 def make_workspaces(
-    assignment: Assignment,
+    assignment: Subject,
     placed: Sequence[Placement],
     count: int,
     *,
@@ -56,13 +66,29 @@ def make_workspaces(
     submission. Otherwise it holds the course without solutions and gold; a `whole` one includes these, as the internal
     tests need them. With `room`, they are next to others in that folder. `without` are further files and folders to
     leave out, relative to the course's root.
+
+    Outside of a course nothing is copied; each run has its own scratch folder.
     """
     require(RUNNING_CODE)
+    if not isinstance(assignment, Assignment):
+        with private_folder(room) as base:
+            yield [_in_place(assignment, base / f"run-{number}") for number in range(1, count + 1)]
+        return
     course = assignment.course
     apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in without)))
     needed = None if reads is None else needed_files(assignment, reads, sorted(apart))
     with private_folder(room) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, needed) for number in range(1, count + 1)]
+
+
+def _in_place(lone: Subject, base: Path) -> Workspace:
+    assert isinstance(lone, LoneRecipe)
+    scratch = base / "scratch"
+    try:
+        scratch.mkdir(parents=True)
+    except OSError as error:
+        raise CannotWrite(base, error.strerror or str(error)) from None
+    return Workspace(lone.project.root, scratch, lone.recipe.parent, {}, lone.search_path)
 
 
 def _apart(course: Course, *, whole: bool) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""A lock for one goldsmith at a time on one course, which a dead process cannot keep, and who holds it."""
+"""A lock for one goldsmith at a time on one project, which a dead process cannot keep, and who holds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import filelock
 
-from goldsmith.course.layout import Course
+from goldsmith.course.subject import Project
 from goldsmith.errors.gold import Busy, CannotWrite
 from goldsmith.foundation.signals import uninterrupted
 
@@ -19,9 +19,9 @@ _POLL = 0.2
 
 
 @contextlib.contextmanager
-def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the course's lock; if another process has it, wait and say so once, or raise `Busy`."""
-    folder = make_state_folder(course)
+def project_lock(project: Project, doing: str, *, wait: bool, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the project's lock; if another process has it, wait and say so once, or raise `Busy`."""
+    folder = make_state_folder(project)
     _refuse_others(folder / "lock")
     lock = filelock.FileLock(folder / "lock")
     holder = folder / "holder.json"
@@ -29,7 +29,7 @@ def course_lock(course: Course, doing: str, *, wait: bool, on_wait: Callable[[st
         lock.acquire(timeout=0)
     except filelock.Timeout:
         if not wait:
-            raise Busy(course.root, _describe(holder)) from None
+            raise Busy(project.root, _describe(holder)) from None
         on_wait(f"waiting for {_describe(holder)}")
         lock.acquire(poll_interval=_POLL)
     except OSError as error:
@@ -72,9 +72,9 @@ def _refuse_others(lock: Path) -> None:
         raise CannotWrite(lock, "goldsmith did not make what stands there; move it away")
 
 
-def make_state_folder(course: Course) -> Path:
-    """Make the course's state folder, which git ignores."""
-    folder = course.state_folder
+def make_state_folder(project: Project) -> Path:
+    """Make the project's state folder, which git ignores."""
+    folder = project.state_folder
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         ignore = folder / ".gitignore"

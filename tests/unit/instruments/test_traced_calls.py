@@ -17,6 +17,7 @@ from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.gold.safetensors_reader import Mapped
 from goldsmith.instruments.module_traces import LARGE, MAX_SAME, Tracer
 from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.own_files import OwnFiles
 
 CODE = """
     import torch
@@ -90,7 +91,7 @@ class Traced:
     """A tracer at work, and what it has written down."""
 
     def __init__(self, folder: Path) -> None:
-        self.tracer = Tracer(OwnCode(str(folder), "", WRITTEN))
+        self.tracer = Tracer(OwnCode(OwnFiles(str(folder), ""), WRITTEN))
 
     def attach(self, model: Any) -> Any:
         self.tracer.attach("model", model, model.state_dict)

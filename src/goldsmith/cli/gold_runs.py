@@ -1,0 +1,176 @@
+"""What `generate` and `record` share: make gold, or say what would change, and show what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from goldsmith.cli.options import JsonReport, make_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from goldsmith.course.subject import Project, Subject
+    from goldsmith.generate.options import Options
+    from goldsmith.generate.outcome import Outcome
+    from goldsmith.gold.diff import TensorChange
+    from goldsmith.render.summary import Summary
+
+
+SeedOption = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")]
+DeviceOption = Annotated[
+    str | None, typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu")
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this much processor time.", show_default="600"),
+]
+AllowLargeOption = Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")]
+CalibrateOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--calibrate/--no-calibrate",
+        help="Measure tolerances again, or not at all.",
+        show_default="where something changed",
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Regenerate gold even if it is fresh.")]
+ExactOption = Annotated[bool, typer.Option("--exact", help="Treat any different bit as a change, even within noise.")]
+RedrawOption = Annotated[
+    bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+]
+CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")]
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="Exit instead of waiting if another goldsmith is running here.")
+]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")]
+
+_QUESTION_LINES = 6
+"""Lines that a question takes, so that what it is about stays visible above it."""
+
+
+def calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:
+    """Return when tolerances are measured: as the course wants it, unless a flag says so."""
+    if flag is None:
+        return "measure" if wanted else "off"
+    return "always" if flag else "off"
+
+
+@dataclass(frozen=True)
+class Show:
+    """How outcomes are shown."""
+
+    report: JsonReport
+    as_json: bool
+    no_color: bool
+    verbose: bool
+
+
+def check_gold(
+    chosen: Sequence[Subject], options: Options, given: Mapping[str, Any], show: Show, outcomes: list[Outcome]
+) -> None:
+    """Find what would change, without writing anything there; with the seed and on the device that the gold was
+    made with, unless others are `given`."""
+    import msgspec
+
+    from goldsmith.generate.nine_steps import dry_run
+    from goldsmith.generate.verify import as_recorded, dry_run_as_recorded
+    from goldsmith.workspace.temporary import private_folder
+
+    progress = make_progress(show.no_color, verbose=show.verbose)
+    for assignment in chosen:
+        same = msgspec.structs.replace(as_recorded(assignment, options), **given)
+        with private_folder() as folder:
+            if "device" in given:
+                outcome = dry_run(assignment, same, progress, folder / "gold")
+            else:
+                outcome, _ = dry_run_as_recorded(assignment, same, progress, folder)
+        if "seed" not in given and same.seed != options.seed:
+            note = f"checked with the seed it was made with, {same.seed}; the course's is {options.seed}"
+            outcome = msgspec.structs.replace(outcome, notes=(*outcome.notes, note))
+        _report(outcome, show, after=bool(outcomes))
+        outcomes.append(outcome)
+
+
+def make_gold(
+    project: Project,
+    chosen: Mapping[str, tuple[Subject, Options]],
+    interactive: bool,
+    yes: bool,
+    show: Show,
+    outcomes: list[Outcome],
+    *,
+    wait: bool,
+) -> None:
+    """Run the steps for each subject, by name, with its options; `outcomes` grows as they finish."""
+    from goldsmith.generate.nine_steps import generate as run_steps
+    from goldsmith.render.refuse_disagreeing import refuse_disagreeing
+    from goldsmith.workspace.lock import project_lock
+
+    progress = make_progress(show.no_color, verbose=show.verbose)
+    doing = f"goldsmith {show.report.command} {' '.join(chosen)}"
+    with project_lock(project, doing, wait=wait, on_wait=progress.note):
+        for name, (assignment, own) in chosen.items():
+
+            def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = name) -> bool:
+                return yes or _agrees(name, changes, others, show, interactive)
+
+            outcome = _that_can_be_done(assignment, run_steps(assignment, own, progress, refuse_disagreeing, agree))
+            _report(outcome, show, after=bool(outcomes))
+            outcomes.append(outcome)
+
+
+def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: Show, interactive: bool) -> bool:
+    """Ask whether to replace gold; without a terminal, the old gold stays."""
+    if changes and not show.as_json:
+        from goldsmith.render.console import open_console
+        from goldsmith.render.gold_diff import show_changes
+
+        stderr = open_console(no_color=show.no_color, stderr=True)
+        show_changes(stderr, changes, below=_QUESTION_LINES if interactive else 0)
+    if not interactive:
+        return False
+    from goldsmith.cli.prompts import ask_to_replace
+
+    return ask_to_replace(name, len(changes), others, no_color=show.no_color)
+
+
+def _that_can_be_done(assignment: Subject, outcome: Outcome) -> Outcome:
+    """Add next steps that lead somewhere: internal tests only where there are some."""
+    import msgspec
+
+    from goldsmith.course.layout import Assignment
+    from goldsmith.errors.internal_tests import NoInternalTests
+    from goldsmith.internal_tests.suite_result import tests_of
+
+    tests = f"goldsmith test {assignment.name}"
+    if tests not in outcome.next or not isinstance(assignment, Assignment):
+        return outcome
+    try:
+        tests_of(assignment)
+    except NoInternalTests:
+        instead = {tests: f"goldsmith rigor {assignment.name}"}
+        return msgspec.structs.replace(outcome, next=tuple(instead.get(step, step) for step in outcome.next))
+    return outcome
+
+
+def _report(outcome: Outcome, show: Show, *, after: bool) -> None:
+    if not show.as_json:
+        _summary(show).show(outcome, after=after)
+
+
+def report_all(outcomes: list[Outcome], show: Show) -> None:
+    if show.as_json:
+        show.report.print(outcomes, ok=all(item.ok for item in outcomes))
+    elif len(outcomes) > 1:
+        _summary(show).show_table(outcomes)
+
+
+def _summary(show: Show) -> Summary:
+    from goldsmith.render.console import open_console
+    from goldsmith.render.summary import Summary
+
+    return Summary(open_console(no_color=show.no_color))

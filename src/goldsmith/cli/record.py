@@ -1,0 +1,107 @@
+"""`goldsmith record`: gold of a recipe by itself, without a course."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldsmith.cli.gold_runs import (
+    AllowLargeOption,
+    CalibrateOption,
+    CheckOption,
+    DeviceOption,
+    ExactOption,
+    ForceOption,
+    NoWaitOption,
+    RedrawOption,
+    SeedOption,
+    Show,
+    TimeoutOption,
+    VerboseOption,
+    YesOption,
+    calibration,
+    check_gold,
+    make_gold,
+    report_all,
+)
+from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, report_errors
+from goldsmith.errors.base import COULD_NOT_RUN
+
+if TYPE_CHECKING:
+    from goldsmith.generate.outcome import Outcome
+
+
+def record(
+    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE…", help="Python files with cases.")],
+    implementation: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            metavar="[NAME=]WHERE",
+            help="Record from this folder, file or module instead of what the recipe imports.",
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    device: DeviceOption = None,
+    timeout: TimeoutOption = None,
+    allow_large: AllowLargeOption = False,
+    calibrate: CalibrateOption = None,
+    force: ForceOption = False,
+    exact: ExactOption = False,
+    redraw: RedrawOption = False,
+    check: CheckOption = False,
+    yes: YesOption = False,
+    no_wait: NoWaitOption = False,
+    verbose: VerboseOption = False,
+    json: JsonOption = False,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Record verified, documented gold of a recipe file anywhere, without a course.
+
+    The recipe runs where it is, on the implementation that it imports as the environment stands: from its own folder,
+    from what is installed, from the repository around it. The gold goes into a folder beside it: `parity_cases.gold/`
+    for `parity_cases.py`. It is recorded twice, must agree to the last bit, and its tolerances are measured, as with
+    `goldsmith generate`.
+
+    Examples:
+
+        goldsmith record parity_cases.py                      from what it imports
+        goldsmith record parity_cases.py --with ../old        from the modules of that names in another folder
+        goldsmith record parity_cases.py --with model=old.py  from a file that takes the place of `model`
+        goldsmith record parity_cases.py --check              would anything change? (for CI)
+        goldsmith check parity_cases.py --with new_package    then: is another implementation right?
+
+    Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage, 3 could not run or gold
+    refused.
+    """
+    outcomes: list[Outcome] = []
+    with report_errors("record", as_json=json, debug=debug, finished=outcomes) as report:
+        from goldsmith.check.implementations import open_to_record
+        from goldsmith.generate.options import options_from
+
+        interactive = at_a_terminal() and not (yes or json)
+        show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
+        for lone in [open_to_record(text, implementation) for text in dict.fromkeys(recipes)]:
+            config = lone.project.config
+            options = options_from(
+                config,
+                seed=config.seed if seed is None else seed,
+                timeout=config.timeout if timeout is None else timeout,
+                device=device or "cpu",
+                allow_large=allow_large,
+                force=force,
+                exact=exact,
+                redraw=redraw,
+                calibrate=calibration(config.calibrate, calibrate),
+            )
+            if check:
+                given = {"seed": seed, "device": device}
+                check_gold([lone], options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
+            else:
+                planned = {lone.name: (lone, options)}
+                make_gold(lone.project, planned, interactive, yes, show, outcomes, wait=not no_wait)
+        report_all(outcomes, show)
+    bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
+    raise typer.Exit(max(bad, default=0))
