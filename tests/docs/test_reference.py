@@ -38,6 +38,18 @@ INTERNAL_TESTS = """
 """
 
 
+RECIPE_BY_ITSELF = """
+    import numpy as np
+
+    import goldsmith as gs
+
+
+    @gs.case
+    def twice(case):
+        case.record("y", 2 * case.input("x", lambda: np.random.randn(3, 5)))
+"""
+
+
 @pytest.mark.parametrize("name", list(reference.pages()))
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     written = (reference.FOLDER / name).read_text(encoding="utf-8")
@@ -69,6 +81,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
             "tests/conftest.py": ways,
             "pyproject.toml": settings,
             "handout/answers.py": solution,
+            "cases.py": RECIPE_BY_ITSELF,
         }
     )
     course.git("init", "-q")
@@ -99,6 +112,7 @@ QUICK = [
     ("skills install", "skills install", 0),
     ("generate", "generate hw1 --force", 0),
     ("new", "new hw2 --kind numpy", 0),
+    ("record", "record cases.py", 0),
 ]
 DEAR = [
     ("verify", "verify hw1 --reproduce", 0),

@@ -260,7 +260,7 @@ def test_every_command_and_option_says_what_it_is_for(name: str) -> None:
         (["generate", "--forse"], "goldsmith generate: there is no option --forse; did you mean --force?"),
         (["generat"], "goldsmith: there is no command generat; did you mean generate?"),
         (["generate", "--seed"], "goldsmith generate: --seed needs a value; "),
-        (["status", "hw1"], "goldsmith status: hw1 is one argument too many; "),
+        (["doctor", "hw1"], "goldsmith doctor: hw1 is one argument too many; "),
         (["generate", "hw1", "--kind", "all"], "goldsmith generate: --kind"),
         (["check", "hw1", "--timeout", "-1"], "goldsmith check: --timeout is -1.0; give a number of seconds above 0."),
     ],

@@ -144,7 +144,7 @@ def refuse_recipes(command: str, *names: str | None) -> None:
 def choose_subjects(
     start: Path, names: Sequence[str], command: str, *, ask: bool, no_color: bool = False
 ) -> list[Subject]:
-    """The recipes by themselves, and the assignments of the course that `start` lies in, that are called `names`."""
+    """Return the recipes by themselves, and the assignments of the course around `start`, that are called `names`."""
     from goldsmith.course.lone_recipe import is_recipe_file, open_lone_recipe
     from goldsmith.generate.imported_sources import as_recorded_on
 
@@ -191,7 +191,7 @@ def choose_one(
 def choose_subject(
     start: Path, name: str | None, command: str, *, ask: bool, no_color: bool = False, after: str = ""
 ) -> Subject:
-    """The recipe by itself that is called `name`, or the assignment of the course that `start` lies in."""
+    """Return the recipe by itself that is called `name`, or the assignment of the course around `start`."""
     from goldsmith.course.lone_recipe import is_recipe_file
 
     if name is not None and is_recipe_file(name):

@@ -61,7 +61,7 @@ def record(
     """Record verified, documented gold of a recipe file anywhere, without a course.
 
     The recipe runs where it is, on the implementation that it imports as the environment stands: from its own folder,
-    from what is installed, from the repository around it. The gold goes into a folder beside it: `parity_cases.gold/`
+    from what is installed, from the repository around it. The gold goes into a folder next to it: `parity_cases.gold/`
     for `parity_cases.py`. It is recorded twice, must agree to the last bit, and its tolerances are measured, as with
     `goldsmith generate`.
 

@@ -21,7 +21,7 @@ from goldsmith.cli.options import (
 def status(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RECIPE…", help="Recipe files without a course; without, the course's assignments."),
+        typer.Argument(metavar="A… | RECIPE…", help="Names of assignments, or recipe files; omit them for the course."),
     ] = None,
     course: CourseOption = Path("."),
     json: JsonOption = False,
@@ -38,11 +38,12 @@ def status(
         goldsmith status parity_cases.py     the gold of a recipe by itself
     """
     with report_errors("status", as_json=json, debug=debug) as report:
+        from goldsmith.course.lone_recipe import is_recipe_file
         from goldsmith.generate.status import course_status, subject_status
 
-        found = None if recipes else open_course(course)
         chosen = choose_subjects(course, recipes, "status", ask=False) if recipes else []
-        items = course_status(found) if found else list(map(subject_status, chosen))
+        found = None if any(is_recipe_file(name) for name in recipes or ()) else open_course(course)
+        items = list(map(subject_status, chosen)) if recipes else course_status(open_course(course))
         if json:
             report.print(items)
         else:

@@ -1,4 +1,4 @@
-"""What gold is made for: a recipe, the implementation that it runs on, and where the gold is.
+"""Return what gold is made for: a recipe, the implementation that it runs on, and where the gold is.
 
 A course is one way to find them (`layout.py`), a recipe file anywhere is another (`lone_recipe.py`). What makes and
 checks gold knows no more than is declared here; what needs a starter or a solution takes an `Assignment`.
@@ -47,30 +47,30 @@ class Subject(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it in commands."""
+        """Return what people call it in commands."""
 
     @property
     def recorded_name(self) -> str:
-        """What its manifest calls it, wherever commands are run."""
+        """Return what its manifest calls it, wherever commands are run."""
 
     @property
     def kind(self) -> Kind:
-        """What it is."""
+        """Return what it is."""
 
     @property
     def label(self) -> str:
-        """What it is called in summaries."""
+        """Return what it is called in summaries."""
 
     @property
     def project(self) -> Project:
-        """What its paths are relative to."""
+        """Return what its paths are relative to."""
 
     @property
     def recipe(self) -> Path: ...
 
     @property
     def adapter(self) -> Path:
-        """The adapter beside the recipe, which need not exist."""
+        """Return the adapter beside the recipe, which need not exist."""
 
     @property
     def gold(self) -> Path: ...
@@ -85,12 +85,12 @@ class Subject(Protocol):
 
     @property
     def make_command(self) -> str:
-        """The command that makes its gold, run in the project, or in the recipe's folder outside of a course."""
+        """Return the command that makes its gold, run in the project, or in the recipe's folder outside of a course."""
 
     @property
     def gold_place(self) -> str:
-        """Where its gold is, as people find it."""
+        """Return where its gold is, as people find it."""
 
     @property
     def replacements(self) -> Replacements:
-        """What takes the place of modules that the recipe imports."""
+        """Return what takes the place of modules that the recipe imports."""

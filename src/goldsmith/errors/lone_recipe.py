@@ -33,7 +33,7 @@ class NeedsACourse(UsageError):
     """A command that works on starters and solutions was given a recipe that has neither."""
 
     template = (
-        "`goldsmith {command}` needs an assignment of a course, with a starter and a solution, and {name} is a recipe "
+        "goldsmith {command} needs an assignment of a course, with a starter and a solution, and {name} is a recipe "
         "by itself; for such a recipe there are record, check, verify, diff and status."
     )
     command: str
@@ -59,7 +59,7 @@ class NothingToReplace(UsageError):
 
     def sentence(self) -> str:
         if not self.imports:
-            return f"{self.where} cannot take the place of anything: {self.recipe} imports no code of its own."
+            return f"{self.where} cannot be used: {self.recipe} imports no code of its own; run it without `--with`."
         return (
             f"{self.where} has nothing that {self.recipe} imports ({', '.join(self.imports)}); say what it takes the "
             f"place of, as in `--with {self.imports[0]}={self.where}`."

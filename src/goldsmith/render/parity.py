@@ -77,6 +77,6 @@ def _next(console: Console, report: ParityReport) -> None:
         return
     lines = report.adapter_lines if "such as these" in step else ()
     print_line(console)
-    print_line(console, Text(f"Next: {step}{':' if lines else ''}", "bold"))
+    print_line(console, Text(f"Next, {step}{':' if lines else ''}", "bold"))
     for line in lines[:8]:
         print_line(console, Text("  "), line)
