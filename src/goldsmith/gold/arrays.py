@@ -151,7 +151,7 @@ def _raw_bytes(array: Any) -> memoryview:
 
     if is_tensor(array):
         torch = sys.modules["torch"]
-        flat = array.detach().cpu().contiguous().reshape(-1)
+        flat = array.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
         if not flat.numel():
             return memoryview(b"")
         return memoryview(flat.view(torch.uint8).numpy())

@@ -22,14 +22,16 @@ _KEPT = (
 
 def tensors_in(value: Any) -> list[Any]:
     """List every array in `value`, however nested, in order."""
-    return list(_arrays(value, set()))
+    found: list[Any] = []
+    _collect_arrays(value, found, set())
+    return found
 
 
-def _arrays(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield every array; `seen` are dataclasses already visited, since they may refer to each other."""
+def _collect_arrays(value: Any, found: list[Any], seen: set[int]) -> None:
+    """Append every array to `found`; `seen` are dataclasses already visited, since they may refer to each other."""
     if is_array(value):
         if _is_plain_array(value):
-            yield value
+            found.append(value)
         return
     items: Iterable[Any] = ()
     if isinstance(value, dict):
@@ -40,7 +42,7 @@ def _arrays(value: Any, seen: set[int]) -> Iterator[Any]:
         seen.add(id(value))
         items = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
     for item in items:
-        yield from _arrays(item, seen)
+        _collect_arrays(item, found, seen)
 
 
 def form_of(value: Any, number: Iterator[int]) -> Any:

@@ -19,7 +19,7 @@ from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.instruments.call_gradients import passed_back
-from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.own_calls import OwnCode, unwatched
 
 MAX_CALLS = 3
 MAX_SAME = 6
@@ -83,6 +83,7 @@ class Tracer:
 
     # --- modules ----------------------------------------------------------------------------------------------------
 
+    @unwatched
     def enter(self, label: str, name: str, module: Any, args: Any, kwargs: Any) -> None:
         outermost = not any(item.is_module for item in self._stack)
         if outermost:
@@ -97,6 +98,7 @@ class Tracer:
             entry["state"] = self._state(label, name)
         self._push(module, entry, is_module=True, values=[args, kwargs])
 
+    @unwatched
     def leave(self, name: str, module: Any, output: Any) -> None:
         raised = output is None and sys.exc_info()[0] is not None
         if output is None and not raised:
@@ -171,6 +173,7 @@ class Tracer:
         frozen = {name for name, item in model.named_parameters() if not item.requires_grad}
         return passed_back(target, entry["form"], inputs, own, frozen)
 
+    @unwatched
     def origin(self, record: str, value: Any) -> None:
         """Note which call a record comes from: those that returned it, else all that have been made."""
         content = _contents([value])
@@ -281,13 +284,12 @@ class Tracer:
 
     def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
         """Store a tensor and return its name, or the name of an equal one; unless `whole`, only return its hash."""
-        copy = _copied(tensor)
-        content = array_hash(copy)
+        content = array_hash(tensor)
         if not whole:
             return f"#{content}"
         stored = self._stored.setdefault(content, name)
         if stored not in self.tensors:
-            self.tensors[stored] = copy
+            copy = self.tensors[stored] = _copied(tensor)
             self._bytes += copy.nbytes
         return stored
 
@@ -310,20 +312,25 @@ def _label_of(entry: Mapping[str, Any] | None) -> str:
 
 
 def _hashes(weights: Weights) -> dict[str, str]:
-    return {name: array_hash(value) for name, value in _weights_now(weights).items()}
+    return _hash_all(_weights_now(weights))
+
+
+@unwatched
+def _hash_all(arrays: Mapping[str, Any]) -> dict[str, str]:
+    return {name: array_hash(array) for name, array in arrays.items()}
 
 
 def _weights_now(weights: Weights) -> dict[str, Any]:
-    """Return copies of the weights; empty if they cannot be read, as from a model that is not complete yet."""
+    """Return the weights as they are; empty if they cannot be read, as from a model that is not complete yet."""
     try:
-        return {name: _copied(value) for name, value in weights().items() if is_array(value)}
+        return {name: value for name, value in weights().items() if is_array(value)}
     except Exception:
         return {}
 
 
 def _contents(values: Any) -> set[str]:
     """Return hashes and plain values in `values`, by which they can be recognised."""
-    found = {array_hash(item) for item in map(_copied, tensors_in(values))}
+    found = set(map(array_hash, tensors_in(values)))
     return found | {repr(item) for item in _plain_in(values)}
 
 
@@ -380,7 +387,7 @@ def _state_of_chance() -> Any:
 
 
 def _differ(one: Any, two: Any) -> bool:
-    return one is not None and two is not None and not bool((one == two).all())
+    return one is not None and two is not None and not one.equal(two)
 
 
 def _copied(array: Any) -> Any:

@@ -7,6 +7,7 @@ import contextlib
 from typing import Any
 
 from goldsmith.gold.call_forms import tensors_in
+from goldsmith.instruments.own_calls import unwatched
 
 MOST_NODES = 100_000
 
@@ -19,9 +20,11 @@ class WeightUse:
         self._used: set[int] = set()
         model.register_forward_hook(self._called)
 
+    @unwatched
     def _called(self, module: Any, args: Any, output: Any) -> None:
         with contextlib.suppress(Exception):  # missing evidence is not a reason to fail
-            self._used |= _leaves(tensors_in([output]))
+            if not all(id(item) in self._used for item in self._model.parameters()):
+                self._used |= _leaves(tensors_in([output]))
 
     def names(self) -> tuple[str, ...]:
         """Return the parameters that an output was computed from, or that have a gradient."""

@@ -15,7 +15,7 @@ from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.tolerances import Pinned
 from goldsmith.instruments.module_traces import Tracer
-from goldsmith.instruments.own_calls import OwnCode
+from goldsmith.instruments.own_calls import OwnCode, unwatched
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, Statistic, draw_weights, statistics_of
 from goldsmith.recipe.reused_draws import RecordedDraws
@@ -328,7 +328,8 @@ class Case:
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
         access = self._accesses.get(id(model))
-        self._settled[name] = self._given.load_weights(name, model, self._settings[name], build, access)
+        load = unwatched(self._given.load_weights) if self._is_plain_module(model) else self._given.load_weights
+        self._settled[name] = load(name, model, self._settings[name], build, access)
 
     def _settled_as(self, model: Any) -> LoadedModule | LoadedObject | SettledByRecipe | None:
         return next((item for item in self._settled.values() if item.model is model), None)
@@ -341,8 +342,12 @@ class Case:
             if not isinstance(found, dict) or not any(is_array(leaf) for _, leaf in walk(found)):
                 raise RecipeMisuse(f"{label}: what case.weights gets must be a dict with arrays in it")
             return found
-        weights = {} if settled else models.weights_of(model, label)
-        return snapshot(settled.weights(), label) if settled else weights
+        read = unwatched(_read_weights) if self._is_plain_module(model) else _read_weights
+        return read(model, settled, label)
+
+    def _is_plain_module(self, model: Any) -> bool:
+        """Say whether a model's weights are read and replaced without any code of its own or of the recipe."""
+        return models.is_module(model) and id(model) not in self._accesses
 
     def _pin(self, section: str, name: str, tolerance: Mapping[str, Any] | None) -> None:
         if tolerance is None:
@@ -364,6 +369,12 @@ class Case:
         if name in group:
             hint = "; give the second a name= of its own" if what == "model" else ""
             raise RecipeMisuse(f"two {what}s are called {name!r}{hint}")
+
+
+def _read_weights(
+    model: Any, settled: LoadedModule | LoadedObject | SettledByRecipe | None, label: str
+) -> dict[str, Any]:
+    return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
 
 
 def _lone(group: dict[str, Any]) -> Any:
