@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, NoSuchDtype, NotCallable
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
 from goldsmith.model_parity.noise import QUICK
 from goldsmith.model_parity.result import ModuleParity, ParityReport
+from goldsmith.parity_in_step import compare_in_step
 from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
 from goldsmith.worker.live.live_side import LiveSide
 from goldsmith.worker.live.model_facts import DTYPES
@@ -84,6 +87,7 @@ def parity(
     seed: int = 42,
     trials: int = QUICK,
     copy: bool = True,
+    in_step: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Parity:
     """Compare two models, or functions, on the same inputs.
@@ -101,6 +105,10 @@ def parity(
 
     Both models are left exactly as they were. They are copied for it; with `copy=False` they run themselves, and are
     put back. `progress` is called with what is being done.
+
+    Models that are too large for copies, float64 and traces are compared with `in_step`: both run at once, on one set
+    of inputs, and each module's tensors are compared on their device as they come. Only outputs are compared, in the
+    models' own dtype, each within `rtol` of the reference's size, or what is usual for the dtype.
     """
     for side, given in (("reference", reference), ("candidate", candidate)):
         if not callable(given) or isinstance(given, type):
@@ -111,6 +119,11 @@ def parity(
     wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
     if wanted and wanted not in DTYPES:
         raise NoSuchDtype(wanted)
+    if in_step:
+        report = compare_in_step(
+            reference, candidate, inputs, weights=weights, adapter=_rules(adapter), rtol=rtol, seed=seed
+        )
+        return Parity(msgspec.structs.replace(report, reference=_name(reference), name=_name(candidate)))
     options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
     ask = ParityAsk(
         reference=_name(reference),

@@ -207,8 +207,8 @@ def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
 # --- pairing modules ------------------------------------------------------------------------------------------------
 
 
-def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> dict[str, str]:
-    """Map gold's module names to those that are `there`, by the weights that were found to correspond."""
+def module_names(pairs: Pairs, gold: Iterable[str], there: Collection[str]) -> dict[str, str]:
+    """Map gold's modules, by name, to those that are `there`, by the weights that were found to correspond."""
     votes: dict[str, Counter[str]] = {}
     for mine, other in pairs:
         start = 0 if len(mine) == len(other) == 1 else 1
@@ -218,15 +218,15 @@ def module_names(pairs: Pairs, gold: Sequence[Call], there: Collection[str]) -> 
     names = {name: count.most_common(1)[0][0] for name, count in votes.items()}
     found = {name: other for name, other in names.items() if other in there}
     found[""] = ""
-    for call in sorted(gold, key=lambda item: item.module.count(".")):
-        if call.module in found:
+    for name in sorted(gold, key=lambda name: name.count(".")):
+        if name in found:
             continue
-        above, _, last = call.module.rpartition(".")
+        above, _, last = name.rpartition(".")
         same = f"{found[above]}.{last}" if found.get(above) else last
         if above in found and same in there:
-            found[call.module] = same
-        elif call.module in there and call.module not in found.values():
-            found[call.module] = call.module
+            found[name] = same
+        elif name in there and name not in found.values():
+            found[name] = name
     return found
 
 

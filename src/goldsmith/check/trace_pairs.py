@@ -216,7 +216,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     for model in case.entry.models:
         mine = [call for call in gold if call.model == model]
         there = {call.module for call in theirs if call.model == model} | set(replayed.first.modules.get(model, ()))
-        names[model] = module_names(replayed.first.placed.get(model, ()), mine, there)
+        names[model] = module_names(replayed.first.placed.get(model, ()), [call.module for call in mine], there)
     traced = replayed.attempts.get("traced", replayed.first)
     pair = TracePair(case.name, gold, theirs, names, traced.used)
     try:

@@ -19,7 +19,7 @@ def pair_modules(
     """Map the reference's modules to those of the candidate's that are `there`, by name and class. Those that have no
     weights, and another name, are paired inside of modules that are paired."""
     found = _by_adapter(mine, there, renamed)
-    found = module_names(placed, mine, list(there)) | found
+    found = module_names(placed, [call.module for call in mine], list(there)) | found
     weighty = {name for one, two in placed for weight in (*one, *two) for name in _around(weight)}
     outputs = {name: call for name, call in _last_calls(theirs).items() if name not in weighty}
     for call in sorted(_last_calls(mine).values(), key=lambda call: call.module.count(".")):

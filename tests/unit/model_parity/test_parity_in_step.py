@@ -1,0 +1,81 @@
+"""`goldsmith.parity(..., in_step=True)`: large models, judged as their tensors come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import goldsmith
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+
+class Old(nn.Module):  # type: ignore[misc, name-defined]
+    """A layer with separate projections."""
+
+    def __init__(self, width: int = 8) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+class New(nn.Module):  # type: ignore[misc, name-defined]
+    """The same under other names, with what can be wrong: a factor in the middle, or another eps."""
+
+    def __init__(self, width: int = 8, factor: float = 1.0, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.pre = nn.LayerNorm(width, eps=eps)
+        self.fc1, self.fc2 = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.factor = factor
+
+    def forward(self, x: Any) -> Any:
+        y = torch.relu(self.fc1(self.pre(x))) * self.factor
+        return x + self.fc2(y)
+
+
+def models(**wrong: Any) -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    return nn.Sequential(Old(), Old(), Old()), nn.Sequential(New(), New(**wrong), New())
+
+
+def in_step(reference: Any, candidate: Any) -> Any:
+    return goldsmith.parity(reference, candidate, torch.randn(3, 5, 8), in_step=True)
+
+
+def test_a_port_under_other_names_agrees_and_both_models_stay_as_they_were() -> None:
+    reference, candidate = models()
+    before = {name: item.clone() for name, item in candidate.state_dict().items()}
+    found = in_step(reference, candidate)
+    assert found
+    assert str(found).startswith("Sequential: agrees with Sequential in forward pass.")
+    assert all(torch.equal(before[name], item) for name, item in candidate.state_dict().items())
+    assert candidate.training
+    assert candidate[0].fc1.weight.data_ptr() != reference[0].up.weight.data_ptr()
+
+
+@pytest.mark.parametrize(("wrong", "first"), [({"factor": 1.5}, "1"), ({"eps": 0.5}, "1.norm")])
+def test_the_first_wrong_module_is_named_and_the_rest_are_victims(wrong: dict[str, float], first: str) -> None:
+    found = in_step(*models(**wrong))
+    assert not found
+    assert found.first_divergence == first
+    roles = {item.name: item.role for item in found.modules}
+    assert roles[first] == "source"
+    assert roles["2"] == "victim"
+    assert roles["0"] == ""
+
+
+def test_weights_without_a_place_are_named() -> None:
+    reference, _ = models()
+    found = in_step(reference, nn.Sequential(New(), New()))
+    assert (found.outcome, found.report.kind) == ("could-not-run", "weights")
+    assert "2.up.weight" in found.report.weights.unplaced
+
+
+def test_a_function_has_no_modules_to_run_in_step() -> None:
+    with pytest.raises(goldsmith.GoldsmithError, match="no modules to run in step"):
+        goldsmith.parity(torch.relu, torch.tanh, torch.randn(3), in_step=True)
