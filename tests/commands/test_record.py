@@ -281,12 +281,12 @@ def test_gold_in_the_place_of_a_file_is_refused(tmp_path: Path) -> None:
         (["record", RECIPE, "--with", "nowhere"], "--with nowhere: there is no such folder or file"),
         (["record", RECIPE, "--with", "data"], "data has nothing that parity cases.py imports (oldpkg)"),
         (["record", RECIPE, "--with", "data/table.csv"], "--with data/table.csv: there is no such folder or file"),
-        (["generate", RECIPE], "`goldsmith generate` needs an assignment of a course"),
-        (["inject", RECIPE], "`goldsmith inject` needs an assignment of a course"),
-        (["reset", RECIPE], "`goldsmith reset` needs an assignment of a course"),
-        (["rigor", RECIPE], "`goldsmith rigor` needs an assignment of a course"),
-        (["test", RECIPE], "`goldsmith test` needs an assignment of a course"),
-        (["grade", RECIPE, "data"], "`goldsmith grade` needs an assignment of a course"),
+        (["generate", RECIPE], "goldsmith generate needs an assignment of a course"),
+        (["inject", RECIPE], "goldsmith inject needs an assignment of a course"),
+        (["reset", RECIPE], "goldsmith reset needs an assignment of a course"),
+        (["rigor", RECIPE], "goldsmith rigor needs an assignment of a course"),
+        (["test", RECIPE], "goldsmith test needs an assignment of a course"),
+        (["grade", RECIPE, "data"], "goldsmith grade needs an assignment of a course"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_a_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
