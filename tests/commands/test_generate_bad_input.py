@@ -268,7 +268,7 @@ def test_paths_with_spaces_and_other_letters(tmp_path: Path) -> None:
     course = numpy_course(tmp_path / "mein Kurs für Übungen 学")
     run = course.run("generate", "hw1", TMPDIR=str(_folder(tmp_path / "tmp mit Leerzeichen é")))
     assert run.code == 0, run.out + run.err
-    assert course.run("generate", "hw1", "--force").last_line.startswith("hw1: nothing changed")
+    assert course.run("generate", "hw1", "--force").last_line.startswith("hw1: not a byte changed")
 
 
 def _folder(path: Path) -> Path:
@@ -337,7 +337,7 @@ def test_two_at_once_are_serialised(course: CourseOnDisk, tmp_path: Path) -> Non
     (tmp_path / "go on").touch()
     assert first.wait(60) == 0
     out, _ = second.communicate(timeout=60)
-    assert out.rstrip().splitlines()[-1].startswith("hw1: nothing changed")
+    assert out.rstrip().splitlines()[-1].startswith("hw1: not a byte changed")
 
 
 def test_a_killed_holder_keeps_no_lock(course: CourseOnDisk) -> None:
