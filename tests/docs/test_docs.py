@@ -35,6 +35,7 @@ ACTED_OUT = [
     "docs/how-to/ci.md",
     "docs/how-to/without-a-course.md",
     "docs/how-to/reports.md",
+    "docs/porting.md",
     "docs/contributing/operator.md",
     "docs/contributing/engine.md",
 ]
