@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
+from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
+    PATH,
     at_a_terminal,
     choose_one,
+    course_options,
+    one_assignment,
     open_course,
     replay_progress,
     report_errors,
@@ -21,34 +20,33 @@ from goldsmith.cli.options import (
 from goldsmith.errors.usage import BadOption
 
 
+@command
+@one_assignment
+@argument("submission", "PATH", "A folder, a file or a git revision; without, the tree as it stands.", required=False)
+@option("--case", "cases", metavar="NAME", multiple=True, help="Only this case; may be given several times.")
+@flag("--markdown", help="As a comment to a student, in Markdown, on standard output.")
+@flag("--reveal", help="Show gold's values in the Markdown, too.")
+@flag("--verbose", help="With --markdown: every case and part, not only what to look at first.")
+@option("--adapter", metavar="FILE", type=PATH, help="Rules for this submission, not the course's.")
+@option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
+@option("--device", metavar="D", default="cpu", help="Where models run.")
+@flag("--allow-stale", help="Check against gold that is stale.")
+@course_options
 def check(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
-    submission: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", help="A folder, a file or a git revision; without, the tree as it stands."),
-    ] = None,
-    cases: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
-    ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="As a comment to a student, in Markdown, on standard output.")
-    ] = False,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show gold's values in the Markdown, too.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --markdown: every case and part, not only what to look at first.")
-    ] = False,
-    adapter: Annotated[
-        Path | None, typer.Option("--adapter", metavar="FILE", help="Rules for this submission, not the course's.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
-    ] = None,
-    device: Annotated[str, typer.Option("--device", metavar="D", help="Where models run.")] = "cpu",
-    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Check against gold that is stale.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignment: str | None,
+    submission: str | None,
+    cases: tuple[str, ...],
+    markdown: bool,
+    reveal: bool,
+    verbose: bool,
+    adapter: Path | None,
+    timeout: float | None,
+    device: str,
+    allow_stale: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Replay the recipe on another implementation and say what is wrong with it.
 
@@ -81,7 +79,7 @@ def check(
             request = Request(
                 options=options_from(config, device=device),
                 each=timeout or config.case_timeout,
-                cases=tuple(cases or ()),
+                cases=cases,
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=watcher,
@@ -98,4 +96,4 @@ def check(
             from goldsmith.render.verdict import show_verdict
 
             show_verdict(open_console(no_color=no_color), verdict)
-    raise typer.Exit(verdict.exit_code)
+    raise Exit(verdict.exit_code)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
+from goldsmith.cli.command import argument, command, flag
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose_one,
+    course_options,
     make_progress,
     open_course,
     report_errors,
@@ -21,19 +18,21 @@ from goldsmith.cli.options import (
 from goldsmith.errors.base import AGAINST
 
 
+@command
+@argument("name", "A", "The assignment; without, a menu.", required=False)
+@argument("revision", "REV", "A git revision to compare with; without, regenerate.", required=False)
+@flag("--exact", help="Show other bits, too, where they are noise.")
+@flag("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+@course_options
 def diff(
-    name: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
-    revision: Annotated[
-        str | None, typer.Argument(metavar="REV", help="A git revision to compare with; without, regenerate.")
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Show other bits, too, where they are noise.")] = False,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
-    ] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    name: str | None,
+    revision: str | None,
+    exact: bool,
+    redraw: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Show, tensor by tensor, what regenerating would change, or what changed since a git revision.
 
@@ -63,4 +62,4 @@ def diff(
             from goldsmith.render.gold_diff import show_difference
 
             show_difference(open_console(no_color=no_color), found)
-    raise typer.Exit(AGAINST if found.changes else 0)
+    raise Exit(AGAINST if found.changes else 0)

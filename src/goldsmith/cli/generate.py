@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
+from click.exceptions import Exit
 
+from goldsmith.cli.command import command, flag, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
     JsonReport,
-    NoColorOption,
+    Seconds,
     at_a_terminal,
     choose,
+    course_options,
     make_progress,
     open_course,
     report_errors,
+    several_assignments,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 
@@ -37,70 +37,69 @@ _QUESTION = 6
 """Lines that a question takes, which what it is about should stay in sight of."""
 
 
-class Kind(StrEnum):
-    outputs = "outputs"
-    checkpoint = "checkpoint"
-    both = "both"
-
-
-EXAMPLES = """
-Examples:
-
-    goldsmith generate                     choose from a menu
-    goldsmith generate scratch-1           one assignment
-    goldsmith generate all --yes --json    every assignment, for a script
-    goldsmith generate all --check         would anything change? (for CI, on any machine)
-    goldsmith generate all --check --exact the same, to the last bit
-    goldsmith generate hw3 --kind both     no recipe yet: write one to start from
-
-Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
-3 could not run or gold refused.
-"""
-
-
+@command
+@several_assignments
+@option(
+    "--kind", type=click.Choice(["outputs", "checkpoint", "both"]), help="What to make when there is no recipe yet."
+)
+@option("--seed", metavar="N", type=click.IntRange(0, 2**32 - 1), help="The seed.", show_default="42")
+@option("--device", metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu")
+@option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Seconds(),
+    help="Stop a recipe after this much processor time.",
+    show_default="600",
+)
+@flag("--allow-large", help="Accept gold above 100 MB.")
+@option(
+    "--calibrate/--no-calibrate",
+    default=None,
+    help="Measure tolerances again, or not at all.",
+    show_default="where something changed",
+)
+@flag("--force", help="Regenerate fresh gold, too.")
+@flag("--exact", help="Take other bits for a change, even where they are noise.")
+@flag("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+@flag("--check", help="Write nothing; exit 1 if anything would change.")
+@flag("--yes", "-y", help="Ask nothing.")
+@flag("--no-wait", help="Give up when another goldsmith is at work here.")
+@flag("--verbose", "-v", help="Show what the recipe prints.")
+@course_options
 def generate(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu.")
-    ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="What to make when there is no recipe yet.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu"),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS", min=0.1, help="Stop a recipe after this much processor time.", show_default="600"
-        ),
-    ] = None,
-    allow_large: Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")] = False,
-    calibrate: Annotated[
-        bool | None,
-        typer.Option(
-            "--calibrate/--no-calibrate",
-            help="Measure tolerances again, or not at all.",
-            show_default="where something changed",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Regenerate fresh gold, too.")] = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Take other bits for a change, even where they are noise.")
-    ] = False,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
-    ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if anything would change.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up when another goldsmith is at work here.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...],
+    kind: Literal["outputs", "checkpoint", "both"] | None,
+    seed: int | None,
+    device: str | None,
+    timeout: float | None,
+    allow_large: bool,
+    calibrate: bool | None,
+    force: bool,
+    exact: bool,
+    redraw: bool,
+    check: bool,
+    yes: bool,
+    no_wait: bool,
+    verbose: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
+    """Run the solution with fixed seeds and leave verified, documented gold behind.
+
+    Examples:
+
+        goldsmith generate                        choose from a menu
+        goldsmith generate scratch-1              one assignment
+        goldsmith generate all --yes --json       every assignment, for a script
+        goldsmith generate all --check            would anything change? (for CI, on any machine)
+        goldsmith generate all --check --exact    the same, to the last bit
+        goldsmith generate hw3 --kind both        no recipe yet: write one to start from
+
+    Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
+    3 could not run or gold refused.
+    """
     outcomes: list[Outcome] = []
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
         from goldsmith.generate.options import options_from
@@ -112,7 +111,7 @@ def generate(
             seed=config.seed if seed is None else seed,
             timeout=config.timeout if timeout is None else timeout,
             device=device or "cpu",
-            kind=kind.value if kind else None,
+            kind=kind,
             allow_large=allow_large,
             force=force,
             exact=exact,
@@ -120,7 +119,7 @@ def generate(
             calibrate=_calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
-        chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
+        chosen = choose(found, assignments, "generate", ask=interactive, no_color=no_color)
         show = _Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         if check:
             given = {"seed": seed, "device": device}
@@ -128,10 +127,7 @@ def generate(
         else:
             _run(found, chosen, options, interactive, yes, show, outcomes, wait=not no_wait)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
-    raise typer.Exit(max(bad, default=0))
-
-
-generate.__doc__ = f"Run the solution with fixed seeds and leave verified, documented gold behind.\n{EXAMPLES}"
+    raise Exit(max(bad, default=0))
 
 
 def _calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:

@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from goldsmith.cli.command import command
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose_one,
+    course_options,
     locked,
+    one_assignment,
     open_course,
     report_errors,
 )
 
-EXAMPLES = """
-Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
 
-Examples:
+@command
+@one_assignment
+@course_options
+def inject(assignment: str | None, course: Path, json: bool, no_color: bool, debug: bool) -> None:
+    """Put the solution's files over the starter's, in place.
 
-    goldsmith inject              choose from a menu
-    goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it away again
+    Nothing is lost: what was there before, uncommitted edits too, is kept and comes back with `goldsmith reset`.
 
-Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
-"""
+    Examples:
 
+        goldsmith inject              choose from a menu
+        goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it away again
 
-def inject(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; without, a menu.")] = None,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
-) -> None:
+    Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
+    """
     with report_errors("inject", as_json=json, debug=debug) as report:
         from goldsmith.injection.results import inject_assignment
 
@@ -52,6 +45,3 @@ def inject(
             from goldsmith.render.injection import show_injection
 
             show_injection(done)
-
-
-inject.__doc__ = f"Put the solution's files over the starter's, in place.\n{EXAMPLES}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, report_errors
+from goldsmith.cli.command import command
+from goldsmith.cli.options import course_options, open_course, report_errors
 
 
-def status(
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
-) -> None:
+@command
+@course_options
+def status(course: Path, json: bool, no_color: bool, debug: bool) -> None:
     """Say of every assignment whether its gold is fresh, stale and why, or missing, or its solution injected.
 
     Looks at hashes only: neither torch nor NumPy is imported, nothing is run.

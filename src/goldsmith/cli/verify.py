@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
+from goldsmith.cli.command import argument, command, flag
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose,
+    course_options,
     make_progress,
     open_course,
     report_errors,
@@ -24,16 +22,12 @@ if TYPE_CHECKING:
     from goldsmith.generate.verify import Proof
 
 
+@command
+@argument("assignments", "A… | all", "Assignments by name; without, a menu, or all.", nargs=-1)
+@flag("--reproduce", help="Run the recipe again, too, and compare.")
+@course_options
 def verify(
-    assignments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="A… | all", help="Assignments by name; without, a menu, or all."),
-    ] = None,
-    reproduce: Annotated[bool, typer.Option("--reproduce", help="Run the recipe again, too, and compare.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...], reproduce: bool, course: Path, json: bool, no_color: bool, debug: bool
 ) -> None:
     """Read published gold back and repeat every check, hashes included.
 
@@ -52,7 +46,7 @@ def verify(
     with report_errors("verify", as_json=json, debug=debug, finished=proofs) as report:
         require("verify --reproduce" if reproduce else "verify")
         ask = at_a_terminal() and not json
-        names = assignments or ([] if ask else ["all"])
+        names = assignments or (() if ask else ("all",))
         for assignment in choose(open_course(course), names, "verify", ask=ask, no_color=no_color):
             from goldsmith.generate.verify import prove
             from goldsmith.generate.verify import reproduce as run_again
@@ -68,4 +62,4 @@ def verify(
                 show_proof(open_console(no_color=no_color), proof)
         if json:
             report.print(proofs, ok=all(proof.exit_code == 0 for proof in proofs))
-    raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
+    raise Exit(max((proof.exit_code for proof in proofs), default=0))
