@@ -26,7 +26,7 @@ def run_app() -> int:
 
 def _refuse(problem: click.UsageError) -> int:
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
-        click.echo(problem.message, color=problem.ctx and problem.ctx.color)  # the help; there is nothing to add
+        click.echo(problem.message, color=app.context_settings["color"])  # the help; there is nothing to add
         return problem.exit_code
     error = _in_our_words(problem)
     command = error.command.removeprefix("goldsmith").strip()
