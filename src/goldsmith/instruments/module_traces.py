@@ -74,9 +74,9 @@ class Tracer:
             handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
 
-    def watched(self) -> contextlib.AbstractContextManager[None]:
+    def watch(self) -> contextlib.AbstractContextManager[None]:
         """Trace functions that students write within this context."""
-        return self._own_code.watched(self) if self._own_code else contextlib.nullcontext()
+        return self._own_code.watch(self) if self._own_code else contextlib.nullcontext()
 
     def detach(self) -> None:
         _remove(self._outer)
@@ -149,7 +149,7 @@ class Tracer:
                 continue
             try:
                 passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
-                found = {name: projections(_copied(item)) for name, item in passed.items()}
+                found = {name: projections(_copy(item)) for name, item in passed.items()}
             except Exception:
                 continue  # the call cannot be differentiated
             known.add(kind)
@@ -282,7 +282,7 @@ class Tracer:
 
     def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
         """Store a tensor and return its name, or the name of an equal one; unless `whole`, only return its hash."""
-        copy = _copied(tensor)
+        copy = _copy(tensor)
         content = array_hash(copy)
         if not whole:
             return f"#{content}"
@@ -317,14 +317,14 @@ def _hashes(weights: Weights) -> dict[str, str]:
 def _weights_now(weights: Weights) -> dict[str, Any]:
     """Return copies of the weights; empty if they cannot be read, as from a model that is not complete yet."""
     try:
-        return {name: _copied(value) for name, value in weights().items() if is_array(value)}
+        return {name: _copy(value) for name, value in weights().items() if is_array(value)}
     except Exception:
         return {}
 
 
 def _contents(values: Any) -> set[str]:
     """Return hashes and plain values in `values`, by which they can be recognised."""
-    found = {array_hash(item) for item in map(_copied, tensors_in(values))}
+    found = {array_hash(item) for item in map(_copy, tensors_in(values))}
     return found | {repr(leaf) for leaf in leaves_in(values) if type(leaf) in (int, float, str, bytes)}
 
 
@@ -374,7 +374,7 @@ def _differ(one: Any, two: Any) -> bool:
     return one is not None and two is not None and not bool((one == two).all())
 
 
-def _copied(array: Any) -> Any:
+def _copy(array: Any) -> Any:
     """Return a copy on the CPU of the current numbers."""
     if not is_tensor(array):
         return array.copy(order="C")
