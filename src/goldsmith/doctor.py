@@ -106,7 +106,7 @@ def _disk() -> Iterator[Fact]:
 def _sandbox() -> Iterator[Fact]:
     """Yield how well submissions can be sandboxed here. None of it affects gold, so none is a warning."""
     from goldsmith.sandbox.bubblewrap import why_not as why_no_bubblewrap
-    from goldsmith.sandbox.capabilities import probe, user_namespaces
+    from goldsmith.sandbox.capabilities import fork_requests, probe, user_namespaces
 
     level = probe()
     refused = f"; submissions are not graded here{' unless --allow-unsandboxed' if RUNS_CODE else ''}"
@@ -141,8 +141,15 @@ def _sandbox() -> Iterator[Fact]:
         "allowed" if possible else "not allowed",
         "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
     )
+    asked = fork_requests()
+    yield Fact(
+        "new-processes",
+        "ok" if asked else "note",
+        "granted one by one" if asked else "counted a few times in a second",
+        "a fork bomb grows no faster than it is counted" if asked else "a fork bomb is ended only once it is seen",
+    )
     if hasattr(os, "getuid") and not os.getuid():
-        meaning = "the kernel does not limit root's processes: fork bombs are ended only once they are noticed"
+        meaning = "submissions drop root's privileges, but a mistake in the sandbox would cost less as an ordinary user"
         yield Fact("user", "note", "root", meaning)
 
 

@@ -50,9 +50,13 @@ EARNED = {"claims_parts": 2.0}
 STOPPED = "killed by SIGKILL or took longer than 3 s"
 TOO_LATE = "took longer than"
 SAYS = {
+    "bombs_from_orphans": STOPPED,
     "bombs_memory": "Unable to allocate",
     "bombs_memory_in_forks": STOPPED,
+    "bombs_when_told_to_end": "took longer than 3 s",
+    "bombs_with_copies_of_itself": STOPPED,
     "bombs_with_forks": STOPPED,
+    "bombs_with_shells": STOPPED,
     "computes_unseen": TOO_LATE,
     "declares_huge_shapes": "Unable to allocate",
     "exits_with_success": "exit code 0",
@@ -204,9 +208,13 @@ def test_nothing_is_left_running(graded: Graded) -> None:
 
 
 def test_it_ends_in_bounded_time(graded: Graded) -> None:
-    slow = {name: grade.seconds for name, grade in graded.result.grades.items() if grade.seconds > 20}
+    """Within seconds on the wall clock; more where others use this machine so much that who computes to the limit of 3
+    s of processor time takes longer than 4."""
+    grades = graded.result.grades
+    busy = max(1.0, grades["loops_for_ever"].seconds / 4)
+    slow = {name: grade.seconds for name, grade in grades.items() if grade.seconds > 20 * busy}
     assert slow == {}
-    assert graded.result.seconds < 120
+    assert graded.result.seconds < 120 * busy
 
 
 def test_what_is_written_about_them_is_plain_text_without_secrets(scene: Scene, graded: Graded) -> None:

@@ -12,7 +12,7 @@ import errno
 import math
 import os
 import signal
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,20 +90,24 @@ def quota_for(job_file: Path) -> Quota | None:
     return Quota(folder, job.confinement.limits, _initial_use[folder], is_memory_backed(folder))
 
 
-def excess(members: Collection[ProcessFacts], quota: Quota) -> str:
+def excess(members: Collection[ProcessFacts], quota: Quota, on_wait: Callable[[], None] = lambda: None) -> str:
     """Return which resource the processes together use too much of; "" if none.
 
-    This waits for a process that is changing its memory, as each does that forks.
+    Call `on_wait` before reading what the kernel tells only once no process is changing its memory, as each does that
+    forks.
     """
     pids, limits = [item.pid for item in members], quota.limits
-    unlinked = UnlinkedFiles.of(pids, quota.folder, limits.file_size)
+    unlinked = UnlinkedFiles.of(pids)
     if unlinked.descriptors > MAX_DESCRIPTORS:
         return f"its processes had more than {MAX_DESCRIPTORS} files open together"
     size, names = _new_content(quota)
     if limits.files is not None and names > limits.files:
         return f"it made more than {limits.files} files"
-    on_disk = max(size + unlinked.size, quota.writes.update(pids))
-    if limits.disk is not None and on_disk > limits.disk:
+    if limits.disk is not None and max(size + unlinked.size, quota.writes.update(pids)) > limits.disk:
+        return f"it wrote more than {_mib(limits.disk)}"
+    on_wait()
+    unlinked.add_mapped(pids, quota.folder, limits.file_size)
+    if limits.disk is not None and size + unlinked.size > limits.disk:
         return f"it wrote more than {_mib(limits.disk)}"
     in_files = size + unlinked.size if quota.memory_backed else 0.0
     if limits.memory is not None:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.process.priority import real_time_priority
 from goldsmith.process.process_groups import Process, leads_session, signal_group, start_of
 from goldsmith.process.untrusted_files import UntrustedFolder, exit_status_file
 from goldsmith.sandbox.interpreter import command as interpreter_command
@@ -155,16 +154,15 @@ class ForkServer:
             if self._reach is not None:
                 reach = self._reach
                 program = interpreter_command(_SERVER_MODULE, reach.folders, reach.packages, reach.absent)
-            with real_time_priority():
-                self._server = subprocess.Popen(
-                    [*self._command_prefix, *program, *(["torch"] if self._torch else [])],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=environment if self._environment is None else self._environment,
-                    cwd="/",
-                    start_new_session=True,
-                )
+            self._server = subprocess.Popen(
+                [*self._command_prefix, *program, *(["torch"] if self._torch else [])],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment if self._environment is None else self._environment,
+                cwd="/",
+                start_new_session=True,
+            )
             _log.debug("fork server started: process %d", self._server.pid)
             if self._files:
                 self._request({"read": self._files})

@@ -54,22 +54,25 @@ class UnlinkedFiles:
     descriptors: int = 0
 
     @classmethod
-    def of(cls, pids: Collection[int], folder: Path, max_size: int | None) -> UnlinkedFiles:
-        """Find unlinked files of processes that can write in `folder`.
-
-        One that is mapped and no longer open counts as `max_size`, the most that they can write into a file: the
-        mapping does not tell its size.
-        """
+    def of(cls, pids: Iterable[int]) -> UnlinkedFiles:
+        """Find unlinked files that processes hold open."""
         found = cls()
         for pid in pids:
             for state in _open_files(pid):
                 found.descriptors += 1
                 if state is not None and not state.st_nlink and stat.S_ISREG(state.st_mode):
                     found.sizes[state.st_dev, state.st_ino] = state.st_blocks * BLOCK_BYTES
+        return found
+
+    def add_mapped(self, pids: Iterable[int], folder: Path, max_size: int | None) -> None:
+        """Add unlinked files that processes have mapped, of those that were in `folder`.
+
+        One that is no longer open counts as `max_size`, the most that they can write into a file: the mapping does not
+        tell its size. This waits for a process that forks.
+        """
         for pid in pids:
             for key in _mapped_unlinked(pid, os.fsencode(folder) + b"/"):
-                found.sizes.setdefault(key, math.inf if max_size is None else max_size)
-        return found
+                self.sizes.setdefault(key, math.inf if max_size is None else max_size)
 
     @property
     def size(self) -> float:
@@ -81,13 +84,14 @@ def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> flo
     `files` that it belongs to have been counted already.
 
     Shared pages count once for each process, which is quick to read. Only if that exceeds `limit` are they counted once
-    in all, for which the kernel walks through every page.
+    in all, for which the kernel walks through every page and waits for a process that forks. A process of which that
+    cannot be read counts as before, one that has ended not at all.
     """
-    total = sum(_sum(f"/proc/{pid}/status", _RESIDENT[not files :]) for pid in pids)
+    resident, proportional = _RESIDENT[not files :], _PROPORTIONAL[not files :]
+    total = sum(_sum(f"/proc/{pid}/status", resident) for pid in pids)
     if total <= limit:
         return total
-    exact = [_sum(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL[not files :]) for pid in pids]
-    return sum(exact) if all(exact) else total  # if one cannot be read, the upper bound counts
+    return sum(_sum(f"/proc/{pid}/smaps_rollup", proportional) or _sum(f"/proc/{pid}/status", resident) for pid in pids)
 
 
 def is_memory_backed(folder: Path) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.foundation.kernel import machine, system_call
 from goldsmith.sandbox import bubblewrap, landlock, seccomp
+from goldsmith.sandbox.fork_requests import STARTING_CALLS
 from goldsmith.sandbox.privileges import no_new_privileges
 from goldsmith.sandbox.syscall_numbers import NUMBERS
 from goldsmith.sandbox.syscall_policy import rules
@@ -69,6 +70,12 @@ def user_namespaces() -> bool:
     return bool(machine()) and _in_a_fork(_makes_a_user_namespace) == _HOLDS
 
 
+@functools.cache
+def fork_requests() -> bool:
+    """Return whether the kernel can be made to ask before a process starts another."""
+    return bool(machine()) and _in_a_fork(_can_be_asked) == _HOLDS
+
+
 def _landlock_here(missing: list[str]) -> int:
     try:
         abi = landlock.version()
@@ -102,6 +109,11 @@ def _seccomp_holds() -> bool:
     no_new_privileges()
     seccomp.install(rules(os.getpid(), abi=landlock.SIGNALS_SINCE))
     return _refused(os.setsid, errno.EPERM)
+
+
+def _can_be_asked() -> bool:
+    no_new_privileges()
+    return seccomp.install_listener(STARTING_CALLS) >= 0
 
 
 def _makes_a_user_namespace() -> bool:

@@ -15,6 +15,7 @@ from goldsmith.foundation.kernel import machine
 from goldsmith.sandbox import landlock, limits, privileges, seccomp
 from goldsmith.sandbox import multiprocessing_shim as workers
 from goldsmith.sandbox.capabilities import Level, probe
+from goldsmith.sandbox.fork_requests import ask_before_starting
 from goldsmith.sandbox.limits import Limits
 from goldsmith.sandbox.readable_paths import HARMLESS_DEVICES
 from goldsmith.sandbox.syscall_policy import rules
@@ -39,19 +40,23 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
-def confine(confinement: Confinement, level: Level | None = None) -> Level:
+def confine(confinement: Confinement, level: Level | None = None, channel: int | None = None) -> Level:
     """Sandbox this process irrevocably, with every layer that `level` (default: the probe) promises; return which.
+
+    Whoever holds the other end of `channel`, a socket, decides from then on whether a process or thread may be started
+    (`fork_requests.py`).
 
     Raises `CannotConfine` if a layer cannot be set up: this process must then end. It gets its own session, ends with
     its parent, and must not have started a thread. Its home is writable.
     """
     promised = probe() if level is None else level
+    kept = () if channel is None or not promised.seccomp else (channel,)
     with _layer("its home"):
         limits.settle_in(confinement.home, confinement.variables)
         with contextlib.suppress(ImportError):  # some Pythons are built without multiprocessing
             workers.do_without_sockets()
     with _layer("closing descriptors"):
-        limits.close_descriptors(confinement.descriptors)
+        limits.close_descriptors((*confinement.descriptors, *kept))
     if sys.platform == "linux" and machine():
         _give_up_privileges()
     with _layer("limits"):
@@ -60,6 +65,8 @@ def confine(confinement: Confinement, level: Level | None = None) -> Level:
     if promised.landlock:
         _landlock(confinement, promised.landlock)
     if promised.seccomp:
+        for descriptor in kept:
+            ask_before_starting(descriptor)
         with _layer("seccomp"):
             seccomp.install(rules(os.getpid(), promised.landlock))
     return Level(landlock=promised.landlock, seccomp=promised.seccomp, missing=promised.missing)

@@ -16,9 +16,11 @@ from goldsmith.sandbox.syscall_numbers import AUDIT_ARCHITECTURE, NEWEST, NUMBER
 
 _SET_MODE_FILTER = 1
 _ALL_THREADS = 1  # SECCOMP_FILTER_FLAG_TSYNC
+_NEW_LISTENER = 8
 
 _KILL_PROCESS = 0x80000000
 _ERRNO = 0x00050000
+_ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF
 _ALLOW = 0x7FFF0000
 
 _LOAD, _AND = 0x20, 0x54
@@ -89,19 +91,46 @@ class _Step(NamedTuple):
 
 def install(rules: Sequence[Rule]) -> None:
     """Apply these rules to every thread of this process and to everything it starts from now on."""
-    name = machine()
-    content = compiled(rules, name)
-    program = ctypes.create_string_buffer(content, len(content))
-    header = struct.pack("=HxxxxxxQ", len(content) // 8, ctypes.addressof(program))
-    call = NUMBERS[name]["seccomp"]
-    failed_at = system_call(call, _SET_MODE_FILTER, _ALL_THREADS, ctypes.create_string_buffer(header, len(header)))
+    failed_at = _install(compiled(rules, machine()), _ALL_THREADS)
     if failed_at:
         raise OSError(0, f"thread {failed_at} could not be included")
 
 
+def install_listener(calls: Sequence[str]) -> int:
+    """Have each of these calls, of this process and of everything it starts from now on, wait for an answer by whoever
+    holds the descriptor that this returns. What other rules refuse is not asked."""
+    name = machine()
+    numbers = [NUMBERS[name][call] for call in calls if call in NUMBERS[name]]
+    steps = [
+        _Step(_LOAD, _ARCHITECTURE_AT),
+        _Step(_EQUAL, AUDIT_ARCHITECTURE[name], if_not=len(numbers) + 1),
+        _Step(_LOAD, _NUMBER_AT),
+        *(_Step(_EQUAL, number, if_so=left + 1) for left, number in zip(_countdown(numbers), numbers, strict=True)),
+        _Step(_RETURN, _ALLOW),
+        _Step(_RETURN, _ASK),
+    ]
+    return _install(_packed(steps), _NEW_LISTENER)
+
+
+def _install(content: bytes, flags: int) -> int:
+    program = ctypes.create_string_buffer(content, len(content))
+    header = struct.pack("=HxxxxxxQ", len(content) // 8, ctypes.addressof(program))
+    call = NUMBERS[machine()]["seccomp"]
+    return system_call(call, _SET_MODE_FILTER, flags, ctypes.create_string_buffer(header, len(header)))
+
+
 def compiled(rules: Sequence[Rule], name: str) -> bytes:
     """Compile the rules to a program for the kernel on this processor. Calls that it lacks are left out."""
-    return b"".join(struct.pack("=HBBI", code, so, no, value) for code, value, so, no in _program(rules, name))
+    return _packed(_program(rules, name))
+
+
+def _packed(steps: Iterable[_Step]) -> bytes:
+    return b"".join(struct.pack("=HBBI", code, so, no, value) for code, value, so, no in steps)
+
+
+def _countdown(items: Sequence[object]) -> Iterator[int]:
+    """Yield how many items are left after each."""
+    return reversed(range(len(items)))
 
 
 def _program(rules: Sequence[Rule], name: str) -> list[_Step]:
@@ -157,10 +186,10 @@ def _tested(condition: Condition, forbidden: _Step) -> Iterator[_Step]:
             yield _Step(_ANY_BIT, bits, if_not=1)
         case Among(values=values, mask=mask):
             yield _Step(_AND, mask)
-            for left, value in zip(reversed(range(len(values))), values, strict=True):
+            for left, value in zip(_countdown(values), values, strict=True):
                 yield _Step(_EQUAL, value & _WORD, if_so=left, if_not=0 if left else 1)
         case NotAmong(values=values, mask=mask):
             yield _Step(_AND, mask)
-            for left, value in zip(reversed(range(len(values))), values, strict=True):
+            for left, value in zip(_countdown(values), values, strict=True):
                 yield _Step(_EQUAL, value & _WORD, if_so=left + 1)
     yield forbidden

@@ -53,9 +53,9 @@ _EACH = {
     "vhangup": (153, 58),
 }  # fmt: skip
 _ONLY_X86_64 = {
-    "_sysctl": 156, "chmod": 90, "chown": 92, "create_module": 174, "futimesat": 261, "inotify_init": 253,
+    "_sysctl": 156, "chmod": 90, "chown": 92, "create_module": 174, "fork": 57, "futimesat": 261, "inotify_init": 253,
     "ioperm": 173, "iopl": 172, "lchown": 94, "mknod": 133, "modify_ldt": 154, "open": 2, "sysfs": 139,
-    "uselib": 134, "ustat": 136, "utime": 132, "utimes": 235,
+    "uselib": 134, "ustat": 136, "utime": 132, "utimes": 235, "vfork": 58,
 }  # fmt: skip
 
 NUMBERS: dict[str, dict[str, int]] = {

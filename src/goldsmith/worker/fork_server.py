@@ -60,9 +60,9 @@ class ForkServer:
         if "read" in request:
             return int(self._zygote.read_all(request["read"]))
         quota = quota_for(Path(request["job"]))
-        pid = self._zygote.fork(request)
+        pid, channel = self._zygote.fork(request)
         self._status_files[pid] = exit_status_file(Path(request["scratch"]))
-        self._supervisor.add(pid, quota)
+        self._supervisor.add(pid, quota, channel)
         return pid
 
     def _reap(self) -> None:

@@ -242,12 +242,14 @@ def _announce(job: Job, event: Event) -> None:
         file.write(msgspec.json.encode(event) + b"\n")
 
 
-def _lock_in(job: Job) -> None:
+def _lock_in(job: Job, channel: int | None) -> None:
     """Sandbox this process. Must come first: threads that exist already would not be restricted."""
     if job.confinement is None:
+        if channel is not None:
+            os.close(channel)
         return
     try:
-        confine(job.confinement, job.level)
+        confine(job.confinement, job.level, channel)
     except CannotConfine as problem:
         print(problem, file=sys.stderr, flush=True)
         os._exit(NOT_CONFINED)
@@ -288,11 +290,12 @@ def _peak() -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmPeak:")), 0)
 
 
-def main(job_file: str, parent: int | None = None) -> None:
-    """Run the job and write its result. This process ends when `parent` ends, by default the job's own."""
+def main(job_file: str, parent: int | None = None, channel: int | None = None) -> None:
+    """Run the job and write its result. This process ends when `parent` ends, by default the job's own. If it is
+    sandboxed, it asks at `channel` before it starts a process or thread."""
     job = msgspec.json.decode(Path(job_file).read_bytes(), type=Job)
     os.environ.update(job.environment)  # a forked child has the environment of the process that it was forked from
-    _lock_in(job)
+    _lock_in(job, channel)
     # A recipe must not run on after `kill -9` of the command that started it.
     end_with_parent(job.parent if parent is None else parent, lambda: os._exit(_PARENT_GONE))
     _limit(job.limits)

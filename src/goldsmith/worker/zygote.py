@@ -23,7 +23,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.process.priority import drop_real_time_priority
 from goldsmith.process.process_groups import signal_group
 from goldsmith.worker import run_job
 from goldsmith.worker.payload_cache import payloads
@@ -62,23 +61,26 @@ class Zygote:
         """Read files into memory that children share; return False if one cannot be read."""
         return bool(self._request(_READ, files))
 
-    def fork(self, request: dict[str, str]) -> int:
-        """Fork a child that runs the job in `request`; return its process id."""
-        return int(self._request(_FORK, request))
+    def fork(self, request: dict[str, str]) -> tuple[int, socket.socket | None]:
+        """Fork a child that runs the job in `request`; return its process id, and a socket at which it asks before it
+        starts a process or thread, if it is sandboxed."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            return int(self._request(_FORK, request, theirs.fileno())), ours
 
     def reap(self) -> list[tuple[int, int]]:
         """Return process ids and statuses of children that have ended; from now on others may have these ids."""
         return [(pid, status) for pid, status in self._request(_REAP, None)]
 
-    def _request(self, kind: bytes, content: object) -> Any:
+    def _request(self, kind: bytes, content: object, *descriptors: int) -> Any:
         """Send the kind of a request, and its content through a pipe whose other end is sent along.
 
-        Only the child reads the content of a fork request.
+        Only the child reads the content of a fork request, and uses its other descriptor.
         """
         reader, writer = os.pipe()
         with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb") as pipe:  # a child may be gone already
             try:
-                socket.send_fds(self._link, [kind], [reader])
+                socket.send_fds(self._link, [kind], [reader, *descriptors])
             finally:
                 os.close(reader)
             pipe.write(json.dumps(content).encode())
@@ -107,8 +109,9 @@ class NoZygote:
     def read_all(self, files: Sequence[str]) -> bool:
         return _read_all(files)
 
-    def fork(self, request: dict[str, str]) -> int:
-        return _fork(lambda: request, self.child_exits, self._writer, self._silent_reader, self._silent_writer)
+    def fork(self, request: dict[str, str]) -> tuple[int, None]:
+        own = (self.child_exits, self._writer, self._silent_reader, self._silent_writer)
+        return _fork(lambda: request, None, *own), None
 
     def reap(self) -> list[tuple[int, int]]:
         return _reap()
@@ -133,30 +136,31 @@ def _prepare(wake_up: int, *, torch: bool) -> None:
 def _serve(link: socket.socket, wake_up: int, *, torch: bool) -> None:
     """Answer requests, in the zygote, until the fork server has ended."""
     try:
-        drop_real_time_priority()
         devnull = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1):  # the fork server talks to its client through them
             os.dup2(devnull, stream)
         os.close(devnull)
         _prepare(wake_up, torch=torch)
         while True:
-            kind, descriptors, *_ = socket.recv_fds(link, 1, 1)
+            kind, descriptors, *_ = socket.recv_fds(link, 1, 2)
             if not kind:
                 break
-            link.sendall(json.dumps(_answer(kind, descriptors[0], link.fileno(), wake_up)).encode() + b"\n")
+            link.sendall(json.dumps(_answer(kind, descriptors, link.fileno(), wake_up)).encode() + b"\n")
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(1)
 
 
-def _answer(kind: bytes, reader: int, *own_descriptors: int) -> Any:
+def _answer(kind: bytes, descriptors: Sequence[int], *own_descriptors: int) -> Any:
     """Carry out a request; the content of a fork request is read by the child alone."""
     if kind == _FORK:
-        pid = _fork(lambda: _read_content(reader), *own_descriptors)
-        os.close(reader)
+        reader, channel = descriptors
+        pid = _fork(lambda: _read_content(reader), channel, *own_descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
         return pid
-    content = _read_content(reader)
+    content = _read_content(descriptors[0])
     if kind == _REAP:
         return _reap()
     return _import_all(content) if kind == _IMPORT else _read_all(content)
@@ -167,7 +171,7 @@ def _read_content(reader: int) -> Any:
         return json.loads(pipe.read())
 
 
-def _fork(request: Callable[[], dict[str, str]], *own_descriptors: int) -> int:
+def _fork(request: Callable[[], dict[str, str]], channel: int | None, *own_descriptors: int) -> int:
     """Fork a child, which closes the descriptors that it must not keep."""
     pid = os.fork()
     if not pid:
@@ -176,7 +180,7 @@ def _fork(request: Callable[[], dict[str, str]], *own_descriptors: int) -> int:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for descriptor in own_descriptors:
                 os.close(descriptor)
-            _run_as_child(request())
+            _run_as_child(request(), channel)
         finally:
             os._exit(1)
     return pid
@@ -204,7 +208,7 @@ def _reap() -> list[tuple[int, int]]:
     return found
 
 
-def _run_as_child(request: dict[str, str]) -> None:
+def _run_as_child(request: dict[str, str], channel: int | None) -> None:
     """Run the job, in the fork, with its own session, streams and environment."""
     code = 1
     try:
@@ -216,7 +220,7 @@ def _run_as_child(request: dict[str, str]) -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = request["temporary"]
         os.environ["PWD"] = os.environ["OLDPWD"] = request["folder"]
         os.chdir(request["folder"])
-        run_job.main(request["job"], parent=os.getppid())
+        run_job.main(request["job"], parent=os.getppid(), channel=channel)
         code = 0
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else 1

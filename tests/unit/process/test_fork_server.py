@@ -60,13 +60,3 @@ print(payloads.of(Path({str(file)!r}))["input"].sum())
         file = write_payload({"input": np.arange(4.0)}, tmp_path / "given", ".npz")
         kill_while_asked(warm)
         assert "6.0" in said_by_a_child(warm, tmp_path / "two", recipe)
-
-
-def test_only_the_supervisor_has_priority_over_a_fork_bomb(tmp_path: Path) -> None:
-    with fork_server(torch=False) as server:
-        said = said_by_a_child(server, tmp_path / "child", "import os\nprint('policy', os.sched_getscheduler(0))\n")
-        assert f"policy {os.SCHED_OTHER}" in said
-        assert server._server is not None
-        if os.getuid() == 0:
-            assert os.sched_getscheduler(server._server.pid) == os.SCHED_RR
-    assert os.sched_getscheduler(0) == os.SCHED_OTHER
