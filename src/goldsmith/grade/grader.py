@@ -40,6 +40,7 @@ from goldsmith.grade.grades import UNSANDBOXED, failed, rejected
 from goldsmith.grade.rubric import Rubric, parts_shown, rubric_of, with_hollow
 from goldsmith.grade.submissions import SubmissionRef, digest_of, opened
 from goldsmith.guard.similarity import parts_to_write, similarity
+from goldsmith.process.descendants import MAX_PROCESSES, MAX_THREADS
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, deterministic_environment
 from goldsmith.sandbox.bubblewrap import hides as bubblewrap_hides
@@ -177,7 +178,7 @@ class Grader:
                 file_size=max(_GIB // 4, 4 * gold),
                 disk=max(_DISK_BYTES, 16 * gold),
                 files=_MAX_FILES,
-                processes=64,
+                processes=MAX_PROCESSES + MAX_THREADS,
                 open_files=512,
                 cpu_seconds=int(self.each * 60),
             ),

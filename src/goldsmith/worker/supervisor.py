@@ -38,7 +38,7 @@ intervals."""
 _GRANTS, _GRANTS_INTERVAL_S = 256, 0.1
 """How many processes and threads a child may start in that time, whether or not they have ended: answering costs more
 than asking."""
-_HOLD_AFTER_S, _GIVE_UP_AFTER_S = 1.0, 10.0
+_HOLD_AFTER_S, _GIVE_UP_AFTER_S = 1.0, 30.0
 """A child whose memory is locked for longer is stopped until it has been measured: its processes no longer keep each
 other from a processor, and it cannot use more meanwhile. If that does not help, it is killed."""
 
