@@ -18,7 +18,6 @@ from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import CourseOnDisk, numpy_course
 
-pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
 
 _NAMES = {
     "scratch-1": """
