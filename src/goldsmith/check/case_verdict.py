@@ -146,7 +146,12 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         if leaf.agrees and {leaf.actual_dtype, leaf.gold_dtype} == {"float32", "float64"}
     ]
     verdict = msgspec.structs.replace(
-        verdict, met=met, natural=natural.leaves, leaves=natural.leaves, judged_in=_dtype(natural), notes=tuple(notes)
+        verdict,
+        met=met,
+        natural=natural.leaves,
+        leaves=natural.leaves,
+        judged_in=coarsest_dtype(natural),
+        notes=tuple(notes),
     )
     inside = coarser_dtype(gold, replayed)
     wide, why_not = _in_float64(criteria, replayed, expected, guessing)
@@ -156,9 +161,18 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
             notes=(*verdict.notes, why_not) if why_not else verdict.notes,
             own_dtype_only=bool(gold.reference and why_not),
         )
+    return decide(verdict, natural, wide, inside, may_round=not is_unseen(replayed))
+
+
+def decide(
+    verdict: CaseVerdict, natural: Comparison, wide: Comparison | None, inside: str = "", *, may_round: bool = True
+) -> CaseVerdict:
+    """Decide by the comparisons in a case's own dtype and in float64, if there is one. What is right in float64 may be
+    off by rounding in its own dtype, if it `may_round`, unless it computes in the coarser dtype `inside`."""
+    if wide is None:
         return _decided(verdict, natural.agrees, natural, inside)
     rounds = wide.agrees and not natural.agrees and _is_rounding(natural.leaves)
-    if rounds and not inside and not is_unseen(replayed):
+    if rounds and not inside and may_round:
         note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
         return msgspec.structs.replace(
             verdict, outcome=AGREES, judged_in="float64", leaves=wide.leaves, notes=(*verdict.notes, note)
@@ -281,7 +295,7 @@ _PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}
 _BY_PRECISION = ("bfloat16", "float16", "float32", "complex64", "float64", "complex128")
 
 
-def _dtype(comparison: Comparison) -> str:
+def coarsest_dtype(comparison: Comparison) -> str:
     """Return the smallest floating dtype among the leaves: the one whose rounding decides."""
     kinds = {_PRECISIONS.get(leaf.gold_dtype, leaf.gold_dtype) for leaf in comparison.leaves}
     return next((kind for kind in _BY_PRECISION if kind in kinds), "exact")

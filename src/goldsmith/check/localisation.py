@@ -15,13 +15,12 @@ from typing import Any
 
 import msgspec
 
-from goldsmith.check.module_traces import CLOSE, Call, Held, as_numbers, by_execution
-from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.module_traces import Call, Held, as_numbers, by_execution
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
-from goldsmith.process.messages import Isolated
+from goldsmith.process.messages import Failure, Isolated
 
 MOST_CASES = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
@@ -35,12 +34,28 @@ NEVER_CALLED = "is never called"
 # --- calls made alone -----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What came of one call that was made alone: the call with its own answers, each time that it was made, and the
+    gradients that it passed back where those were requested; or why there is nothing."""
+
+    calls: tuple[Call, ...] = ()
+    gradients: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.failure is not None or not (
+            self.gradients or any(call.outputs or call.after for call in self.calls)
+        )
+
+
 @dataclass
 class Alone:
     """Calls that were made on gold's own inputs, by case and position, and the cases in which every call was made that
     needed it."""
 
-    runs: dict[tuple[str, int], CaseRuns] = field(default_factory=dict)
+    runs: dict[tuple[str, int], Answer] = field(default_factory=dict)
     cases: set[str] = field(default_factory=set)
 
 
@@ -61,8 +76,8 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
         for call in sorted(kinds.values(), key=lambda call: call.position):
             if call.name in hung or len(hung) >= MOST_HUNG:
                 continue
-            run = found.runs[name, call.position] = _alone(workspace, pair, call, layouts)
-            if run.first.failure is not None and run.first.failure.kind == "timeout":
+            answer = found.runs[name, call.position] = _alone(workspace, pair, call, layouts)
+            if answer.failure is not None and answer.failure.kind == "timeout":
                 hung.append(call.name)
     return found
 
@@ -74,14 +89,12 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
     for call in by_execution(pair.gold):
         if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
             continue
-        run = _alone(workspace, pair, call, layouts, gradients=True)
-        arrays = _arrays(run) if run.first.failure is None else {}
-        if not arrays:
-            found.append(_on_golds_inputs(pair, call, run))
-        if not arrays or off_by(_answer(arrays, "0", call), call) > CLOSE:
+        answer = _alone(workspace, pair, call, layouts, gradients=True)
+        if answer.is_empty:
+            found.append(_on_golds_inputs(pair, call, answer))
+        if answer.is_empty or off_by(answer.calls[0], call) > pair.limit(call):
             continue
-        passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
-        if _gradients_apart(passed, call.gradients) > FAR:
+        if _gradients_apart(answer.gradients, call.gradients) > FAR:
             source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
             return [*found, source]
     return found
@@ -103,7 +116,7 @@ def _gradients_apart(passed: Mapping[str, Any], gold: Mapping[str, Sequence[floa
 
 def _alone(
     workspace: ReplayWorkspace, pair: TracePair, call: Call, layouts: Mapping[str, str], *, gradients: bool = False
-) -> CaseRuns:
+) -> Answer:
     inputs = {str(index): tensor for index, tensor in enumerate(call.inputs)}
     state = call.state or {}
     item = Isolated(
@@ -117,7 +130,12 @@ def _alone(
         gradients=gradients,
     )
     given = inputs | {f"state.{name}": tensor for name, tensor in state.items()}
-    return workspace.run_module(pair.case.name, item, given, layouts.get(pair.case.name, ""))
+    run = workspace.run_module(pair.case, item, given, layouts.get(pair.case, ""))
+    if run.first.failure is not None:
+        return Answer(failure=run.first.failure)
+    arrays = {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
+    passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
+    return Answer((_answer(arrays, "0", call), _answer(arrays, "2", call)), passed)
 
 
 # --- judging --------------------------------------------------------------------------------------------------------
@@ -127,8 +145,8 @@ def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
     """Judge every call of gold's that there is evidence about, in the order in which they ended."""
     judged: dict[int, ModuleVerdict] = {}
     for call in filter(lambda call: call.own, by_execution(pair.gold)):
-        run = alone.runs.get((pair.case.name, call.position))
-        verdict = _in_place(pair, call) if run is None else _on_golds_inputs(pair, call, run)
+        answer = alone.runs.get((pair.case, call.position))
+        verdict = _in_place(pair, call) if answer is None else _on_golds_inputs(pair, call, answer)
         if verdict is not None:
             judged[call.position] = verdict
     wrong = {position for position, verdict in judged.items() if _is_wrong(verdict)}
@@ -202,25 +220,21 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
 
 
-def _on_golds_inputs(pair: TracePair, call: Call, run: CaseRuns) -> ModuleVerdict:
-    if run.first.failure is not None:
-        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=run.first.failure.message)
-    arrays = _arrays(run)
-    calls = [_answer(arrays, number, call) for number in ("0", "2")]
-    if call.outputs and not calls[0].outputs:
+def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
+    if answer.failure is not None:
+        return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=answer.failure.message)
+    first, *again = answer.calls
+    if call.outputs and not first.outputs:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
-    off = off_by(calls[0], call)
-    if off > CLOSE:
+    off, limit = off_by(first, call), pair.limit(call)
+    if off > limit:
         return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=call.partial)
-    again = off_by(calls[1], calls[0])
-    if again > CLOSE:
-        return _verdict(pair, call, DIFFERS, alone=True, relative=again, why="another answer when called again")
+    for later in again:
+        moved = off_by(later, first)
+        if moved > limit:
+            why = "another answer when called again"
+            return _verdict(pair, call, DIFFERS, alone=True, relative=moved, why=why)
     return _verdict(pair, call, AGREES, alone=True, relative=off)
-
-
-def _arrays(run: CaseRuns) -> dict[str, Any]:
-    """Return the arrays from a call that was made alone, as numbers."""
-    return {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
 
 
 def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
@@ -233,7 +247,7 @@ def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
 
 def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> ModuleVerdict:
     return ModuleVerdict(
-        case=pair.case.name,
+        case=pair.case,
         model=call.model,
         name=call.module,
         kind=call.kind,

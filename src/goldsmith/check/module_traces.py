@@ -303,7 +303,7 @@ def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:
     return worst
 
 
-def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -> float:
+def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool, close: float = CLOSE) -> float:
     """Return how far a call's inputs are from those of gold's call.
 
     Inputs are compared one by one if the shapes are the same, or if they must be `in_order`. Signatures may differ (cos
@@ -325,7 +325,7 @@ def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool) -
         else:
             alone += 1
     floating = [far for far, tensor in near if isinstance(tensor, Hashed) or tensor.dtype.kind in "fc"]
-    other_signature = alone and len(actual) != len(gold) and floating and max(floating) <= CLOSE
+    other_signature = alone and len(actual) != len(gold) and floating and max(floating) <= close
     return float("inf") if alone and not other_signature else max(far for far, _ in near)
 
 

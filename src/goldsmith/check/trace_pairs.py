@@ -3,7 +3,7 @@ are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,12 @@ AMPLIFIED = 20.0
 class TracePair:
     """The two traces of one case, with gold's calls paired with the submission's where possible. `given` says how far
     apart a pair's inputs are, `off` its outputs. `untraced_calls` says that there were more calls than the trace shows,
-    and that it shows nothing wrong: every module is then run alone, twice."""
+    and that it shows nothing wrong: every module is then run alone, twice.
 
-    case: GoldCase
+    `names` maps gold's modules to theirs and `weights` returns gold's weights, both by model. Two tensors are the same
+    up to `close`, or up to the `noise` of a call where that was measured."""
+
+    case: str
     gold: list[Call]
     theirs: list[Call]
     names: Mapping[str, Mapping[str, str]]
@@ -61,6 +64,9 @@ class TracePair:
     given: dict[int, float] = field(default_factory=dict)
     off: dict[int, float] = field(default_factory=dict)
     untraced_calls: bool = False
+    weights: Callable[[], Mapping[str, Collection[str]]] = dict
+    close: float = CLOSE
+    noise: Mapping[int, float] = field(default_factory=dict)
 
     def pair(self) -> None:
         """Pair each of gold's calls with one of theirs: of several in one module, the first with the same inputs."""
@@ -71,12 +77,30 @@ class TracePair:
             same = by_key.get(self.key(call), [])
             if not same:
                 continue
-            best, given = _first_close(same, call)
-            partner = same.pop(best)
-            self.partners[call.position] = partner
-            self.given[call.position] = given
-            if not partner.raised:
-                self.off[call.position] = off_by(partner, call)
+            best, given = self._first_close(same, call)
+            self.add(call, same.pop(best), given)
+
+    def add(self, call: Call, partner: Call, given: float | None = None) -> None:
+        """Compare a pair of calls; of their tensors nothing else is needed afterwards, except to run one alone."""
+        self.partners[call.position] = partner
+        self.given[call.position] = _given(partner, call, self.close) if given is None else given
+        if not partner.raised:
+            self.off[call.position] = off_by(partner, call)
+
+    def limit(self, call: Call) -> float:
+        """Return how far apart the outputs of a pair may be and still count as the same."""
+        return max(self.close, self.noise.get(call.position, 0.0))
+
+    def _first_close(self, calls: Sequence[Call], gold: Call) -> tuple[int, float]:
+        """Return the first call with the same inputs as gold's, else the first of all, and how far apart the inputs
+        are."""
+        first = float("inf")
+        for number, call in enumerate(calls[:MOST_CANDIDATES]):
+            given = _given(call, gold, self.close)
+            if given <= self.close:
+                return number, given
+            first = first if number else given
+        return 0, first
 
     def key(self, call: Call) -> tuple[str, ...]:
         """Return the model, module and function that a call's partner must have; empty where there is no such
@@ -91,9 +115,9 @@ class TracePair:
         output, because the error may come from either."""
         partner, off = self.partners.get(call.position), self.off.get(call.position)
         given = self.given.get(call.position, float("inf"))
-        if off is not None and off <= CLOSE:
+        if off is not None and off <= self.limit(call):
             return AGREES
-        if partner is None or given > CLOSE or call.drew:
+        if partner is None or given > self.close or call.drew:
             return None
         if off is None or (call.outputs and partner.returned == [None]):
             return COULD_NOT_RUN
@@ -124,7 +148,7 @@ class TracePair:
         are used all the same, as by `F.linear`, are not among them."""
         called = {(item.model, item.module) for item in self.theirs}
         called |= {(model, module) for model, names in self.used.items() for name in names for module in _around(name)}
-        weights = weights_by_model(self.case.entry.models, self.case.state_dict)
+        weights = self.weights()
         return [
             call
             for call in self.gold
@@ -143,24 +167,13 @@ class TracePair:
         return self.untraced_calls or self.outcome(call) is None
 
 
-def _first_close(calls: Sequence[Call], gold: Call) -> tuple[int, float]:
-    """Return the first call with the same inputs as gold's, else the first of all, and how far apart the inputs are."""
-    first = float("inf")
-    for number, call in enumerate(calls[:MOST_CANDIDATES]):
-        given = _given(call, gold)
-        if given <= CLOSE:
-            return number, given
-        first = first if number else given
-    return 0, first
-
-
 def _around(weight: str) -> Iterator[str]:
     """Yield the names of all modules that contain a weight."""
     path = weight.split(".")[:-1]
     return (".".join(path[:count]) for count in range(len(path) + 1))
 
 
-def _given(theirs: Call, gold: Call) -> float:
+def _given(theirs: Call, gold: Call, close: float) -> float:
     """Return how far apart two calls are in everything that their answer depends on."""
     modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
     if not modes or (theirs.training != gold.training and gold.model):
@@ -169,7 +182,7 @@ def _given(theirs: Call, gold: Call) -> float:
         return float("inf")
     state = float("inf") if theirs.state is None or gold.state is None else _apart(theirs.state, gold.state)
     given_by_the_assignment = bool(gold.function) or not gold.module
-    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=given_by_the_assignment))
+    return max(state, given_apart(theirs.inputs, gold.inputs, in_order=given_by_the_assignment, close=close))
 
 
 def off_by(theirs: Call, gold: Call) -> float:
@@ -205,12 +218,13 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
         there = {call.module for call in theirs if call.model == model} | set(replayed.first.modules.get(model, ()))
         names[model] = module_names(replayed.first.placed.get(model, ()), mine, there)
     traced = replayed.attempts.get("traced", replayed.first)
-    pair = TracePair(case, gold, theirs, names, traced.used)
+    pair = TracePair(case.name, gold, theirs, names, traced.used)
     try:
         with bounded_by(Work(most_compared(gold))):
             pair.pair()
     except TooMuchToJudge:  # no honest trace takes so much: ignore it
-        pair = TracePair(case, gold, [], names)
+        pair = TracePair(case.name, gold, [], names)
+    pair.weights = lambda: weights_by_model(case.entry.models, case.state_dict)
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair

@@ -154,10 +154,10 @@ def size_words(relative: float) -> str:
     return f"{relative:.0%} of its size" if relative >= 0.01 else f"{relative:.1e} of its size"
 
 
-def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
-    """Describe a leaf that differs, in several lines."""
+def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> list[str]:
+    """Describe a leaf that differs, in several lines. `gold` is what to call the side that is right."""
     if leaf.gold_dtype in TEXTS and leaf.problem == "values" and leaf.where:
-        return [f"gold has {leaf.gold} there"] if reveal else []
+        return [f"{gold} has {leaf.gold} there"] if reveal else []
     lines = []
     if leaf.problem == "values" and leaf.elements > 1:
         if leaf.mismatched:
@@ -170,12 +170,13 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool) -> list[str]:
         lines.append(f"where: {leaf.where}")
     if leaf.guess:
         found = leaf.guess if reveal else leaf.guess.replace("actual is gold", "yours is the right result", 1)
+        found = found.replace("actual is gold", f"it is {gold}", 1) if gold != "gold" else found
         lines.append(f"it looks like this: {found} (checked)")
     if leaf.index and leaf.actual is not None:
-        gold = f", gold {_number(leaf.gold)}" if reveal else ""
-        lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{gold}")
+        right = f", {gold} {_number(leaf.gold)}" if reveal else ""
+        lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{right}")
     elif leaf.actual is not None and leaf.problem == "values":
-        lines.append(f"it is {_number(leaf.actual)}" + (f", gold is {_number(leaf.gold)}" if reveal else ""))
+        lines.append(f"it is {_number(leaf.actual)}" + (f", {gold} is {_number(leaf.gold)}" if reveal else ""))
     if leaf.gold_dtype.startswith(("int", "uint", "bool")):
         return lines
     sizes = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
@@ -211,9 +212,9 @@ def telling_case(verdict: Verdict) -> CaseVerdict | None:
     return next((case for case in found if case.name == verdict.first_case), found[0] if found else None)
 
 
-def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
+def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
     """Describe the calls that go wrong in one case and those that are right alone, in the order in which they ran.
-    `place` is where the first of them is defined."""
+    `place` is where the first of them is defined, `gold` what to call the side that is right."""
     if case.kind == "stub":
         return []  # its reason says it all
     lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
@@ -223,7 +224,7 @@ def module_lines(case: CaseVerdict, place: str = "") -> list[str]:
             sources.setdefault(module.callable, []).append(module)
     for found in sources.values():
         more = f", in {len(found)} of its calls" if len(found) > 1 else ""
-        lines.append(_source_line(found[0], more, place, _told_of(case)))
+        lines.append(_source_line(found[0], more, place, _told_of(case), gold))
         place = ""
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
     fine = [name.removesuffix(".forward") for name in right if name not in sources]
@@ -237,7 +238,7 @@ def _told_of(case: CaseVerdict) -> str:
     return how_far(case.first_wrong) if case.first_wrong else ""
 
 
-def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str:
+def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: str) -> str:
     """Describe one call that goes wrong. `told` is what is said below about the whole case, and is not repeated."""
     label = source.their_label if source.theirs else source.label
     details = [source.kind] if source.name else []
@@ -250,7 +251,7 @@ def _source_line(source: ModuleVerdict, more: str, place: str, told: str) -> str
     if source.relative is None and why:
         return f"{name}{why}"
     if source.alone:  # it has seen gold's inputs by now, and could encode them in how far off it is
-        return f"{name} is wrong by itself, given gold's own inputs{more}{why}"
+        return f"{name} is wrong by itself, given {gold}'s own inputs{more}{why}"
     if source.inferred or source.relative is None:
         return f"{name} is wrong; nothing that it calls was seen to be{why}"
     off = f"off by {size_words(source.relative)}"

@@ -3,7 +3,6 @@ its own case shows."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,6 @@ from support.made_verdicts import case, failed, leaf
 RIGHT, WRONG = np.arange(1.0, 7.0), np.arange(1.0, 7.0) * 1.5
 
 
-GOLD_CASE: Any = SimpleNamespace(name="whole", entry=SimpleNamespace(models=("model",), calls=1), state_dict={})
-"""As much of a case of gold's as localisation asks for."""
-
-
 def call(position: int, end: int, module: str, kind: str, given: Any = RIGHT, answer: Any = RIGHT, **more: Any) -> Call:
     form = more.pop("form", [[{"@tensor": 0}], {}])
     fields = {"inputs": (given,), "outputs": (answer,), "form": form, "own": True, "state": {}}
@@ -34,7 +29,7 @@ NAMES = {"model": {"": "", "norm": "norm", "head": "head"}}
 
 
 def judged(*theirs: Call, gold: list[Call] = GOLD) -> dict[str, ModuleVerdict]:
-    pair = TracePair(GOLD_CASE, gold, list(theirs), NAMES)
+    pair = TracePair("whole", gold, list(theirs), NAMES)
     pair.pair()
     return {item.label: item for item in judge_calls(pair, Alone())}
 
@@ -76,8 +71,8 @@ def test_a_module_that_is_never_called_speaks_against_its_caller() -> None:
 
 def test_a_layer_whose_weights_are_used_by_other_means_is_not_said_to_be_never_called() -> None:
     theirs = [call(0, 1, "", "Model", answer=WRONG)]
-    weights = SimpleNamespace(**vars(GOLD_CASE) | {"state_dict": {"head.weight": RIGHT, "norm.scale": RIGHT}})
-    pair = TracePair(weights, GOLD, theirs, NAMES, {"model": ("head.weight",)})
+    pair = TracePair("whole", GOLD, theirs, NAMES, {"model": ("head.weight",)})
+    pair.weights = lambda: {"model": ("head.weight", "norm.scale")}
     assert [item.module for item in pair.never_called(GOLD[0])] == ["norm"]
 
 

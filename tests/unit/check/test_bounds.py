@@ -50,7 +50,7 @@ def trace(calls: int, **entry: Any) -> Mapped:
 def test_a_forged_trace_is_paired_with_a_bounded_amount_of_work() -> None:
     gold = [call(number, 2, 1.0) for number in range(40)]
     theirs = [call(number, bounds.MOST_TENSORS // 2, 2.0) for number in range(bounds.MOST_CALLS)]
-    pair = TracePair(SimpleNamespace(), gold, theirs, {"model": {"norm": "norm"}})  # type: ignore[arg-type]
+    pair = TracePair("case", gold, theirs, {"model": {"norm": "norm"}})
     work = Work(most_compared(gold) // 100)
     with pytest.raises(TooMuchToJudge), bounded_by(work):
         pair.pair()
@@ -59,7 +59,7 @@ def test_a_forged_trace_is_paired_with_a_bounded_amount_of_work() -> None:
 
 def test_calls_in_their_order_take_one_comparison_each() -> None:
     gold = [call(number, 1, float(number)) for number in range(50)]
-    pair = TracePair(SimpleNamespace(), gold, list(gold), {"model": {"norm": "norm"}})  # type: ignore[arg-type]
+    pair = TracePair("case", gold, list(gold), {"model": {"norm": "norm"}})
     with bounded_by(Work()) as work:
         pair.pair()
     assert [pair.partners[number].position for number in range(50)] == list(range(50))
@@ -97,9 +97,9 @@ def test_what_a_run_names_is_counted_before_it_is_paired() -> None:
         Attempt(extra={str(number): ("w",) for number in range(bounds.MOST_VALUES + 1)}),
         Attempt(made=many * 5),
     ):
-        assert leavings._truncate(odd, workspace).failure is not None  # type: ignore[arg-type]
+        assert leavings._truncate(odd, workspace).failure is not None
     fused = Attempt(placed={"m": ((("q.weight", "k.weight", "v.weight"), ("qkv.weight",)),)})
-    assert leavings._truncate(fused, workspace).failure is None  # type: ignore[arg-type]
+    assert leavings._truncate(fused, workspace).failure is None
     assert module_names(fused.placed["m"], [], {""}) == {"": ""}
 
 
@@ -108,7 +108,7 @@ def test_whatever_is_kept_of_a_run_is_short() -> None:
     frame = Frame(long, 1, long, long)
     failure = Failure(kind="raised", message=long, frames=(frame,) * 100, package=long)
     odd = Attempt(failure=failure, notes=(long,) * 100, overwrote=(long,) * 100, rounded_to=(long,))
-    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r"))  # type: ignore[arg-type]
+    kept = leavings._truncate(odd, SimpleNamespace(folder="/f", root="/r"))
     assert len(repr(kept)) < 200_000
 
 
