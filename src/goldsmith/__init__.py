@@ -1,8 +1,8 @@
 """Gold-standard test fixtures from a reference solution: the names that users import.
 
-In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests and scripts: `load` and `compare`, what they
-return and what they raise. Other modules are private by convention, but for `adapter`, `engine`, `mutation` and
-`run_recipe`.
+In a recipe: `case`, `checkpoint`, `main`, `seed_everything`. In tests and scripts: `load`, `compare` and `parity`,
+what they return and what they raise. Other modules are private by convention, but for `adapter`, `engine`, `mutation`
+and `run_recipe`.
 
 Importing this imports nothing else and changes nothing in the process: a name is looked up at its first use (PEP 562).
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from goldsmith.errors.base import GoldsmithError
     from goldsmith.errors.pytest import GoldMismatch
     from goldsmith.gold.load import Gold, GoldCase
+    from goldsmith.parity_api import Parity, parity
     from goldsmith.recipe.case import Case
     from goldsmith.recipe.decorators import case, checkpoint
     from goldsmith.recipe.seeding import seed_everything
@@ -35,12 +36,14 @@ __all__ = [
     "GoldMismatch",
     "GoldsmithError",
     "NotComparable",
+    "Parity",
     "__version__",
     "case",
     "checkpoint",
     "compare",
     "load",
     "main",
+    "parity",
     "seed_everything",
 ]
 
@@ -52,11 +55,13 @@ _MODULES = {
     "GoldMismatch": "goldsmith.errors.pytest",
     "GoldsmithError": "goldsmith.errors.base",
     "NotComparable": "goldsmith.comparison.leaves",
+    "Parity": "goldsmith.parity_api",
     "case": "goldsmith.recipe.decorators",
     "checkpoint": "goldsmith.recipe.decorators",
     "compare": "goldsmith.comparison.api",
     "load": "goldsmith.api",
     "main": "goldsmith.worker.run_directly",
+    "parity": "goldsmith.parity_api",
     "seed_everything": "goldsmith.recipe.seeding",
 }
 

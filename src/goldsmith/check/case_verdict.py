@@ -197,10 +197,14 @@ def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside:
     return msgspec.structs.replace(verdict, outcome=DIFFERS, reason=reason, kind="values")
 
 
+_NAMED_SECTIONS = ("gradients", "input_gradients", "weights", "loss")
+"""Sections of what two models are compared by, which are part of a value's name."""
+
+
 def shown_path(path: str) -> str:
     """Return a path as the author knows it, without `output.`; of several values without a name, `output.1`."""
     section, _, rest = path.partition(".")
-    if rest.partition(".")[0].isdecimal():
+    if rest.partition(".")[0].isdecimal() or section in _NAMED_SECTIONS:
         return path
     return rest or {"output": "the output", "model_state_dict": "the checkpoint"}.get(section, section)
 

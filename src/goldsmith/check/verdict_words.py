@@ -217,20 +217,30 @@ def module_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list
     `place` is where the first of them is defined, `gold` what to call the side that is right."""
     if case.kind == "stub":
         return []  # its reason says it all
-    lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
-    sources: dict[str, list[ModuleVerdict]] = {}
-    for module in case.modules:
-        if module.source or (module.outcome == COULD_NOT_RUN and module.alone):
-            sources.setdefault(module.callable, []).append(module)
-    for found in sources.values():
-        more = f", in {len(found)} of its calls" if len(found) > 1 else ""
-        lines.append(_source_line(found[0], more, place, _told_of(case), gold))
-        place = ""
+    lines = source_lines(case, place, gold)
+    sources = {item.callable for item in case.modules if _is_source(item)}
     right = dict.fromkeys(item.callable for item in case.modules if item.alone and item.outcome == AGREES)
     fine = [name.removesuffix(".forward") for name in right if name not in sources]
     if fine:
         lines.append(f"right when given the right inputs: {', '.join(fine)}")
     return lines
+
+
+def source_lines(case: CaseVerdict, place: str = "", gold: str = "gold") -> list[str]:
+    """Describe the calls that go wrong in one case, as `module_lines` does."""
+    lines = [one_line(case.reason)] if case.kind in _MORE_THAN_VALUES else []
+    sources: dict[str, list[ModuleVerdict]] = {}
+    for module in filter(_is_source, case.modules):
+        sources.setdefault(module.callable, []).append(module)
+    for found in sources.values():
+        more = f", in {len(found)} of its calls" if len(found) > 1 else ""
+        lines.append(_source_line(found[0], more, place, _told_of(case), gold))
+        place = ""
+    return lines
+
+
+def _is_source(module: ModuleVerdict) -> bool:
+    return module.source or (module.outcome == COULD_NOT_RUN and module.alone)
 
 
 def _told_of(case: CaseVerdict) -> str:
@@ -241,7 +251,8 @@ def _told_of(case: CaseVerdict) -> str:
 def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: str) -> str:
     """Describe one call that goes wrong. `told` is what is said below about the whole case, and is not repeated."""
     label = source.their_label if source.theirs else source.label
-    details = [source.kind] if source.name else []
+    kind = source.their_kind if gold != "gold" and source.their_kind else source.kind
+    details = [kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []
     name = f"{label} ({'; '.join(details)})" if details else label
     why = f": {one_line(source.why)}" if source.why else ""

@@ -23,8 +23,8 @@ from goldsmith.check.verdicts import (
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.render.columns import beside, wrapped
 
-_COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
-_STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in _COLOURS.items()}
+COLOURS = {AGREES: "green", DIFFERS: "red", COULD_NOT_RUN: "yellow", PROVIDED_CHANGED: "magenta", ERROR: "bold red"}
+_STYLES = {words.OUTCOMES[outcome]: colour for outcome, colour in COLOURS.items()}
 _MOST = 3
 _FRAMES = 4
 
@@ -39,41 +39,41 @@ def verdict_text(verdict: Verdict, *, with_next: bool = True) -> str:
 
 def show_verdict(console: Console, verdict: Verdict, *, with_next: bool = True) -> None:
     """Show everything that is known, including gold's values: whoever runs this has the gold."""
-    colour = _COLOURS[verdict.outcome]
-    _line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
-    _line(console)
+    colour = COLOURS[verdict.outcome]
+    print_line(console, Text(words.ended(f"{verdict.name}: {words.headline(verdict)}"), f"bold {colour}"))
+    print_line(console)
     _cases(console, verdict)
     if verdict.parts and verdict.outcome != AGREES:
-        _line(console)
+        print_line(console)
         _parts(console, verdict)
         if verdict.unjudged:
-            _line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
+            print_line(console, Text("not judged: ", "dim"), ", ".join(verdict.unjudged))
     first = words.telling_case(verdict)
     bad = words.alike(case for case in verdict.cases if case.outcome != AGREES)
     bad.sort(key=lambda same: first not in same)
     for same in bad[:_MOST]:
         _explain(console, same, verdict.first_place if first in same else "")
     if len(bad) > _MOST:
-        _line(console)
-        _line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
+        print_line(console)
+        print_line(console, Text("Not right, either: "), ", ".join(case.name for same in bad[_MOST:] for case in same))
     _notes(console, verdict)
     step = words.next_step(verdict) if with_next else ""
     if step:
-        _line(console)
-        _line(console, Text(f"Next: {step}", "bold"))
+        print_line(console)
+        print_line(console, Text(f"Next: {step}", "bold"))
 
 
 def _cases(console: Console, verdict: Verdict) -> None:
     rows = [(case.name, words.OUTCOMES[case.outcome], case.judged_in, why) for case, why in words.rows(verdict.cases)]
-    _table(console, ("case", "outcome", "judged in", ""), rows)
+    print_table(console, ("case", "outcome", "judged in", ""), rows)
 
 
 def _parts(console: Console, verdict: Verdict) -> None:
     rows = [(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
-    _table(console, ("part", "outcome", ""), rows)
+    print_table(console, ("part", "outcome", ""), rows)
 
 
-def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns. The last may be of any length: it is wrapped on a terminal and in one piece in a log.
     Names that leave no room for the other columns are printed above them."""
     widths = [max(cell_len(row[column]) for row in (headings, *rows)) for column in range(len(headings) - 1)]
@@ -81,51 +81,51 @@ def _table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[st
     for row in (headings, *rows):
         line = Text(" " * 4 if above else "")
         if above:
-            _line(console, Text(row[0], "dim" if row is headings else ""))
+            print_line(console, Text(row[0], "dim" if row is headings else ""))
         for column, width in list(enumerate(widths))[above:]:
             style = "dim" if row is headings else _STYLES.get(row[column], "") if column == 1 else ""
             line.append(row[column], style)
             line.append(" " * (width - cell_len(row[column]) + 3))
-        _line(console, line, row[-1])
+        print_line(console, line, row[-1])
 
 
 def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
     """Explain cases that failed for the same reason; `place` is where what goes wrong first is defined."""
     case = same[0]
-    _line(console)
+    print_line(console)
     title = f": {case.title}" if case.title and len(same) == 1 else ""
-    _line(console, Text.assemble((", ".join(item.name for item in same), "bold"), title))
+    print_line(console, Text.assemble((", ".join(item.name for item in same), "bold"), title))
     sources = words.module_lines(case, place)
     for line in sources:
-        _line(console, Text("  "), line)
+        print_line(console, Text("  "), line)
     if case.failure is not None:
-        _line(console, Text("  "), words.one_line(case.failure.message))
+        print_line(console, Text("  "), words.one_line(case.failure.message))
         for frame in case.failure.frames[-_FRAMES:]:
-            _line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
+            print_line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
     if first is not None:
         said = any(line.endswith(words.how_far(first).removeprefix("is off ")) for line in sources)
         leaf, far = words.leaf_name(case, first), words.how_far(first)
-        _line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
+        print_line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
         for line in words.leaf_lines(first, reveal=True):
-            _line(console, Text("    "), line)
+            print_line(console, Text("    "), line)
 
 
 def _notes(console: Console, verdict: Verdict) -> None:
     notes = words.notes_of(verdict)
     if notes:
-        _line(console)
+        print_line(console)
     for note in notes:
-        _line(console, Text("Note: ", "dim"), f"{note}.")
+        print_line(console, Text("Note: ", "dim"), f"{note}.")
     if verdict.forbidden:
-        _line(console)
-        _line(console, Text("Forbidden: ", "yellow"), ", ".join(use.words for use in verdict.forbidden))
+        print_line(console)
+        print_line(console, Text("Forbidden: ", "yellow"), ", ".join(use.words for use in verdict.forbidden))
     for sentence in verdict.not_given:
-        _line(console)
-        _line(console, Text("Not given: ", "yellow"), f"{sentence}.")
+        print_line(console)
+        print_line(console, Text("Not given: ", "yellow"), f"{sentence}.")
 
 
-def _line(console: Console, start: Text | None = None, rest: str = "") -> None:
+def print_line(console: Console, start: Text | None = None, rest: str = "") -> None:
     """Print one line, `rest` after its `start`; on a terminal, long text is wrapped and indented to where `rest` began,
     or starts on the next line if there is no room next to `start`."""
     start = Text() if start is None else start

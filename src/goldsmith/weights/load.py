@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
@@ -29,7 +29,8 @@ _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class LoadedModule:
-    """One torch model with gold's weights in it. `rebuild` makes another one like it, from another seed."""
+    """One torch model with gold's weights in it. `rebuild` makes another one like it, from another seed; its matrices
+    that are `turned` are stored the other way round."""
 
     def __init__(
         self,
@@ -41,10 +42,13 @@ class LoadedModule:
         layout: str,
         settings: Mapping[str, Any],
         rebuild: Callable[[], Any],
+        turned: Collection[str] = (),
     ) -> None:
         self.model = model
         self.notes: list[str] = []
         self.unplaced: CannotPlace | None = None
+        self._turned = turned
+        self._handles: list[Any] = []
         self._kept = {name: value for name, value in kept.items() if not name.endswith("_extra_state")}
         self._facts = facts
         self._adapter, self._layout, self._settings = adapter, layout, settings
@@ -59,6 +63,11 @@ class LoadedModule:
             self._handles = [
                 module.register_forward_pre_hook(self._settle_late, with_kwargs=True) for module in model.modules()
             ]
+
+    def stop_waiting(self) -> None:
+        """Give up on weights that the model might have built in its first call."""
+        for handle in self._handles:
+            handle.remove()
 
     def weights(self, model: torch.nn.Module | None = None) -> dict[str, Any]:
         """Return parameters and persistent buffers (of `model`, if given) under gold's names, in its order."""
@@ -115,7 +124,9 @@ class LoadedModule:
             for name, value in self._kept.items()
             if name not in repeated and (name not in self._facts.buffers or name.endswith(_STATISTICS[:2]))
         }
-        self._transplant = plan(wanted, _shapes(parameters), self._adapter, self._layout, self._settings)
+        self._transplant = plan(
+            wanted, _shapes(parameters), self._adapter, self._layout, self._settings, turned=self._turned
+        )
         self.notes = self._transplant.notes()
         with torch.no_grad():
             for item in self._transplant.placed:

@@ -106,6 +106,14 @@ def read_adapter(source: bytes, file: str) -> Adapter:
     return _current
 
 
+def adapter_from(declare: Callable[[], object]) -> Adapter:
+    """Call a function that declares rules as an adapter file does, and return them."""
+    global _current, _layout
+    _current, _layout = Adapter(), None
+    declare()
+    return _current
+
+
 # --- functions for adapter files; they are public as `goldsmith.adapter` ------------------------------------------
 
 

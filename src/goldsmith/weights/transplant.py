@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ class CannotPlace(Exception):
     """Gold's weights that have no place in a submission's model, by name on both sides; `reasons` come from rules."""
 
     def __init__(self, unplaced: Mapping[str, Shape], free: Mapping[str, Shape], reasons: Sequence[str] = ()) -> None:
-        self.unplaced, self.free = dict(unplaced), dict(free)
+        self.unplaced, self.free, self.reasons = dict(unplaced), dict(free), tuple(reasons)
         super().__init__(". ".join([self._sentence(), *reasons]))
 
     def _sentence(self) -> str:
@@ -112,7 +112,10 @@ class Transplant:
         guessed = [item for item in self.placed if item.how == BY_SHAPE]
         whole, flat = [item for item in guessed if item.sizes], [item for item in guessed if item.shapes]
         return {
-            "weights matched by shape and order": [item for item in guessed if not item.sizes and not item.shapes],
+            "weights matched by shape and order": [
+                item for item in guessed if not item.sizes and not item.shapes and not item.rule.transpose
+            ],
+            "weights stored the other way round": [item for item in guessed if item.rule.transpose and not item.sizes],
             "weights put together, all rows of one before the next": [
                 item for item in whole if not _is_otherwise(item)
             ],
@@ -145,11 +148,18 @@ def plan(
     settings: Mapping[str, Any],
     *,
     plain: bool = False,
+    turned: Collection[str] = (),
 ) -> Transplant:
-    """Decide where every weight in `gold` goes; with `plain`, without a change of shape.
+    """Decide where every weight in `gold` goes; with `plain`, without a change of shape. Those of theirs that are
+    `turned` are stored the other way round.
 
     Raises `CannotPlace` if a weight has no place.
     """
+    if turned:
+        other = {name: _turned(shape) if name in turned else shape for name, shape in theirs.items()}
+        whole = plan(gold, other, adapter, layout, settings, plain=plain)
+        moved = (_transposing(item) if set(item.theirs) & set(turned) else item for item in whole.placed)
+        return replace(whole, placed=tuple(moved))
     rest, free = dict(gold), dict(theirs)
     placed: list[Placed] = []
     reasons: dict[str, str] = {}
@@ -187,6 +197,11 @@ def plan(
     if rest:
         raise CannotPlace(rest, free, doubts)
     return Transplant(tuple(placed), tuple(free))
+
+
+def _transposing(item: Placed) -> Placed:
+    """Return a placement of weights that are stored the other way round, of which the plan knew only the other way."""
+    return replace(item, how=BY_SHAPE, rule=replace(item.rule, transpose=not item.rule.transpose))
 
 
 def _guessed(

@@ -1,0 +1,184 @@
+"""Run both sides of a parity alike, in their own dtype and in float64; the candidate's values get the reference's
+names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.module_traces import distance as tensor_distance
+from goldsmith.gold.arrays import is_array, numbers_of
+from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.model_parity.noise import QUICK, Measured, measure_noise
+from goldsmith.model_parity.output_pairs import CannotPairOutputs, OutputPairs, pair_outputs
+from goldsmith.process.messages import Failure
+from goldsmith.process.sides import FLOAT64, OUTPUT, OWN, Described, Ran, RunAsk, Side
+
+_COARSENESS = ("float64", "float32", "float16", "bfloat16")
+
+
+class ParityAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be compared, and how."""
+
+    reference: str = "the reference"
+    candidate: str = "the candidate"
+    weights: bool = True
+    gradients: bool = True
+    train: bool = False
+    steps: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+    trials: int = QUICK
+    outputs: dict[str, str] = {}
+    dtype: str = ""
+
+
+class CannotSay(Exception):
+    """Nothing can be said, for the `kind` of reason that the message gives."""
+
+    def __init__(self, kind: str, reason: str, failure: Failure | None = None, lines: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.kind, self.failure, self.lines = kind, failure, tuple(lines)
+
+
+@dataclass
+class Runs:
+    """The runs of both sides on one set of inputs, the candidate's values under the reference's names."""
+
+    mine: Ran
+    theirs: Ran
+    wide: tuple[Ran, Ran] | None = None
+    why_not: str = ""
+
+
+@dataclass
+class BothSides:
+    """The two sides, what is asked of them, and what is known of how they correspond."""
+
+    reference: Side
+    candidate: Side
+    ask: ParityAsk
+    notes: list[str] = field(default_factory=list)
+    described: tuple[Described, Described] = (Described(name=""), Described(name=""))
+    pairs: OutputPairs = field(default_factory=OutputPairs)
+
+    def run(self, side: Side, name: str, ask: RunAsk) -> Ran:
+        ran = side.run(ask)
+        failure = ran.facts.failure
+        if failure is not None:
+            kind = failure.kind if failure.kind in ("memory", "exit") else "inputs"
+            words = {"memory": "runs out of memory", "exit": "ends the process"}.get(
+                kind, "cannot be run on the inputs"
+            )
+            step = "; use smaller inputs, or another device" if kind == "memory" else ""
+            raise CannotSay(kind, f"the {name} {words}: {failure.message}{step}", failure)
+        return ran
+
+    def distance(self) -> float:
+        """Return how far apart the outputs for the first inputs are."""
+        runs = [side.run(RunAsk(precision=FLOAT64, train=self.ask.train)) for side in (self.reference, self.candidate)]
+        if any(item.facts.failure for item in runs):
+            asks = (RunAsk(train=self.ask.train), self.their(RunAsk(train=self.ask.train)))
+            runs = [self.reference.run(asks[0]), self.candidate.run(asks[1])]
+        if any(item.facts.failure for item in runs):
+            return float("inf")
+        try:
+            pairs = pair_outputs(runs[0], runs[1], self.ask.outputs)
+        except CannotPairOutputs:
+            return 0.0  # told later, and no arrangement of weights changes it
+        return farthest_output(runs[0].values, renamed(runs[1].values, pairs.paths), pairs.paths)
+
+    def both(self, ask: RunAsk, *, traced: bool) -> Runs:
+        mine, theirs = self.reference.run(ask), self._candidate_run(self.their(ask))
+        wide = msgspec.structs.replace(ask, precision=FLOAT64, traced=traced)
+        exact = self.reference.run(wide), self._candidate_run(self.their(wide))
+        why_not = ""
+        for ran, side in zip(exact, ("reference", "candidate"), strict=True):
+            if ran.facts.failure is not None:
+                why_not = f"the {side} does not run in float64 ({ran.facts.failure.message.splitlines()[0][:80]})"
+            elif not ran.facts.pure:
+                why_not = f"the {side} computes in a smaller dtype inside a run in float64"
+        if why_not:
+            self.notes.append(f"{why_not}, so both were judged in their own dtype alone")
+            own = msgspec.structs.replace(ask, traced=traced)
+            mine, theirs = self.reference.run(own), self._candidate_run(self.their(own))
+            return Runs(mine, theirs, None, why_not)
+        return Runs(mine, theirs, exact)
+
+    def _candidate_run(self, ask: RunAsk) -> Ran:
+        """Run the candidate and name its outputs as the reference's; without gradients where it has none."""
+        ran = self.candidate.run(ask)
+        if ran.facts.failure is not None and ask.gradients:
+            plain = self.candidate.run(msgspec.structs.replace(ask, gradients=False))
+            if plain.facts.failure is None:
+                facts = msgspec.structs.replace(plain.facts, cut_off=f"its backward fails: {ran.facts.failure.message}")
+                ran = Ran(facts, plain.values, plain.trace)
+        return Ran(ran.facts, renamed(ran.values, self.pairs.paths), ran.trace)
+
+    def their(self, ask: RunAsk) -> RunAsk:
+        """Return the request as the candidate gets it: under its names, and inputs in its dtype if that is another."""
+        paths = tuple(self.pairs.paths[path] for path in ask.outputs)
+        other = self.described[1].dtype if self.mixed and ask.precision == OWN else ask.inputs_as
+        return msgspec.structs.replace(ask, outputs=paths, inputs_as=other)
+
+    @property
+    def mixed(self) -> bool:
+        """Return whether the two models are of different dtypes."""
+        mine, theirs = (item.dtype for item in self.described)
+        return bool(mine and theirs and mine != theirs and not self.ask.dtype)
+
+    @property
+    def _coarser(self) -> str:
+        """Return the candidate's dtype if it has fewer digits than the reference's."""
+        mine, theirs = (item.dtype for item in self.described)
+        return theirs if self.mixed and _COARSENESS.index(theirs) > _COARSENESS.index(mine) else ""
+
+    def measure(self, ask: RunAsk, runs: Runs, told: Callable[[str], None]) -> Measured:
+        if self.ask.rtol is not None or self.ask.atol is not None:
+            return Measured()
+        traced = msgspec.structs.replace(ask, traced=runs.wide is not None or runs.mine.trace is not None)
+        return measure_noise(
+            self.reference,
+            traced,
+            runs.mine,
+            runs.wide[0] if runs.wide else None,
+            trials=self.ask.trials,
+            coarser=self._coarser,
+            on_run=lambda: told("measuring the reference's noise"),
+        )
+
+
+def renamed(values: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
+    """Return the candidate's values with outputs under the reference's names, and no other outputs."""
+    if not paths:
+        return dict(values)
+    found = {mine: values[theirs] for mine, theirs in paths.items() if theirs in values}
+    return found | {path: value for path, value in values.items() if path.partition(".")[0] != OUTPUT}
+
+
+def farthest_output(mine: Mapping[str, Any], theirs: Mapping[str, Any], paths: Mapping[str, str]) -> float:
+    found = 0.0
+    for path in paths:
+        if path not in theirs:
+            return float("inf")
+        if is_inexact(mine[path]):
+            found = max(found, tensor_distance(numbers_of(theirs[path]), numbers_of(mine[path])))
+    return found
+
+
+def is_inexact(value: Any) -> bool:
+    if isinstance(value, float | Bfloat16):
+        return True
+    return is_array(value) and str(value.dtype).removeprefix("torch.").startswith(("float", "bfloat", "complex"))
+
+
+def is_all_nan(value: Any) -> bool:
+    import numpy as np
+
+    if not is_inexact(value):
+        return False
+    numbers = numbers_of(value)
+    return bool(numbers.size) and bool(np.isnan(numbers).all())

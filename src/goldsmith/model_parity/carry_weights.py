@@ -1,0 +1,81 @@
+"""Carry the reference's weights into the candidate, in the arrangement by which the two agree if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from goldsmith.model_parity.module_pairs import weight_lines
+from goldsmith.process.sides import LINEAR, TABLE, Described, LoadAsk, Loaded, Side
+
+AGREEING = 1e-5
+"""Relative distance of outputs in float64 up to which an arrangement of weights is taken for the right one."""
+_LISTED = 6
+
+
+class CannotCarry(Exception):
+    """Weights that have no place; the message names both sides', `lines` are what an adapter could say."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.lines = weight_lines(loaded.unplaced, loaded.free)
+        super().__init__(_sentence(loaded))
+
+
+def carry_weights(
+    reference: Side,
+    candidate: Side,
+    described: tuple[Described, Described],
+    *,
+    keep: bool,
+    distance: Callable[[], float],
+) -> Loaded:
+    """Load the weights. Where the candidate then returns something else, by `distance`, try other arrangements: rows of
+    fused matrices in another order, matrices the other way round."""
+    mine, theirs = described
+    weights = reference.weights()
+    plain = LoadAsk(facts=mine.facts, keep=keep)
+    turned = LoadAsk(facts=mine.facts, keep=keep, turned=_turned(mine, theirs))
+    first = candidate.load(weights, plain)
+    if not keep or (not first.unplaced and distance() <= AGREEING):
+        return first
+    others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
+    others += [turned] if turned.turned else []
+    usable = [] if first.unplaced else [plain]
+    for ask in others:
+        loaded = candidate.load(weights, ask)
+        if loaded.unplaced:
+            continue
+        if distance() <= AGREEING:
+            return loaded
+        usable.append(ask)
+    if not usable:
+        raise CannotCarry(first)
+    return candidate.load(weights, usable[0])
+
+
+def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
+    """Return the candidate's matrices that may be stored the other way round: those that are no rows of outputs, if
+    the reference's are, or the reverse."""
+    kinds = [mine.kinds.get(name) for name, shape in mine.weights.items() if len(shape) == 2]
+    linear = kinds.count(LINEAR)
+    others = len(kinds) - linear - kinds.count(TABLE)
+    matrices = [name for name, shape in theirs.weights.items() if len(shape) == 2 and theirs.kinds.get(name) != TABLE]
+    if linear >= others:
+        return tuple(name for name in matrices if theirs.kinds.get(name) != LINEAR)
+    return tuple(name for name in matrices if theirs.kinds.get(name) == LINEAR)
+
+
+def _sentence(loaded: Loaded) -> str:
+    unplaced = _listed(loaded.unplaced)
+    free = _listed(loaded.free) or "none"
+    reasons = "".join(f". {reason}" for reason in loaded.reasons)
+    return (
+        f"these weights of the reference have no place in the candidate: {unplaced}; left over in the candidate: "
+        f"{free}{reasons}"
+    )
+
+
+def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
+    names = [f"{name} ({'×'.join(map(str, shape)) or 'scalar'})" for name, shape in shapes.items()]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,377 @@
+"""Judge a candidate beside its reference: weights, forward passes, gradients, optimiser steps, modules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.case_verdict import coarsest_dtype, decide
+from goldsmith.check.module_traces import CLOSE
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
+from goldsmith.comparison.api import compare
+from goldsmith.comparison.results import Comparison
+from goldsmith.gold.arrays import numbers_of
+from goldsmith.model_parity.both_sides import (
+    BothSides,
+    CannotSay,
+    ParityAsk,
+    Runs,
+    farthest_output,
+    is_all_nan,
+    is_inexact,
+)
+from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
+from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
+from goldsmith.model_parity.noise import FINEST, Limits, Measured
+from goldsmith.model_parity.output_pairs import CannotPairOutputs, pair_outputs
+from goldsmith.model_parity.result import CarriedWeights, ParityReport
+from goldsmith.process.sides import (
+    FLOAT64,
+    GRADIENTS,
+    INPUT_GRADIENTS,
+    OUTPUT,
+    Loaded,
+    RunAsk,
+    Side,
+)
+
+ORGANISED_DIFFERENTLY = 1e-9
+"""Two models whose outputs agree to this in float64 compute the same, whatever is inside."""
+
+
+def judge_parity(
+    reference: Side, candidate: Side, ask: ParityAsk, on_step: Callable[[str], None] = lambda text: None
+) -> ParityReport:
+    """Judge `candidate` beside `reference`, and leave both as they were; `on_step` is told what is being done."""
+    started = time.monotonic()
+    judging = _Judging(BothSides(reference, candidate, ask), on_step)
+    try:
+        report = judging.report()
+    except CannotSay as problem:
+        report = ParityReport(
+            name=ask.candidate,
+            reference=ask.reference,
+            outcome=COULD_NOT_RUN,
+            kind=problem.kind,
+            reason=str(problem),
+            failure=problem.failure,
+            weights=judging.carried,
+            adapter_lines=problem.lines,
+            notes=tuple(dict.fromkeys(judging.both.notes)),
+        )
+    finally:
+        reference.close()
+        candidate.close()
+    return msgspec.structs.replace(report, seconds=round(time.monotonic() - started, 3))
+
+
+@dataclass
+class _Judging:
+    both: BothSides
+    on_step: Callable[[str], None]
+    carried: CarriedWeights = field(default_factory=CarriedWeights)
+    loaded: Loaded = field(default_factory=Loaded)
+    judged: JudgedModules | None = None
+
+    def report(self) -> ParityReport:
+        self.on_step("describing both")
+        self.both.described = self.both.reference.describe(), self.both.candidate.describe()
+        for item, side in zip(self.both.described, ("reference", "candidate"), strict=True):
+            self.both.notes += [f"the {side} {note}" for note in item.notes]
+        count = self.both.reference.draw_inputs()
+        self.both.candidate.take_inputs(self.both.reference.inputs())
+        self._carry()
+        cases: list[CaseVerdict] = []
+        for number in range(count):
+            cases += self._judge_set(number, f"inputs {number + 1}: " if count > 1 else "", f" {number + 1} of {count}")
+        return self._report(cases)
+
+    # --- weights ----------------------------------------------------------------------------------------------------
+
+    def _carry(self) -> None:
+        mine, theirs = self.both.described
+        if not (mine.is_module and theirs.is_module):
+            if self.both.ask.weights and (mine.weights or theirs.weights):
+                self.both.notes.append("weights were not carried over: only those of torch modules can be")
+            self._first_runs()
+            return
+        self.on_step("carrying weights over")
+        try:
+            self.loaded = carry_weights(
+                self.both.reference,
+                self.both.candidate,
+                self.both.described,
+                keep=self.both.ask.weights,
+                distance=self.both.distance,
+            )
+        except CannotCarry as problem:
+            self.carried = CarriedWeights(unplaced=problem.loaded.unplaced, free=problem.loaded.free)
+            raise CannotSay("weights", str(problem), lines=problem.lines) from None
+        if self.loaded.unplaced:  # weights stay as they are, and only some of them correspond
+            self.both.notes.append("gradients are not compared: names and shapes do not say which weights correspond")
+        free = {name: theirs.weights[name] for name in self.loaded.extra if name in theirs.weights}
+        self.carried = CarriedWeights(placed=self.loaded.placed, unplaced=self.loaded.unplaced, free=free)
+        self.both.notes += self.loaded.notes
+        self._first_runs()
+
+    def _first_runs(self) -> None:
+        """Run both once, so that what keeps them from running at all is told first, and pair their outputs."""
+        mine = self.both.run(self.both.reference, "reference", RunAsk(train=self.both.ask.train))
+        theirs = self.both.run(self.both.candidate, "candidate", self.both.their(RunAsk(train=self.both.ask.train)))
+        for ran, side in ((mine, "reference"), (theirs, "candidate")):
+            skipped = [f"{path.removeprefix('output.')} ({kind})" for path, kind in ran.facts.skipped.items()]
+            if skipped:
+                self.both.notes.append(f"not compared, being no numbers: {', '.join(skipped[:3])} of the {side}")
+        try:
+            self.both.pairs = pair_outputs(mine, theirs, self.both.ask.outputs)
+        except CannotPairOutputs as problem:
+            raise CannotSay("outputs", str(problem)) from None
+        self.both.notes += self.both.pairs.notes
+        for path in self.both.pairs.paths:
+            if is_all_nan(mine.values[path]):
+                name = path.removeprefix("output.") if path != OUTPUT else "its output"
+                raise CannotSay("nan", f"the reference itself returns nothing but NaN in {name}")
+
+    # --- one set of inputs ------------------------------------------------------------------------------------------
+
+    def _judge_set(self, number: int, prefix: str, progress: str) -> list[CaseVerdict]:
+        def told(text: str) -> None:
+            self.on_step(text + (progress if prefix else ""))
+
+        told("running both")
+        base = RunAsk(inputs=number, train=self.both.ask.train, outputs=tuple(self.both.pairs.paths))
+        self.both.run(self.both.reference, "reference", base)
+        self.both.run(self.both.candidate, "candidate", self.both.their(base))
+        gradients = self.both.ask.gradients and self._has_gradients(base)
+        ask = msgspec.structs.replace(base, gradients=gradients)
+        runs = self.both.both(ask, traced=True)
+        told("measuring the reference's noise")
+        measured = self.both.measure(ask, runs, told)
+        if measured.unfaithful:
+            raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
+        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path.partition(".")[0] == OUTPUT)
+        forward = self._with_overwriting(forward, runs)
+        cases = [forward]
+        if gradients:
+            cases.append(self._gradient_case(f"{prefix}gradients", runs, measured))
+        if self.both.ask.steps:
+            told(f"taking {self.both.ask.steps} steps")
+            cases.append(self._step_case(f"{prefix}{self.both.ask.steps} steps", base, told))
+        told("looking at modules")
+        cases = self._look_at_modules(ask, runs, measured, cases)
+        mine, theirs = (item.facts.drew for item in runs.wide or (runs.mine, runs.theirs))
+        if (mine or theirs) and gravest(case.outcome for case in cases) != AGREES:
+            side = "reference" if mine else "candidate"
+            raise CannotSay("random", _random_words(mine or theirs, side, self.both.ask.train))
+        return cases
+
+    def _has_gradients(self, base: RunAsk) -> bool:
+        """Return whether the reference has gradients to compare; if not, say why."""
+        if self.loaded.unplaced:
+            return False
+        ran = self.both.reference.run(msgspec.structs.replace(base, gradients=True))
+        if ran.facts.failure is not None:
+            self.both.notes.append(
+                f"gradients are not compared: the reference's backward fails ({ran.facts.failure.message})"
+            )
+        elif ran.facts.cut_off:
+            self.both.notes.append("gradients are not compared: the reference's output has none")
+        return ran.facts.failure is None and not ran.facts.cut_off
+
+    # --- verdicts ---------------------------------------------------------------------------------------------------
+
+    def _case(self, name: str, runs: Runs, measured: Measured, wanted: Callable[[str], bool]) -> CaseVerdict:
+        """Compare the values whose path is `wanted`."""
+        natural = self._compared(runs.mine.values, runs.theirs.values, measured.own, wanted)
+        given = self.both.ask.rtol is not None or self.both.ask.atol is not None
+        wide = None
+        if runs.wide is not None and not given:
+            exact = [
+                {path: numbers_of(value) for path, value in ran.values.items() if is_inexact(value)}
+                for ran in runs.wide
+            ]
+            wide = self._compared(exact[0], exact[1], measured.wide, wanted)
+            wide = wide if wide.leaves else None
+        verdict = CaseVerdict(
+            name=name,
+            title="",
+            outcome=AGREES,
+            natural=natural.leaves,
+            leaves=natural.leaves,
+            judged_in=coarsest_dtype(natural),
+            own_dtype_only=bool(runs.why_not),
+        )
+        return decide(verdict, natural, wide)
+
+    def _compared(
+        self, mine: Mapping[str, Any], theirs: Mapping[str, Any], limits: Limits, wanted: Callable[[str], bool]
+    ) -> Comparison:
+        gold = {path: value for path, value in mine.items() if wanted(path)}
+        actual = {path: value for path, value in theirs.items() if path in gold}
+        return compare(
+            actual,
+            gold,
+            rtol=self.both.ask.rtol,
+            atol=self.both.ask.atol,
+            tolerances={path: item for path, item in limits.tolerances.items() if path in gold},
+            noisy={path: item for path, item in limits.noisy.items() if path in gold},
+            equal_nan=[path for path, value in gold.items() if not is_all_nan(value)],
+            check_dtype=not self.both.mixed,
+        )
+
+    def _gradient_case(self, name: str, runs: Runs, measured: Measured) -> CaseVerdict:
+        cut_off = runs.theirs.facts.cut_off
+        if cut_off:
+            return CaseVerdict(
+                name=name,
+                title="",
+                outcome=DIFFERS,
+                kind="gradients",
+                reason=f"the candidate has no gradients: {cut_off}",
+            )
+        known = {name for mine, _ in self.loaded.placed for name in mine}
+
+        def wanted(path: str) -> bool:
+            section, _, weight = path.partition(".")
+            return section == INPUT_GRADIENTS or (section == GRADIENTS and weight in known)
+
+        return self._case(name, runs, measured, wanted)
+
+    def _step_case(self, name: str, base: RunAsk, told: Callable[[str], None]) -> CaseVerdict:
+        if not all(item.is_module for item in self.both.described) or self.loaded.unplaced:
+            raise CannotSay("steps", "optimiser steps need two torch modules whose weights correspond")
+        ask = msgspec.structs.replace(base, steps=self.both.ask.steps)
+        runs = self.both.both(ask, traced=False)
+        for ran, side in ((runs.mine, "reference"), (runs.theirs, "candidate")):
+            problem = ran.facts.failure.message if ran.facts.failure else ran.facts.cut_off
+            if problem:
+                return CaseVerdict(
+                    name=name,
+                    title="",
+                    outcome=COULD_NOT_RUN,
+                    kind="steps",
+                    reason=f"the {side} cannot be trained: {problem}",
+                    failure=ran.facts.failure,
+                )
+        known = {name for mine, _ in self.loaded.placed for name in mine}
+        measured = self.both.measure(ask, runs, told)
+        return self._case(
+            name, runs, measured, lambda path: path.partition(".")[0] != "weights" or path.partition(".")[2] in known
+        )
+
+    def _with_overwriting(self, verdict: CaseVerdict, runs: Runs) -> CaseVerdict:
+        """Judge a candidate that changes its inputs where the reference does not."""
+        more = [name for name in runs.theirs.facts.overwrote if name not in runs.mine.facts.overwrote]
+        for name in runs.mine.facts.overwrote:
+            self.both.notes.append(f"the reference changes its input {name} in place")
+        if not more or verdict.outcome != AGREES:
+            return verdict
+        reason = f"the candidate changes its input {', '.join(more)} in place, and the reference does not"
+        return msgspec.structs.replace(verdict, outcome=DIFFERS, kind="overwrites", reason=reason)
+
+    # --- modules ----------------------------------------------------------------------------------------------------
+
+    def _look_at_modules(
+        self, ask: RunAsk, runs: Runs, measured: Measured, cases: list[CaseVerdict]
+    ) -> list[CaseVerdict]:
+        mine, theirs = runs.wide or (runs.mine, runs.theirs)
+        if mine.trace is None or theirs.trace is None or not all(item.is_module for item in self.both.described):
+            return cases
+        precise = msgspec.structs.replace(ask, precision=FLOAT64) if runs.wide else ask
+        close = FINEST if runs.wide else CLOSE
+        judge = ModuleJudge(
+            self.both.reference,
+            self.both.candidate,
+            self.both.described,
+            self.loaded,
+            precise,
+            self.both.their(precise),
+            close,
+            measured.calls,
+        )
+        pair = judge.pair(mine, theirs)
+        found = judge.judge(pair)
+        differing = [number for number, case in enumerate(cases) if case.outcome == DIFFERS]
+        only_gradients = bool(differing) and cases[0].outcome == AGREES and "gradients" in cases[differing[0]].name
+        if only_gradients and not any(not item.inferred for item in found.sources):
+            found = judge.judge_gradients(pair)
+        far = farthest_output(mine.values, theirs.values, self.both.pairs.paths)
+        if not differing:
+            cases = self._told_of_small_differences(cases, found, far, precise=runs.wide is not None)
+        elif found.verdicts:
+            number = differing[0]
+            cases[number] = _with_modules(cases[number], found)
+        if self.judged is None or (differing and not self.judged.sources):
+            self.judged = found
+        return cases
+
+    def _told_of_small_differences(
+        self, cases: list[CaseVerdict], found: JudgedModules, far: float, *, precise: bool
+    ) -> list[CaseVerdict]:
+        """Judge modules that differ where the whole agrees: too little to be seen at the end, or no difference at all,
+        because the two are organised differently."""
+        seen = [item for item in found.sources if not item.inferred]
+        if not seen or not precise:
+            return cases
+        if far <= ORGANISED_DIFFERENTLY:
+            names = ", ".join(item.label for item in seen[:3])
+            self.both.notes.append(f"inside, {names} give something else, and the whole agrees to {far:.0e}")
+            found.verdicts = ()
+            found.modules = tuple(
+                msgspec.structs.replace(row, role="") if row.role in ("source", "holds") else row
+                for row in found.modules
+            )
+            return cases
+        first = seen[0]
+        reason = f"{first.label} differs by itself, by less than can be told from the output"
+        verdict = msgspec.structs.replace(cases[0], outcome=DIFFERS, kind="module", reason=reason)
+        return [_with_modules(verdict, found), *cases[1:]]
+
+    # --- the whole --------------------------------------------------------------------------------------------------
+
+    def _report(self, cases: list[CaseVerdict]) -> ParityReport:
+        judged = self.judged or JudgedModules()
+        outcome = gravest(case.outcome for case in cases)
+        first = next(iter(judged.sources), None) if outcome != AGREES else None
+        worst = next((case for case in cases if case.outcome == outcome), None)
+        return ParityReport(
+            name=self.both.ask.candidate,
+            reference=self.both.ask.reference,
+            outcome=outcome,
+            kind=worst.kind if worst and outcome != AGREES else "",
+            reason=worst.reason if worst and outcome != AGREES else "",
+            first_divergence=first.label if first else "",
+            first_name=first.their_label if first else "",
+            first_kind=(first.their_kind or first.kind) if first else "",
+            cases=tuple(cases),
+            modules=judged.modules,
+            weights=self.carried,
+            adapter_lines=judged.lines,
+            notes=tuple(dict.fromkeys(self.both.notes)),
+        )
+
+
+def _with_modules(case: CaseVerdict, found: JudgedModules) -> CaseVerdict:
+    first = next(iter(found.sources), None)
+    return msgspec.structs.replace(
+        case,
+        modules=found.verdicts,
+        first_divergence=first.label if first else "",
+        first_part=first.kind if first else "",
+    )
+
+
+def _random_words(drew: str, side: str, train: bool) -> str:
+    what = (
+        "set its probability to 0, or compare in eval mode"
+        if train
+        else "take the randomness out, or pass it in as an input"
+    )
+    return (
+        f"{drew} of the {side} draws random numbers, and two implementations that draw in another order differ "
+        f"although both are right, so nothing can be said; {what}"
+    )

@@ -1,0 +1,136 @@
+"""Which modules of two models correspond: by their weights, by name, by the adapter, by what they return, by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from goldsmith.check.module_traces import Call, Pairs, farthest, module_names
+from goldsmith.weights.rules import fill, match
+
+
+def pair_modules(
+    placed: Pairs,
+    mine: Sequence[Call],
+    theirs: Sequence[Call],
+    there: Mapping[str, str],
+    renamed: Sequence[tuple[str, str]],
+    close: float,
+) -> dict[str, str]:
+    """Map the reference's modules to those of the candidate's that are `there`, by name and class. Those that have no
+    weights, and another name, are paired inside of modules that are paired."""
+    found = _by_adapter(mine, there, renamed)
+    found = module_names(placed, mine, list(there)) | found
+    weighty = {name for one, two in placed for weight in (*one, *two) for name in _around(weight)}
+    outputs = {name: call for name, call in _last_calls(theirs).items() if name not in weighty}
+    for call in sorted(_last_calls(mine).values(), key=lambda call: call.module.count(".")):
+        if call.module in found or call.module in weighty:
+            continue
+        above = call.module.rpartition(".")[0]
+        if above not in found:
+            continue
+        used = set(found.values())
+        free = [name for name in outputs if name not in used and name.rpartition(".")[0] == found[above]]
+        by_value = [name for name in free if call.tells and _returns_the_same(outputs[name], call, close)]
+        by_class = [name for name in free if outputs[name].kind == call.kind]
+        left = [item for item in _siblings(mine, above) if item not in found and item not in weighty]
+        if len(by_value) == 1:
+            found[call.module] = by_value[0]
+        elif by_class and [item for item in left if _kind(mine, item) == call.kind].index(call.module) < len(by_class):
+            found[call.module] = by_class[0]
+        elif len(free) == len(left) == 1 and _same_form(outputs[free[0]], call):
+            found[call.module] = free[0]
+    return found
+
+
+def merged_modules(placed: Pairs) -> dict[str, str]:
+    """Map modules whose weights are part of a fused matrix, or were split, to the modules that hold them."""
+    found: dict[str, str] = {}
+    for one, two in placed:
+        if len(one) > 1 or len(two) > 1:
+            theirs = " + ".join(dict.fromkeys(name.rpartition(".")[0] for name in two))
+            found |= {name.rpartition(".")[0]: theirs for name in one}
+    return found
+
+
+def _around(weight: str) -> Iterator[str]:
+    """Yield the names of the modules that contain a weight."""
+    path = weight.split(".")[:-1]
+    return (".".join(path[:count]) for count in range(1, len(path) + 1))
+
+
+def _by_adapter(mine: Sequence[Call], there: Mapping[str, str], renamed: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found = {}
+    for pattern, other in renamed:
+        for name in dict.fromkeys(call.module for call in mine):
+            stars = match(pattern, name)
+            if stars is not None and fill(other, stars) in there:
+                found[name] = fill(other, stars)
+    return found
+
+
+def _last_calls(calls: Sequence[Call]) -> dict[str, Call]:
+    return {call.module: call for call in calls if not call.function}
+
+
+def _siblings(calls: Sequence[Call], above: str) -> Iterator[str]:
+    """Yield the names of the modules right inside `above`, in the order in which they are first called."""
+    names = dict.fromkeys(call.module for call in calls if call.module)
+    return (name for name in names if name.rpartition(".")[0] == above)
+
+
+def _kind(calls: Sequence[Call], name: str) -> str:
+    return next(call.kind for call in calls if call.module == name)
+
+
+def _returns_the_same(theirs: Call, mine: Call, close: float) -> bool:
+    return bool(mine.outputs) and bool(theirs.outputs) and farthest(theirs.outputs, mine.outputs) <= close
+
+
+def _same_form(theirs: Call, mine: Call) -> bool:
+    """Return whether both take and return tensors of the same shapes."""
+
+    def shapes(call: Call) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        return [item.shape for item in call.inputs], [item.shape for item in call.outputs]
+
+    return shapes(theirs) == shapes(mine)
+
+
+def adapter_lines(unpaired: Sequence[str], free: Mapping[str, str], kinds: Mapping[str, str]) -> list[str]:
+    """Return a line of an adapter for each module without a partner that the candidate may have under another name: of
+    the same class, else the only one that is left beside it. Numbers become stars, so that one line serves all
+    layers."""
+    found: dict[str, None] = {}
+    for name in unpaired:
+        same = [other for other, kind in free.items() if kind == kinds[name]]
+        near = [other for other in same if _numbers(other) == _numbers(name)] or same
+        if near:
+            found[f'rename("{_starred(name)}", "{_starred(near[0])}")'] = None
+    return list(found)
+
+
+def weight_lines(unplaced: Mapping[str, tuple[int, ...]], free: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Return lines of an adapter that would place weights: in the order of both sides where shapes are the same."""
+    found: dict[str, None] = {}
+    left = dict(free)
+    for name, shape in unplaced.items():
+        alike = [other for other, its in left.items() if its == shape]
+        turned = [other for other, its in left.items() if len(shape) == 2 and its == shape[::-1]]
+        for near, more in ((alike, ""), (turned, ", transpose=True")):
+            if near:
+                same = [other for other in near if other.rpartition(".")[2] == name.rpartition(".")[2]]
+                chosen = (same or near)[0]
+                del left[chosen]
+                found[f'rename("{_starred(name)}", "{_starred(chosen)}"{more})'] = None
+                break
+        else:
+            reason = "the candidate has none"
+            found[f'no_counterpart(gold="{_starred(name)}", reason="{reason}")'] = None
+    return list(found)
+
+
+def _numbers(name: str) -> list[str]:
+    return [part for part in name.split(".") if part.isdecimal()]
+
+
+def _starred(name: str) -> str:
+    return ".".join("*" if part.isdecimal() else part for part in name.split("."))

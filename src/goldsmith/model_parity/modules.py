@@ -1,0 +1,237 @@
+"""Judge modules where they stand, and alone on the reference's own inputs: who is the source, who is a victim."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
+from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
+from goldsmith.check.trace_pairs import TracePair, arguments, off_by
+from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
+from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
+from goldsmith.process.messages import Failure
+from goldsmith.process.sides import AloneAsk, Described, Loaded, Ran, RunAsk, Side
+
+MODEL = "model"
+MOST_ALONE = 2000
+"""Calls that are made alone: a model has some dozen for each layer."""
+_GRADIENTS_FAR = 1e-5
+"""Relative distance from which gradients that one module passes back count as different, in float64."""
+_NO_FAILURE = Failure(kind="raised", message="it was not run")
+
+
+@dataclass
+class JudgedModules:
+    """What is known of every module; `sources` are those where a difference begins, in the order in which they ran."""
+
+    modules: tuple[ModuleParity, ...] = ()
+    verdicts: tuple[ModuleVerdict, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> list[ModuleVerdict]:
+        """List what is to blame: what was seen to be wrong before what was only inferred."""
+        return sorted(sources(self.verdicts), key=lambda item: item.inferred)
+
+
+@dataclass
+class ModuleJudge:
+    """The two traces of one set of inputs, in the precision of `ask`, and the sides to ask for more."""
+
+    reference: Side
+    candidate: Side
+    described: tuple[Described, Described]
+    loaded: Loaded
+    ask: RunAsk
+    their_ask: RunAsk
+    close: float
+    noise: Mapping[int, float] = field(default_factory=dict)
+
+    def pair(self, mine: Ran, theirs: Ran) -> TracePair:
+        """Pair the calls of two traces."""
+        one = calls_in(mine.trace) if mine.trace is not None else []
+        two = calls_in(theirs.trace) if theirs.trace is not None else []
+        there = self.described[1].modules
+        names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close)
+        pair = TracePair("", one, two, {MODEL: names}, close=self.close, noise=self.noise)
+        pair.used = {MODEL: tuple(self.described[1].weights)} if not theirs.trace else {}
+        pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
+        pair.pair()
+        return pair
+
+    def judge(self, pair: TracePair) -> JudgedModules:
+        """Judge every call in place or, where its inputs were wrong already, alone."""
+        alone = Alone(self._run_alone(pair))
+        return self._result(pair, judge_calls(pair, alone), alone)
+
+    def judge_gradients(self, pair: TracePair) -> JudgedModules:
+        """Find the first module that passes back other gradients, where all outputs are right."""
+        calls = [call for call in by_execution(pair.gold) if call.form is not None and call.position in pair.partners]
+        mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
+        theirs = self._gradients(
+            self.candidate, self.their_ask, [(call, pair.partners[call.position]) for call in calls]
+        )
+        verdicts = judge_calls(pair, Alone())
+        for call in calls:
+            one, two = mine.get(call.position, {}), theirs.get(call.position)
+            if two is None or not one:
+                continue
+            wrong = [name for name in one if _far(two.get(name), one[name])]
+            if wrong:
+                source = ModuleVerdict(
+                    case="",
+                    model=MODEL,
+                    name=call.module,
+                    kind=call.kind,
+                    outcome=DIFFERS,
+                    alone=True,
+                    source=True,
+                    theirs=pair.names[MODEL][call.module],
+                    their_kind=pair.partners[call.position].kind,
+                    why="what it passes back is wrong, and its output is right",
+                )
+                others = [item for item in verdicts if item.name != call.module]
+                return self._result(pair, [source, *others], Alone())
+        return self._result(pair, verdicts, Alone())
+
+    # --- calls made alone -------------------------------------------------------------------------------------------
+
+    def _run_alone(self, pair: TracePair) -> dict[tuple[str, int], Answer]:
+        needed = [call for call in by_execution(pair.gold) if pair.needs_alone(call) and call.position in pair.partners]
+        calls = {call.position: call for call in needed[:MOST_ALONE]}
+        asks: list[AloneAsk] = []
+        tensors: dict[str, Any] = {}
+        for call in calls.values():
+            ask, given = _request(call, pair.partners[call.position], pair.names[MODEL][call.module])
+            asks.append(ask)
+            tensors |= given
+        if not asks:
+            return {}
+        found, arrays = self.candidate.run_alone(self.their_ask, asks, tensors)
+        return {("", item.number): _answer(item, calls[item.number], arrays) for item in found}
+
+    def _gradients(self, side: Side, ask: RunAsk, calls: Sequence[tuple[Call, Call]]) -> dict[int, dict[str, Any]]:
+        asks: list[AloneAsk] = []
+        tensors: dict[str, Any] = {}
+        for call, form in calls:
+            made, given = _request(call, form, form.module, gradients=True)
+            asks.append(made)
+            tensors |= given
+        found, arrays = side.run_alone(ask, asks, tensors) if asks else ([], {})
+        return {
+            item.number: {name: as_numbers(arrays[f"{item.number}.gradient.{name}"]) for name in item.gradients}
+            for item in found
+            if item.failure is None
+        }
+
+    # --- the result -------------------------------------------------------------------------------------------------
+
+    def _result(self, pair: TracePair, verdicts: list[ModuleVerdict], alone: Alone) -> JudgedModules:
+        blamed = {item.name for item in sources(verdicts)}
+        last = {call.module: call for call in pair.gold}
+        holders = {call.module for call in pair.gold for name in blamed if name in last and call.holds(last[name])}
+        judged = {item.name: item for item in verdicts}
+        names = pair.names[MODEL]
+        merged = {name: other for name, other in merged_modules(self.loaded.placed).items() if name not in names}
+        rows = {}
+        for call in by_execution(pair.gold):
+            verdict = judged.get(call.module)
+            answer = alone.runs.get(("", call.position))
+            partner = pair.partners.get(call.position)
+            rows[call.module] = ModuleParity(
+                name=call.module,
+                kind=call.kind,
+                theirs=names.get(call.module) or merged.get(call.module, ""),
+                their_kind=partner.kind if partner else self.described[1].modules.get(names.get(call.module, "?"), ""),
+                role=MERGED
+                if call.module in merged
+                else _role(call, verdict, blamed, holders, paired=partner is not None),
+                relative=pair.off.get(call.position),
+                relative_alone=off_by(answer.calls[0], call) if answer and answer.calls else None,
+                why=verdict.why if verdict else "",
+            )
+        unpaired = [name for name, row in rows.items() if row.role == UNPAIRED]
+        free = {call.module: call.kind for call in pair.theirs if call.module not in names.values()}
+        lines = adapter_lines(unpaired, free, {name: row.kind for name, row in rows.items()})
+        return JudgedModules(tuple(rows.values()), tuple(verdicts), tuple(lines))
+
+
+def _role(call: Call, verdict: ModuleVerdict | None, blamed: set[str], holders: set[str], *, paired: bool) -> Role:
+    if call.module in blamed:
+        return SOURCE
+    if not paired:
+        return UNPAIRED
+    if call.module in holders and (verdict is None or verdict.outcome != AGREES):
+        return HOLDS
+    if verdict is None or verdict.outcome not in (AGREES, DIFFERS):
+        return UNKNOWN
+    if verdict.outcome == AGREES:
+        return VICTIM if verdict.alone else ""
+    return HOLDS
+
+
+def _request(call: Call, partner: Call, module: str, *, gradients: bool = False) -> tuple[AloneAsk, dict[str, Any]]:
+    """Return a request to make the reference's `call` with the candidate's module. Where the candidate takes other
+    arguments, it is called as it was, with the reference's tensors in place of those that correspond."""
+    same = arguments(partner) == arguments(call) and [_shape(item) for item in partner.inputs] == [
+        _shape(item) for item in call.inputs
+    ]
+    inputs, form, narrow = call.inputs, call.form, call.bfloat16
+    if not same and partner.form is not None:
+        inputs, form, narrow = tuple(_nearest(partner.inputs, call.inputs)), partner.form, partner.bfloat16
+    made = AloneAsk(
+        number=call.position,
+        module=module,
+        form=form,
+        training=call.training,
+        bfloat16=tuple(int(name) for name in narrow if name.isdecimal()),
+        gradients=gradients,
+    )
+    return made, {f"{call.position}.{index}": item for index, item in enumerate(inputs)}
+
+
+def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
+    """Return, for each of their tensors, the reference's that corresponds: of the same shape, the nearest first; their
+    own where there is none."""
+    rest = list(mine)
+    found = []
+    for tensor in theirs:
+        near = [item for item in rest if _shape(item) == _shape(tensor) and item.dtype.kind == tensor.dtype.kind]
+        if not near:
+            found.append(tensor)
+            continue
+        best = min(near, key=lambda item: distance(tensor, item))
+        rest = [item for item in rest if item is not best]
+        found.append(best)
+    return found
+
+
+def _answer(item: Any, call: Call, arrays: Mapping[str, Any]) -> Answer:
+    if item.failure is not None:
+        return Answer(failure=item.failure)
+    outputs = tuple(_numbers(arrays[f"{item.number}.{index}"]) for index in range(item.outputs))
+    return Answer((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
+
+
+def _numbers(value: Any) -> Any:
+    from goldsmith.gold.arrays import as_numpy
+
+    return as_numpy(value)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", ()))
+
+
+def _far(theirs: Any, mine: Any) -> bool:
+    import numpy as np
+
+    one = np.asarray(_numbers(mine), dtype="float64")
+    if theirs is None:
+        return bool(np.abs(one).max(initial=0.0) > 0)
+    two = np.asarray(_numbers(theirs), dtype="float64")
+    return one.shape == two.shape and distance(two, one) > _GRADIENTS_FAR and bool(np.linalg.norm(two - one) > 1e-12)

@@ -1,0 +1,174 @@
+"""The reference's own noise, measured while both sides are here, and the tolerances that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from goldsmith.check.module_traces import Call, calls_in, farthest
+from goldsmith.gold.arrays import difference_of, is_array, leaf_facts, numbers_of
+from goldsmith.gold.calibration import CONTROLS, NOISE, NOISY_SAFETY, SAFETY, ZERO, Calibrated, Trials, calibrate
+from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
+from goldsmith.gold.files import NOISY_PREFIX
+from goldsmith.gold.safetensors_reader import Bfloat16
+from goldsmith.gold.tolerances import Tolerance, with_room
+from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
+
+QUICK = 4
+"""How many draws of noise are taken unless told: their maximum is a third below that of a dozen, and tolerances are
+three times as large."""
+_WIDE_TRIALS = 2
+FINEST = 3e-7
+"""The smallest relative tolerance in float64. Two right models agree to 1e-12 there, or to 6e-8 where they keep a table
+that was computed in float32; a wrong epsilon (1e-6 for 1e-12) makes a norm 5e-7 off."""
+
+
+MOSTLY = 0.25
+"""The share of noisy elements from which a whole tensor counts as noise."""
+
+
+@dataclass
+class Limits:
+    """Tolerances by path, and which elements are noise."""
+
+    tolerances: dict[str, Tolerance] = field(default_factory=dict)
+    noisy: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Measured:
+    """Limits for each model's own dtype and for float64; by position in the trace, how far a call's output moves."""
+
+    own: Limits = field(default_factory=Limits)
+    wide: Limits = field(default_factory=Limits)
+    calls: dict[int, float] = field(default_factory=dict)
+    unfaithful: bool = False
+
+
+def measure_noise(
+    reference: Side, ask: RunAsk, plain: Ran, wide: Ran | None, *, trials: int, coarser: str, on_run: Callable[[], None]
+) -> Measured:
+    """Run the reference again with changes that must not matter. `coarser` is the candidate's dtype, if that has fewer
+    digits than the reference's: then the reference's noise is what it becomes in that dtype."""
+    found = Measured()
+    gold = _numbers(plain.values)
+    differences: dict[str, Mapping[str, Any]] = {}
+
+    def attempt(name: str, changed: RunAsk, beside: Mapping[str, Any]) -> Ran:
+        on_run()
+        ran = reference.run(changed)
+        if ran.facts.failure is None:
+            differences[name] = _apart(beside, _numbers(ran.values))
+        return ran
+
+    untraced = msgspec.structs.replace(ask, traced=False)
+    attempt(CONTROLS[0], untraced, gold)
+    for number in range(1, trials + 1):
+        attempt(f"{NOISE}{number}", _noisy(untraced, number, coarser or OWN), gold)
+    exact = _numbers(wide.values) if wide is not None else {}
+    calibrated = calibrate(_facts(plain.values, coarser), Trials(gold, differences, exact))
+    found.unfaithful = calibrated.unfaithful
+    found.own = _limits(calibrated, gold)
+    if wide is not None:
+        differences.clear()
+        runs = []
+        for number in range(1, _WIDE_TRIALS + 1):
+            changed = _noisy(msgspec.structs.replace(ask, constants=True), 100 + number, FLOAT64)
+            runs.append(attempt(f"{NOISE}{number}", changed, exact))
+        sharp = calibrate(_facts(wide.values, "float64"), Trials(exact, differences))
+        found.wide = _limits(sharp, exact)
+        found.wide.tolerances = {
+            path: with_room(item, "float64", FINEST) for path, item in found.wide.tolerances.items()
+        }
+        _allow_zeros(found, gold, exact)
+        found.calls = _call_noise(wide, runs)
+    elif plain.trace is not None:
+        runs = [reference.run(_noisy(ask, 100 + number, coarser or OWN)) for number in range(1, _WIDE_TRIALS + 1)]
+        found.calls = _call_noise(plain, runs)
+    return found
+
+
+def _noisy(ask: RunAsk, seed: int, precision: str) -> RunAsk:
+    as_dtype = precision if precision not in (OWN, FLOAT64) else ask.inputs_as
+    return msgspec.structs.replace(ask, noise=seed, precision=precision, inputs_as=as_dtype)
+
+
+def _call_noise(plain: Ran, noisy: list[Ran]) -> dict[int, float]:
+    """Return how far each call's output moves with noise, times the safety of every tolerance."""
+    before = _calls(plain)
+    found: dict[int, float] = {}
+    for ran in noisy:
+        after = _calls(ran)
+        if [call.module for call in after] != [call.module for call in before]:
+            continue
+        for one, two in zip(before, after, strict=True):
+            off = SAFETY * farthest(two.outputs, one.outputs)
+            if off < float("inf"):
+                found[one.position] = max(found.get(one.position, 0.0), off)
+    return found
+
+
+def _calls(ran: Ran) -> list[Call]:
+    return calls_in(ran.trace) if ran.trace is not None else []
+
+
+def _limits(calibrated: Calibrated, gold: Mapping[str, Any]) -> Limits:
+    """Return the limits. Where much of a tensor is noise all of it is: few trials do not move every element."""
+    import numpy as np
+
+    found = Limits(dict(calibrated.tolerances))
+    for path, item in calibrated.tolerances.items():
+        if item.noisy > MOSTLY * gold[path].size:
+            found.noisy[path] = np.ones(gold[path].shape, dtype=bool)
+        elif item.noisy:
+            found.noisy[path] = calibrated.reference[NOISY_PREFIX + path]
+    return found
+
+
+def _allow_zeros(found: Measured, gold: Mapping[str, Any], exact: Mapping[str, Any]) -> None:
+    """Give room to what is mathematically zero, such as the gradient of a key's bias: it is rounding in any dtype, and
+    a right candidate's is other rounding of that size."""
+    import numpy as np
+
+    for path, values in exact.items():
+        size = float(np.abs(gold[path]).max(initial=0.0)) if path in gold else 0.0
+        if not size or not np.isfinite(values).all() or float(np.abs(values).max(initial=0.0)) > ZERO * size:
+            continue
+        for limits, limit in ((found.own, NOISY_SAFETY * size), (found.wide, ZERO * size)):
+            limits.noisy[path] = np.ones(values.shape, dtype=bool)
+            limits.tolerances[path] = Tolerance(
+                kind="measured",
+                reason="it is zero but for rounding",
+                l2=FINEST,
+                max=FINEST,
+                noisy=values.size,
+                noisy_limit=limit,
+            )
+
+
+def _facts(values: Mapping[str, Any], dtype: str) -> CaseFacts:
+    """Describe values as calibration needs it, floating ones as if they were of `dtype`."""
+    leaves = [_leaf(path, value, dtype) for path, value in values.items() if _is_number(value)]
+    return CaseFacts(name="parity", kind="output", file=FileFacts("", leaves=tuple(leaves)))
+
+
+def _leaf(path: str, value: Any, dtype: str) -> LeafFacts:
+    narrow = isinstance(value, Bfloat16)
+    found = LeafFacts(path, "bfloat16", tuple(value.shape)) if narrow else leaf_facts(path, value)
+    return msgspec.structs.replace(found, dtype=dtype) if dtype and found.is_inexact else found
+
+
+def _is_number(value: Any) -> bool:
+    return is_array(value) or isinstance(value, int | float | Bfloat16)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: numbers_of(value) for path, value in values.items() if _is_number(value)}
+
+
+def _apart(gold: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    same = (path for path in gold if path in found and found[path].shape == gold[path].shape)
+    return {path: difference_of(found[path], gold[path]) for path in same}

@@ -1,0 +1,127 @@
+"""Which of the values that two models return correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.process.sides import OUTPUT, Ran
+
+_LISTED = 6
+
+
+class CannotPairOutputs(Exception):
+    """Outputs that do not say which is which; the message does, with what to write."""
+
+
+@dataclass
+class OutputPairs:
+    """The candidate's path for each of the reference's; `notes` say what was assumed."""
+
+    paths: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str]) -> OutputPairs:
+    """Pair outputs as the caller `asked`, else by name, else the only ones; raise if that is not clear."""
+    one, two = _outputs(mine), _outputs(theirs)
+    if not one:
+        raise CannotPairOutputs("the reference returns nothing that can be compared")
+    if asked:
+        return _as_asked(one, two, asked)
+    if not two:
+        raise CannotPairOutputs(f"the candidate returns nothing that can be compared ({theirs.facts.returned})")
+    both = [path for path in one if path in two]
+    if both and (len(both) == len(one) or mine.facts.returned == theirs.facts.returned != "tuple"):
+        return _by_name(one, two)
+    if len(one) == len(two) == 1:
+        path, other = next(iter(one)), next(iter(two))
+        note = f"the reference returns {_named(path)}, the candidate {_named(other)}: taken for the same"
+        return OutputPairs({path: other}, [note])
+    if len(one) == 1:
+        return _one_of_several(one, two)
+    if mine.facts.returned == theirs.facts.returned == "tuple":
+        return _by_name(one, two)
+    raise CannotPairOutputs(_question(mine, theirs, one, two))
+
+
+def _by_name(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
+    """Pair what has the same name; what the candidate lacks will be missed when it is compared."""
+    extra = [_named(path) for path in two if path not in one]
+    notes = [f"the candidate also returns {', '.join(extra[:_LISTED])}, which is not compared"] if extra else []
+    return OutputPairs({path: path for path in one}, notes)
+
+
+def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
+    path, value = next(iter(one.items()))
+    first, *_ = two
+    same = [other for other, item in two.items() if _shape(item) == _shape(value)]
+    if len(same) != 1 and first not in same:
+        listed = _described(two)
+        raise CannotPairOutputs(
+            f"the reference returns one tensor ({_shape_words(value)}), the candidate several ({listed}), none of "
+            f"that shape: say which it is with outputs={{{_short(path)!r}: {_short(first)!r}}}"
+        )
+    chosen = same[0] if len(same) == 1 else first
+    note = f"the candidate returns {len(two)} values; {_named(chosen)} was compared"
+    return OutputPairs({path: chosen}, [note])
+
+
+def _as_asked(one: Mapping[str, Any], two: Mapping[str, Any], asked: Mapping[str, str]) -> OutputPairs:
+    found = OutputPairs()
+    for mine, theirs in asked.items():
+        for name, values, side in ((mine, one, "reference"), (theirs, two, "candidate")):
+            if _long(name) not in values:
+                raise CannotPairOutputs(
+                    f"outputs names {name!r}, which the {side} does not return; it returns {_described(values)}"
+                )
+        found.paths[_long(mine)] = _long(theirs)
+    left = [_named(path) for path in one if path not in found.paths]
+    if left:
+        found.notes.append(f"not compared, as outputs does not name it: {', '.join(left[:_LISTED])}")
+    return found
+
+
+def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """Say what each side returns, and how to say which is which, with a guess by shape and order."""
+    guess, free = {}, list(two)
+    for path, value in one.items():
+        same = next((other for other in free if _shape(two[other]) == _shape(value)), None)
+        if same is not None:
+            free.remove(same)
+            guess[_short(path)] = _short(same)
+    said = guess or {_short(next(iter(one))): _short(next(iter(two)))}
+    return (
+        f"the reference returns a {mine.facts.returned} ({_described(one)}), the candidate a {theirs.facts.returned} "
+        f"({_described(two)}): say which is which, the reference's name first, with outputs={said!r}"
+    )
+
+
+def _outputs(ran: Ran) -> dict[str, Any]:
+    return {path: value for path, value in ran.values.items() if path.partition(".")[0] == OUTPUT}
+
+
+def _described(values: Mapping[str, Any]) -> str:
+    listed = [f"{_short(path) or 'one'}: {_shape_words(value)}" for path, value in list(values.items())[:_LISTED]]
+    return ", ".join(listed) + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(getattr(value, "shape", ()))
+
+
+def _shape_words(value: Any) -> str:
+    return "×".join(map(str, _shape(value))) or "a number"
+
+
+def _short(path: str) -> str:
+    return path.removeprefix(OUTPUT).lstrip(".")
+
+
+def _long(name: str) -> str:
+    return f"{OUTPUT}.{name}" if name else OUTPUT
+
+
+def _named(path: str) -> str:
+    return _short(path) or "one value"

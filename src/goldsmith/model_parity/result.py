@@ -1,0 +1,113 @@
+"""The result of a parity as plain data: what was compared, which modules correspond, where it first goes wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Outcome
+from goldsmith.process.messages import Failure
+
+Role = Literal["", "source", "victim", "holds", "merged", "unpaired", "unknown"]
+SOURCE: Role = "source"
+VICTIM: Role = "victim"
+HOLDS: Role = "holds"
+MERGED: Role = "merged"
+UNPAIRED: Role = "unpaired"
+UNKNOWN: Role = "unknown"
+
+
+class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
+    """A module of the reference's beside its partner."""
+
+    name: str
+    """Its name in the reference; empty for the model itself."""
+    kind: str
+    """Its class."""
+    theirs: str = ""
+    """Its partner's name in the candidate."""
+    their_kind: str = ""
+    """Its partner's class."""
+    role: Role = ""
+    """`source` if the difference begins here, `victim` if it is right when given the reference's inputs, `holds` if a
+    source lies inside it, `merged` if its weights are part of a fused module, `unpaired` if it has no partner,
+    `unknown` if nothing can be said; empty if it is right."""
+    relative: float | None = None
+    """How far its output is off where it stands, over the size of the reference's."""
+    relative_alone: float | None = None
+    """The same when it was given the reference's inputs."""
+    why: str = ""
+    """What was found, in words."""
+
+    @property
+    def label(self) -> str:
+        """Return the name that the candidate's author knows, with its class."""
+        name = self.theirs or self.name
+        return f"{name} ({self.their_kind or self.kind})" if name else (self.their_kind or self.kind)
+
+
+class CarriedWeights(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the reference's weights went."""
+
+    placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    """Weights that correspond: the reference's, then the candidate's."""
+    unplaced: dict[str, tuple[int, ...]] = {}
+    """Weights of the reference's that have no place in the candidate, with their shapes."""
+    free: dict[str, tuple[int, ...]] = {}
+    """Weights of the candidate's that nothing was put into, with their shapes."""
+
+
+class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate beside its reference."""
+
+    name: str
+    """The candidate."""
+    reference: str
+    """The reference."""
+    outcome: Outcome
+    """`agrees`, `differs` or `could-not-run`."""
+    kind: str = ""
+    """What kept it from being judged, such as `weights`, `inputs`, `outputs`, `random` or `memory`."""
+    reason: str = ""
+    """The same in words."""
+    first_divergence: str = ""
+    """The module that goes wrong first, by its name in the reference."""
+    first_name: str = ""
+    """The same by its name in the candidate."""
+    first_kind: str = ""
+    """Its class in the candidate."""
+    cases: tuple[CaseVerdict, ...] = ()
+    """What was compared: the forward pass, gradients and optimiser steps, of each set of inputs."""
+    modules: tuple[ModuleParity, ...] = ()
+    """The reference's modules, in the order in which they ended."""
+    weights: CarriedWeights = CarriedWeights()
+    """Where the reference's weights went."""
+    adapter_lines: tuple[str, ...] = ()
+    """Lines of an adapter that would pair what has no partner."""
+    failure: Failure | None = None
+    """How a side failed to run; null where both ran."""
+    notes: tuple[str, ...] = ()
+    """Harmless differences, and what was assumed."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def exit_code(self) -> int:
+        return {AGREES: 0, DIFFERS: 1, COULD_NOT_RUN: 3}.get(self.outcome, 3)
+
+    def plain(self) -> dict[str, Any]:
+        """Return every field, as JSON can hold it."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        for case, verdict in zip(found["cases"], self.cases, strict=True):
+            case["leaves"] = [leaf.plain() for leaf in verdict.leaves]
+            case["natural"] = [leaf.plain() for leaf in verdict.natural]
+            case["modules"] = [_finite(item) for item in case["modules"]]
+        found["modules"] = [_finite(item) for item in found["modules"]]
+        return found
+
+
+def _finite(item: dict[str, Any]) -> dict[str, Any]:
+    """Replace numbers that JSON cannot hold."""
+    odd = {key: str(value) for key, value in item.items() if isinstance(value, float) and not abs(value) < float("inf")}
+    return item | odd

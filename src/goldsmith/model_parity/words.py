@@ -1,0 +1,87 @@
+"""The words of a parity, the same on a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS
+from goldsmith.model_parity.result import MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, ParityReport
+
+REFERENCE = "the reference"
+_SHOWN = 6
+
+
+def headline(report: ParityReport) -> str:
+    """Return the result in one sentence."""
+    if report.outcome == COULD_NOT_RUN and not report.cases:
+        return f"could not be compared with {report.reference}: {report.reason}"
+    names = _cases(report)
+    if report.outcome == AGREES:
+        return f"agrees with {report.reference} in {names}"
+    if report.outcome == DIFFERS:
+        wrong = [case.name for case in report.cases if case.outcome == DIFFERS]
+        where = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+        first = f"; {first_wrong(report)} is the first to go wrong" if report.first_name else ""
+        return f"differs from {report.reference} in {where}{first}"
+    return f"could not be compared with {report.reference} in all: {report.reason}"
+
+
+def _cases(report: ParityReport) -> str:
+    names = [case.name for case in report.cases]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def first_wrong(report: ParityReport) -> str:
+    """Return what goes wrong first by the candidate's name, and by the reference's where that is another."""
+    name, kind = report.first_name, report.first_kind
+    found = name if kind in ("", name) else f"{name} ({kind})"
+    other = report.first_divergence
+    return found if other == name or name == kind else f"{found}, {other} in the reference,"
+
+
+def module_summary(report: ParityReport) -> list[str]:
+    """Say what is known of the modules, the sources left out, in a line for each role."""
+    if not report.modules:
+        return []
+    count = Counter(item.role for item in report.modules)
+    lines = []
+    right, merged = count[""], count[MERGED]
+    total = len(report.modules) - merged
+    lines.append(
+        f"{right} of {total} modules agree where they stand" if right != total else f"all {total} modules agree"
+    )
+    victims = _labels(report, VICTIM)
+    if victims:
+        lines.append(f"victims, right when given the reference's inputs: {_some(victims)}")
+    unpaired = _labels(report, UNPAIRED)
+    if unpaired:
+        lines.append(f"modules of the reference without a partner: {_some(unpaired)}")
+    unknown = _labels(report, UNKNOWN)
+    if unknown and report.outcome != AGREES:
+        lines.append(f"not judged: {_some(unknown)}")
+    return lines
+
+
+def _labels(report: ParityReport, role: str) -> list[str]:
+    return [item.label for item in report.modules if item.role == role]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def sources(report: ParityReport) -> list[ModuleParity]:
+    return [item for item in report.modules if item.role == SOURCE]
+
+
+def next_step(report: ParityReport) -> str:
+    """Say what to do now."""
+    if report.outcome == AGREES:
+        return ""
+    if report.kind == "weights":
+        return "say where they go in an adapter (adapter=, --adapter), with lines such as these"
+    if report.adapter_lines and report.outcome == DIFFERS and not report.first_name:
+        return "pair the modules in an adapter (adapter=, --adapter), with lines such as these"
+    if report.first_name:
+        return f"look at {report.first_name}, and run it again"
+    return ""

@@ -1,0 +1,153 @@
+"""`goldsmith.parity`: two live models, one question: does the second compute the same, and if not, where does it first
+go wrong?"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from goldsmith.errors.parity import BadAdapterRules, BadTolerance, NoSuchDtype, NotCallable
+from goldsmith.model_parity.both_sides import ParityAsk
+from goldsmith.model_parity.judge import judge_parity
+from goldsmith.model_parity.noise import QUICK
+from goldsmith.model_parity.result import ModuleParity, ParityReport
+from goldsmith.weights.rules import Adapter, BadRule, adapter_from, read_adapter
+from goldsmith.worker.live.live_side import LiveSide
+from goldsmith.worker.live.model_facts import DTYPES
+
+
+class Parity:
+    """A candidate beside its reference: true exactly if everything that was compared agrees.
+
+    `print` shows it as a report; in a notebook it shows itself.
+    """
+
+    def __init__(self, report: ParityReport) -> None:
+        self.report = report
+        """The result as plain data, as `goldsmith parity --json` prints it."""
+
+    def __bool__(self) -> bool:
+        return self.report.exit_code == 0
+
+    @property
+    def outcome(self) -> str:
+        """Return `agrees`, `differs` or `could-not-run`."""
+        return self.report.outcome
+
+    @property
+    def first_divergence(self) -> str:
+        """Return the name, in the reference, of the module that goes wrong first; empty if none does."""
+        return self.report.first_divergence
+
+    @property
+    def modules(self) -> tuple[ModuleParity, ...]:
+        """Return what is known of each of the reference's modules, in the order in which they ended."""
+        return self.report.modules
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return self.report.plain()
+
+    def __str__(self) -> str:
+        from goldsmith.render.parity import parity_text
+
+        return parity_text(self.report)
+
+    def __repr__(self) -> str:
+        return f"<Parity: {self.outcome}>"
+
+    def _repr_html_(self) -> str:
+        from goldsmith.render.parity_html import parity_html
+
+        return parity_html(self.report)
+
+
+def parity(
+    reference: Callable[..., Any],
+    candidate: Callable[..., Any],
+    inputs: Any,
+    *,
+    weights: bool = True,
+    adapter: str | Path | Callable[[], None] | None = None,
+    outputs: Mapping[str, str] | None = None,
+    loss: Callable[[Any], Any] | None = None,
+    gradients: bool = True,
+    train: bool = False,
+    steps: int = 0,
+    optimizer: Callable[[Any], Any] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    dtype: Any = None,
+    seed: int = 42,
+    trials: int = QUICK,
+    copy: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Parity:
+    """Compare two models, or functions, on the same inputs.
+
+    `inputs` is a tensor, a tuple of positional arguments, a dict of named ones, a function that draws any of these, or
+    a list of several, each of which is compared. The reference's weights go into the candidate, by name, by the rules
+    of `adapter` (a file, or a function that calls `rename`, `rows` and so on), or by shape; with `weights=False` both
+    keep their own. `outputs` says which value of the candidate's is which of the reference's, where that is not clear:
+    {"0": "logits"}.
+
+    Compared are the outputs, and every gradient of `loss` (of a fixed random combination of the outputs, if there is
+    none) unless `gradients` is False; with `steps`, the weights after so many steps of `optimizer`, a function of the
+    parameters (plain SGD if there is none). Both run in float64 and in their own dtype, or in `dtype`; in eval mode,
+    unless `train`. Tolerances come from the reference's own noise in `trials` runs, unless `rtol` or `atol` is given.
+
+    Both models are left exactly as they were. They are copied for it; with `copy=False` they run themselves, and are
+    put back. `progress` is called with what is being done.
+    """
+    for side, given in (("reference", reference), ("candidate", candidate)):
+        if not callable(given) or isinstance(given, type):
+            raise NotCallable(side, f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__)
+    for name, number in (("rtol", rtol), ("atol", atol)):
+        if number is not None and not 0 <= number < math.inf:
+            raise BadTolerance(name, number)
+    wanted = "" if dtype is None else str(dtype).removeprefix("torch.")
+    if wanted and wanted not in DTYPES:
+        raise NoSuchDtype(wanted)
+    options: dict[str, Any] = {"seed": seed, "loss": loss, "optimizer": optimizer, "dtype": wanted, "copied": copy}
+    ask = ParityAsk(
+        reference=_name(reference),
+        candidate=_name(candidate),
+        weights=weights,
+        gradients=gradients,
+        train=train,
+        steps=steps,
+        rtol=rtol,
+        atol=atol,
+        trials=trials,
+        outputs=dict(outputs or {}),
+        dtype=wanted,
+    )
+    rules = _rules(adapter)
+    with contextlib.ExitStack() as stack:
+        one = LiveSide(reference, inputs, **options)
+        stack.callback(one.close)
+        two = LiveSide(candidate, adapter=rules, **options)
+        stack.callback(two.close)
+        return Parity(judge_parity(one, two, ask, progress or (lambda text: None)))
+
+
+def _name(target: Any) -> str:
+    return str(getattr(target, "__qualname__", type(target).__name__)).replace("<locals>.", "")
+
+
+def _rules(adapter: str | Path | Callable[[], None] | None) -> Adapter:
+    if adapter is None:
+        return Adapter()
+    try:
+        if isinstance(adapter, str | Path):
+            return read_adapter(Path(adapter).read_bytes(), str(adapter))
+        if callable(adapter):
+            return adapter_from(adapter)
+    except BadRule as problem:
+        raise BadAdapterRules(str(problem)) from None
+    except OSError as problem:
+        raise BadAdapterRules(f"{adapter}: {problem.strerror}") from None
+    raise BadAdapterRules(f"it is {type(adapter).__name__}")

@@ -1,0 +1,158 @@
+"""What an implementation can be asked for, in this process or in one of its own, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.safetensors_reader import Mapped
+from goldsmith.process.messages import Failure
+
+OWN, FLOAT64 = "own", "float64"
+OUTPUT, GRADIENTS, INPUT_GRADIENTS, WEIGHTS, LOSS = "output", "gradients", "input_gradients", "weights", "loss"
+"""The first part of every value's path."""
+LINEAR, TABLE, OTHER = "linear", "table", "other"
+"""Kinds of weights: a matrix of `torch.nn.Linear` (rows are outputs), of an embedding, and any other."""
+
+
+class Described(msgspec.Struct, frozen=True, kw_only=True):
+    """An implementation before anything ran: its class or function, the floating dtype of its weights ("" if it has
+    none), shapes and kinds of its weights, facts about them, and the classes of its modules by name."""
+
+    name: str
+    is_module: bool = False
+    dtype: str = ""
+    weights: dict[str, tuple[int, ...]] = {}
+    kinds: dict[str, str] = {}
+    facts: WeightFacts = WeightFacts()
+    modules: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+
+
+class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
+    round. Unless `keep`, only the names are matched, and the weights stay as they are."""
+
+    facts: WeightFacts = WeightFacts()
+    layout: str = ""
+    turned: tuple[str, ...] = ()
+    keep: bool = True
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """Which weights correspond, the reference's first. `unplaced` have no place, `free` are the candidate's that are
+    left, `reasons` come from rules; `layouts` are other arrangements of rows that could be tried; `renamed` are pairs
+    of patterns from the adapter, which may name modules, too."""
+
+    placed: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    excused: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    unplaced: dict[str, tuple[int, ...]] = {}
+    free: dict[str, tuple[int, ...]] = {}
+    reasons: tuple[str, ...] = ()
+
+
+class RunAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for one run on one set of inputs.
+
+    `precision` is `own`, `float64` or a dtype; `inputs_as` a dtype for floating inputs. `outputs` are the values, in
+    order, that the gradients are taken of. `noise` seeds disturbed rounding; `constants` are then disturbed, too, in
+    the last place of float32: buffers and other tensors that the model has computed once.
+    """
+
+    inputs: int = 0
+    precision: str = OWN
+    inputs_as: str = ""
+    outputs: tuple[str, ...] = ()
+    gradients: bool = False
+    steps: int = 0
+    train: bool = False
+    noise: int | None = None
+    constants: bool = False
+    traced: bool = False
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a run besides its values. `returned` describes the container that came back, `skipped` names
+    what in it is not a number, by its type; `overwrote` are inputs that were changed, `drew` is the first module that
+    drew random numbers; `pure` says that a run in float64 rounded to nothing coarser; `cut_off` says why there are no
+    gradients."""
+
+    failure: Failure | None = None
+    returned: str = ""
+    skipped: dict[str, str] = {}
+    overwrote: tuple[str, ...] = ()
+    drew: str = ""
+    pure: bool = True
+    cut_off: str = ""
+    plain: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The outcome of a run: values by path, and a trace if that was requested."""
+
+    facts: RunFacts = field(default_factory=RunFacts)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    trace: Mapped | None = None
+
+
+class AloneAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A request for one call of one module, with the tensors of its form next to it by `number` and position."""
+
+    number: int
+    module: str
+    form: Any
+    training: bool = False
+    bfloat16: tuple[int, ...] = ()
+    gradients: bool = False
+
+
+class AloneRan(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of such a call: how many tensors it returned, the names of its gradients, or why it failed."""
+
+    number: int
+    outputs: int = 0
+    gradients: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+class Side(Protocol):
+    """One implementation that can be asked. Values are arrays of any library, by name; a trace is a file's content."""
+
+    def describe(self) -> Described:
+        """Describe it."""
+
+    def draw_inputs(self) -> int:
+        """Make the inputs, and return how many sets there are."""
+
+    def inputs(self) -> Any:
+        """Return the inputs in a form that `take_inputs` of another side accepts."""
+
+    def take_inputs(self, inputs: Any) -> None:
+        """Use these inputs."""
+
+    def weights(self) -> Any:
+        """Return the weights in a form that `load` of another side accepts."""
+
+    def load(self, weights: Any, ask: LoadAsk) -> Loaded:
+        """Put another implementation's weights into this one."""
+
+    def run(self, ask: RunAsk) -> Ran:
+        """Run it once on fresh copies of the inputs."""
+
+    def run_alone(
+        self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
+    ) -> tuple[Sequence[AloneRan], Mapping[str, Any]]:
+        """Run modules one at a time, in the precision of `ask`; `tensors` are named `<number>.<position>`, results
+        `<number>.<position>` and `<number>.gradient.<name>`."""
+
+    def close(self) -> None:
+        """Leave everything as it was before."""

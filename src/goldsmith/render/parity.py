@@ -1,0 +1,82 @@
+"""Show a parity on a terminal: the answer first, then what was compared, then what is wrong, the next step last."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.text import Text
+
+from goldsmith.check import verdict_words
+from goldsmith.check.verdicts import AGREES, CaseVerdict
+from goldsmith.model_parity import words
+from goldsmith.model_parity.result import ParityReport
+from goldsmith.render.verdict import COLOURS, print_line, print_table
+
+_MOST = 2
+_FRAMES = 4
+
+
+def parity_text(report: ParityReport) -> str:
+    """Return the result as plain text."""
+    text = io.StringIO()
+    show_parity(Console(file=text, no_color=True, force_terminal=False, width=10_000), report)
+    return text.getvalue().rstrip()
+
+
+def show_parity(console: Console, report: ParityReport) -> None:
+    colour = COLOURS[report.outcome]
+    headline = verdict_words.ended(f"{report.name}: {words.headline(report)}")
+    print_line(console, Text(verdict_words.one_line(headline), f"bold {colour}"))
+    if report.cases:
+        print_line(console)
+        rows = [
+            (case.name, verdict_words.OUTCOMES[case.outcome], case.judged_in, why)
+            for case, why in verdict_words.rows(report.cases)
+        ]
+        print_table(console, ("compared", "outcome", "judged in", ""), rows)
+    wrong = [case for case in report.cases if case.outcome != AGREES]
+    for case in wrong[:_MOST]:
+        _explain(console, case)
+    if report.failure is not None:
+        print_line(console)
+        for frame in report.failure.frames[-_FRAMES:]:
+            print_line(console, Text(f"  {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
+    lines = words.module_summary(report)
+    if lines:
+        print_line(console)
+    for line in lines:
+        print_line(console, Text("Modules: ", "dim"), f"{line}.")
+    for number, note in enumerate(report.notes):
+        if not number:
+            print_line(console)
+        print_line(console, Text("Note: ", "dim"), f"{note}.")
+    _next(console, report)
+
+
+def _explain(console: Console, case: CaseVerdict) -> None:
+    """Explain what differs: which module, and how far the first wrong value is off."""
+    print_line(console)
+    print_line(console, Text(case.name, "bold"))
+    sources = verdict_words.source_lines(case, gold=words.REFERENCE)
+    for line in sources:
+        print_line(console, Text("  "), line)
+    first = case.first_wrong
+    if first is None:
+        return
+    said = any(line.endswith(verdict_words.how_far(first).removeprefix("is off ")) for line in sources)
+    leaf, far = verdict_words.leaf_name(case, first), verdict_words.how_far(first)
+    print_line(console, Text(f"  {leaf}:" if said else f"  {leaf} {far}"))
+    for line in verdict_words.leaf_lines(first, reveal=True, gold=words.REFERENCE):
+        print_line(console, Text("    "), line)
+
+
+def _next(console: Console, report: ParityReport) -> None:
+    step = words.next_step(report)
+    if not step:
+        return
+    lines = report.adapter_lines if "such as these" in step else ()
+    print_line(console)
+    print_line(console, Text(f"Next: {step}{':' if lines else ''}", "bold"))
+    for line in lines[:8]:
+        print_line(console, Text("  "), line)

@@ -1,0 +1,368 @@
+"""A model or function in this process that answers what one side of a parity is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
+from goldsmith.gold.call_forms import rebuilt, tensors_in
+from goldsmith.instruments.call_gradients import passed_back
+from goldsmith.instruments.float64_mode import Float64Watch, in_float64
+from goldsmith.instruments.module_traces import Tracer
+from goldsmith.instruments.rounding_noise import disturb, rounding_noise
+from goldsmith.process.sides import (
+    FLOAT64,
+    GRADIENTS,
+    INPUT_GRADIENTS,
+    LOSS,
+    OWN,
+    WEIGHTS,
+    AloneAsk,
+    AloneRan,
+    Described,
+    LoadAsk,
+    Loaded,
+    Ran,
+    RunAsk,
+    RunFacts,
+)
+from goldsmith.weights.load import LoadedModule, weight_facts
+from goldsmith.weights.models import is_module
+from goldsmith.weights.object_weights import slots_beside
+from goldsmith.weights.rules import Adapter
+from goldsmith.weights.transplant import CannotPlace
+from goldsmith.worker.live.model_facts import (
+    DTYPES,
+    arrays_in,
+    coarsest_dtype,
+    detached,
+    device_of,
+    dtype_of,
+    generator_of,
+    kinds_of,
+    last_place_noise,
+    settings_of,
+    state_of,
+)
+from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
+from goldsmith.worker.live.run_record import failure_of, trace_of
+from goldsmith.worker.live.working_model import WorkingModel, random_state_kept
+
+MODEL = "model"
+"""The name of the only model in a trace."""
+_LEARNING_RATE = 0.01
+
+
+class LiveSide:
+    """A model or function. `loss` makes a number of what it returns, `optimizer` an optimiser of its parameters."""
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        inputs: Any = None,
+        *,
+        seed: int,
+        adapter: Adapter | None = None,
+        loss: Callable[[Any], Any] | None = None,
+        optimizer: Callable[[Any], Any] | None = None,
+        dtype: str = "",
+        copied: bool = True,
+    ) -> None:
+        self._target, self._given, self._seed = target, inputs, seed
+        self._adapter = adapter or Adapter()
+        self._loss, self._optimizer, self._dtype = loss, optimizer, dtype
+        self._working = WorkingModel(target, copied=copied) if is_module(target) else None
+        self._call = self._working.module if self._working else target
+        self._loaded: LoadedModule | None = None
+        self._reference: Mapping[str, Any] = {}
+        self._inputs: list[InputSet] = []
+
+    # --- before a run -----------------------------------------------------------------------------------------------
+
+    def describe(self) -> Described:
+        name = getattr(self._target, "__qualname__", type(self._target).__name__).replace("<locals>.", "")
+        if self._working is None:
+            return Described(name=name)
+        module = self._working.module
+        state = state_of(module)
+        floating = [dtype_name(item) for item in state.values() if item.is_floating_point()]
+        known = [item for item in floating if item in DTYPES]
+        return Described(
+            name=type(module).__name__,
+            is_module=True,
+            dtype=max(known, key=DTYPES.index, default=""),
+            weights={name: tuple(item.shape) for name, item in state.items()},
+            kinds=kinds_of(module),
+            facts=weight_facts(module),
+            modules={name: type(item).__name__ for name, item in module.named_modules()},
+            notes=(self._working.note,) if self._working.note else (),
+        )
+
+    def draw_inputs(self) -> int:
+        with random_state_kept(self._seed):
+            self._inputs = input_sets(self._given)
+        return len(self._inputs)
+
+    def inputs(self) -> list[InputSet]:
+        return self._inputs
+
+    def take_inputs(self, inputs: list[InputSet]) -> None:
+        self._inputs = inputs
+
+    def weights(self) -> dict[str, Any]:
+        return state_of(self._working.module) if self._working else {}
+
+    def load(self, weights: Mapping[str, Any], ask: LoadAsk) -> Loaded:
+        """Put the reference's weights in, by name, rule or shape."""
+        if self._working is None:
+            return Loaded()
+        module = self._working.module
+        if self._loaded is None:
+            self._working.own_weights()
+        before = {name: item.detach().clone() for name, item in state_of(module).items()}
+        try:
+            loaded = LoadedModule(
+                module,
+                weights,
+                ask.facts,
+                adapter=self._adapter,
+                layout=ask.layout,
+                settings=settings_of(module),
+                rebuild=lambda: module,
+                turned=ask.turned,
+            )
+        except CannotPlace as problem:
+            return Loaded(unplaced=problem.unplaced, free=problem.free, reasons=tuple(problem.reasons))
+        if loaded.unplaced is not None:  # perhaps it builds the rest in its first call
+            self.run(RunAsk())
+        if loaded.unplaced is not None:
+            loaded.stop_waiting()
+            return Loaded(unplaced=loaded.unplaced.unplaced, reasons=tuple(loaded.unplaced.reasons))
+        self._loaded = loaded
+        self._reference = weights if ask.keep else {}
+        if not ask.keep:
+            module.load_state_dict(before, strict=False)
+        return Loaded(
+            placed=tuple((item.gold, item.theirs) for item in loaded.placed),
+            notes=tuple(note.replace("gold", "the reference") for note in loaded.notes) if ask.keep else (),
+            extra=loaded.extra,
+            excused=tuple(name for name in weights if self._adapter.excuses(name)),
+            layouts=tuple(self._adapter.layouts_of(weights)),
+            renamed=tuple((rule.gold[0].name, rule.theirs[0].name) for rule in self._adapter.rules if rule.parts == 1),
+        )
+
+    # --- runs -------------------------------------------------------------------------------------------------------
+
+    def run(self, ask: RunAsk) -> Ran:
+        tracer = Tracer()
+        if self._working is not None and ask.traced:
+            tracer.attach(MODEL, self._working.module, dict)
+        purity = Float64Watch()
+        values: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
+        try:
+            with self._circumstances(ask) as purity:
+                values, facts = self._steps(ask) if ask.steps else self._once(ask)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return Ran(RunFacts(failure=failure_of(error)), {}, trace_of(tracer) if ask.traced else None)
+        finally:
+            tracer.detach()
+        values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
+        drew = next((entry for entry in tracer.index[::-1] if entry.get("drew")), None)
+        label = f"{drew['module'] or 'the model'} ({drew['class']})" if drew else ""
+        return Ran(
+            RunFacts(drew=label, pure=purity.pure, **facts),
+            values,
+            trace_of(tracer) if ask.traced else None,
+        )
+
+    def _once(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
+        args, kwargs, leaves, before = self._arguments(ask)
+        returned = self._call(*args, **kwargs)
+        values, skipped, container = named_values(returned)
+        after = arrays_in(InputSet(args, kwargs))
+        changed = [
+            name for name, item in after.items() if name in before and array_hash(detached(item)) != before[name]
+        ]
+        facts: dict[str, Any] = {"skipped": skipped, "returned": container, "overwrote": tuple(changed)}
+        if ask.gradients:
+            total = self._total(returned, values, ask)
+            if total is None:
+                facts["cut_off"] = "no output depends on a parameter or an input by a path that has gradients"
+            else:
+                total.backward()
+                if self._loss is not None:
+                    values[LOSS] = total.detach()
+                values |= {f"{GRADIENTS}.{name}": item for name, item in self._gradients().items()}
+                values |= {f"{INPUT_GRADIENTS}.{name}": item.grad for name, item in leaves.items()}
+        return {path: item for path, item in values.items() if item is not None}, facts
+
+    def _steps(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Take optimiser steps and return the losses and the weights after them."""
+        import torch
+
+        parameters = [item for item in self._call.parameters() if item.requires_grad]  # type: ignore[attr-defined]
+        made = self._optimizer or (lambda found: torch.optim.SGD(found, lr=_LEARNING_RATE))
+        optimizer = made(parameters)
+        values: dict[str, Any] = {}
+        for step in range(ask.steps):
+            optimizer.zero_grad()
+            args, kwargs, _, _ = self._arguments(ask)
+            returned = self._call(*args, **kwargs)
+            total = self._total(returned, named_values(returned)[0], ask)
+            if total is None:
+                return {}, {"cut_off": "its output has no gradients"}
+            total.backward()
+            optimizer.step()
+            values[f"{LOSS}.{step}"] = total.detach()
+        return values | {f"{WEIGHTS}.{name}": item for name, item in self._learned().items()}, {}
+
+    def _arguments(self, ask: RunAsk) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any], dict[str, str]]:
+        """Return fresh arguments, the leaves that they were made from if there will be gradients, by name, and hashes
+        of what they hold."""
+        given = self._inputs[ask.inputs]
+        dtype = ask.inputs_as or (ask.precision if ask.precision != OWN else self._dtype)
+        device = device_of(self._call)
+        generator = generator_of(ask.noise) if ask.noise is not None else None
+        leaves: list[Any] = []
+
+        def fresh(array: Any) -> Any:
+            found = moved(array, device if device is not None else getattr(array, "device", None), dtype)
+            inexact = found.is_floating_point() or found.is_complex() if is_tensor(found) else found.dtype.kind == "f"
+            if generator is not None and inexact and not is_tensor(found):
+                return disturb(found, generator)  # torch's operations are disturbed by themselves
+            if not (ask.gradients and is_tensor(found) and inexact):
+                return found
+            leaves.append(found.requires_grad_())
+            return found.clone()  # a call may overwrite its inputs, which autograd refuses for leaves
+
+        args, kwargs = copied(given.args, fresh), copied(given.kwargs, fresh)
+        arrays = arrays_in(InputSet(args, kwargs))
+        floating = [name for name, item in arrays.items() if is_tensor(item) and item.requires_grad]
+        before = {name: array_hash(detached(item)) for name, item in arrays.items()}
+        return args, kwargs, dict(zip(floating, leaves, strict=False)), before
+
+    def _total(self, returned: Any, values: Mapping[str, Any], ask: RunAsk) -> Any:
+        """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
+        import torch
+
+        if self._loss is not None:
+            total = self._loss(returned)
+            return total if is_tensor(total) and total.requires_grad else None
+        parts = []
+        for number, path in enumerate(ask.outputs):
+            item = values.get(path)
+            if item is None or not is_tensor(item) or not item.requires_grad:
+                continue
+            generator = torch.Generator().manual_seed(self._seed * 1000 + number)
+            drawn = torch.randn(item.shape, generator=generator, dtype=torch.float64) / max(item.numel(), 1) ** 0.5
+            real = torch.view_as_real(item) if item.is_complex() else item
+            drawn = drawn.unsqueeze(-1).expand(real.shape) if item.is_complex() else drawn
+            parts.append((real * drawn.to(real)).sum())
+        return sum(parts) if parts else None
+
+    def _gradients(self) -> dict[str, Any]:
+        """Return gradients of the parameters under the reference's names."""
+        if self._working is None:
+            return {}
+        if self._loaded is not None:
+            return self._loaded.gradients()
+        module = self._working.module
+        named = dict(module.named_parameters()) | {name: slot.value for name, slot in slots_beside(module).items()}
+        return {name: item.grad for name, item in named.items()}
+
+    def _learned(self) -> dict[str, Any]:
+        assert self._working is not None
+        module = self._working.module
+        own = state_of(module) if self._loaded is None else self._loaded.weights()
+        return {name: item for name, item in own.items() if is_array(item) and item.is_floating_point()}
+
+    @contextlib.contextmanager
+    def _circumstances(self, ask: RunAsk) -> Iterator[Float64Watch]:
+        """Seed, exchange the weights and switch torch's modes, as requested."""
+        torch = sys.modules.get("torch")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(random_state_kept(self._seed))
+            purity = Float64Watch()
+            wanted = ask.precision if ask.precision != OWN else self._dtype
+            if self._working is not None:
+                assert torch is not None
+                written = bool(ask.steps) or ask.train
+                dtype = getattr(torch, wanted) if wanted else None
+                change = last_place_noise(ask.noise or 0) if ask.constants else None
+                stack.enter_context(self._working.running(dtype, train=ask.train, written=written, change=change))
+                if ask.precision == FLOAT64 and self._loaded is not None and self._reference:
+                    self._loaded.put({name: item.to(dtype) for name, item in self._floating().items()})
+            if torch is not None:
+                stack.enter_context(torch.enable_grad())
+                if ask.precision == FLOAT64:
+                    purity = stack.enter_context(in_float64(torch, watch=True))
+                if ask.noise is not None:
+                    stack.enter_context(rounding_noise(torch, ask.noise))
+            yield purity
+
+    def _floating(self) -> dict[str, Any]:
+        """Return the reference's weights that were rounded when they were put in."""
+        own = {name for name, _ in self._call.named_parameters()}  # type: ignore[attr-defined]
+        known = {name for item in (self._loaded.placed if self._loaded else ()) for name in item.gold}
+        found = {name: item for name, item in self._reference.items() if name in known and item.is_floating_point()}
+        coarser = dtype_of(self._call) != coarsest_dtype(found.values())
+        return found if coarser and own else {}
+
+    # --- modules alone ----------------------------------------------------------------------------------------------
+
+    def run_alone(
+        self, ask: RunAsk, calls: Sequence[AloneAsk], tensors: Mapping[str, Any]
+    ) -> tuple[list[AloneRan], dict[str, Any]]:
+        assert self._working is not None
+        found: list[AloneRan] = []
+        arrays: dict[str, Any] = {}
+        with self._circumstances(ask):
+            for item in calls:
+                try:
+                    module = self._working.module.get_submodule(item.module)
+                    module.train(item.training)
+                    given = self._tensors(item, tensors, ask)
+                    answers = self._alone(module, item, given)
+                except Exception as error:
+                    found.append(AloneRan(number=item.number, failure=failure_of(error)))
+                    continue
+                arrays |= {f"{item.number}.{name}": value.detach().clone() for name, value in answers.items()}
+                passed = tuple(name.partition(".")[2] for name in answers if name.startswith("gradient."))
+                found.append(AloneRan(number=item.number, outputs=len(answers) - len(passed), gradients=passed))
+        return found, arrays
+
+    def _alone(self, module: Any, item: AloneAsk, given: list[Any]) -> dict[str, Any]:
+        import torch
+
+        if item.gradients:
+            for parameter in self._call.parameters():  # type: ignore[attr-defined]
+                parameter.grad = None
+            passed = passed_back(module, item.form, given, self._gradients)
+            return {f"gradient.{name}": value for name, value in passed.items()}
+        args, kwargs = rebuilt(item.form, {str(number): tensor for number, tensor in enumerate(given)})
+        with torch.no_grad():
+            returned = module(*args, **kwargs)
+        return {str(number): value for number, value in enumerate(tensors_in([returned]))}
+
+    def _tensors(self, item: AloneAsk, tensors: Mapping[str, Any], ask: RunAsk) -> list[Any]:
+        import torch
+
+        found: list[Any] = []
+        dtype = ask.precision if ask.precision != OWN else ""
+        while f"{item.number}.{len(found)}" in tensors:
+            value = tensors[f"{item.number}.{len(found)}"]
+            tensor = value if is_tensor(value) else torch.from_numpy(value.copy())
+            if len(found) in item.bfloat16:
+                tensor = tensor.to(torch.bfloat16)
+            found.append(moved(tensor, device_of(self._call), dtype))
+        return found
+
+    def close(self) -> None:
+        if self._working is not None:
+            self._working.close()

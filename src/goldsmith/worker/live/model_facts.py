@@ -1,0 +1,92 @@
+"""Facts about a model that has been built: its weights and their kinds, dtype, device and number of heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from goldsmith.gold.arrays import dtype_name, is_tensor
+from goldsmith.gold.call_forms import tensors_in
+from goldsmith.process.sides import LINEAR, OTHER, TABLE
+from goldsmith.weights.models import is_module
+from goldsmith.weights.object_weights import slots_beside
+from goldsmith.worker.live.returned_values import InputSet
+
+_HEADS = ("num_heads", "n_heads", "n_head", "heads", "nhead", "num_attention_heads")
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+"""Floating dtypes, the coarsest last."""
+
+
+def state_of(module: Any) -> dict[str, Any]:
+    """Return parameters and persistent buffers by name, not copied."""
+    state = {name: item.detach() for name, item in module.state_dict().items() if is_tensor(item)}
+    return state | {name: slot.value.detach() for name, slot in slots_beside(module).items()}
+
+
+def kinds_of(module: Any) -> dict[str, str]:
+    import torch
+
+    tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    found: dict[str, str] = {}
+    for name, owner in module.named_modules():
+        kind = LINEAR if isinstance(owner, torch.nn.Linear) else TABLE if isinstance(owner, tables) else OTHER
+        found |= {f"{name}.{item}" if name else item: kind for item, _ in owner.named_parameters(recurse=False)}
+    return found
+
+
+def settings_of(module: Any) -> dict[str, Any]:
+    """Return the number of heads, where all of the model's modules and settings agree on it."""
+    places = [vars(item) for item in module.modules()]
+    config = getattr(module, "config", None)
+    places += [vars(config)] if hasattr(config, "__dict__") else []
+    heads = {place[name] for place in places for name in _HEADS if type(place.get(name)) is int}
+    return {"num_heads": heads.pop()} if len(heads) == 1 else {}
+
+
+def dtype_of(model: Any) -> str:
+    return coarsest_dtype(model.parameters())
+
+
+def coarsest_dtype(tensors: Any) -> str:
+    names = {dtype_name(item) for item in tensors if item.is_floating_point()} & set(DTYPES)
+    return max(names, key=DTYPES.index, default="")
+
+
+def device_of(model: Any) -> Any:
+    if not is_module(model):
+        return None
+    return next((item.device for item in (*model.parameters(), *model.buffers())), None)
+
+
+def detached(array: Any) -> Any:
+    return array.detach() if is_tensor(array) else array
+
+
+def arrays_in(given: InputSet) -> dict[str, Any]:
+    """Return every array among the arguments by name."""
+    found: dict[str, Any] = {}
+    for name, value in given.named().items():
+        arrays = tensors_in([value])
+        found |= {name if len(arrays) == 1 else f"{name}.{number}": item for number, item in enumerate(arrays)}
+    return found
+
+
+def generator_of(seed: int) -> Any:
+    import numpy as np
+
+    return np.random.default_rng(seed)
+
+
+def last_place_noise(seed: int) -> Callable[[Any], Any]:
+    """Return a function that moves numbers by at most one unit in the last place of float32."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    eps = torch.finfo(torch.float32).eps
+
+    def change(value: Any) -> Any:
+        drawn = torch.rand(value.shape, generator=generator, dtype=torch.float64) * 2 - 1
+        moved = value * (1 + drawn.to(value.device) * eps).to(value.dtype)
+        return moved if value.is_complex() else torch.where(value == value.round(), value, moved)
+
+    return change

@@ -1,0 +1,135 @@
+"""Values that a model takes and returns: named by path, copied, moved to a device and converted to a dtype."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.errors.parity import BadInputs
+from goldsmith.gold.arrays import is_array, is_tensor
+from goldsmith.process.sides import OUTPUT
+from goldsmith.weights.values import array_like
+
+_PLAIN = (bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """The arguments of one call."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    def named(self) -> dict[str, Any]:
+        """Return the arguments by name: position or keyword."""
+        return {**{str(number): item for number, item in enumerate(self.args)}, **self.kwargs}
+
+
+def input_sets(inputs: Any) -> list[InputSet]:
+    """Return the sets of inputs that the caller gave: a tensor, a tuple of positional arguments, a dict of keyword
+    arguments, a function that draws any of these, or a list of several."""
+    if isinstance(inputs, list):
+        if not inputs:
+            raise BadInputs("the list of inputs is empty")
+        return [item for each in inputs for item in input_sets(each)]
+    if callable(inputs) and not is_array(inputs):
+        if inspect.isclass(inputs):
+            raise BadInputs(f"inputs is the class {inputs.__name__}, not what it makes")
+        return input_sets(inputs())
+    if isinstance(inputs, dict):
+        if not all(isinstance(key, str) for key in inputs):
+            raise BadInputs("a dict of inputs holds arguments by name, so its keys must be text")
+        return [InputSet(kwargs=dict(inputs))]
+    if isinstance(inputs, tuple) and not hasattr(inputs, "_fields"):
+        return [InputSet(args=inputs)]
+    if inputs is None:
+        raise BadInputs("there are no inputs")
+    return [InputSet(args=(inputs,))]
+
+
+def copied(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of nested arguments with `change` applied to every array; it must return a new one."""
+    if is_array(value):
+        return change(value)
+    if value is None or type(value) in _PLAIN:
+        return value
+    if type(value) is dict:
+        return {key: copied(item, change) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(copied(item, change) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(copied(item, change) for item in value))
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # an object that cannot be copied is passed as it is
+        return value
+
+
+def named_values(returned: Any) -> tuple[dict[str, Any], dict[str, str], str]:
+    """Return everything in what a model returned that can be compared, by path; the types of what cannot; and what came
+    back, in words."""
+    values: dict[str, Any] = {}
+    skipped: dict[str, str] = {}
+    _collect(returned, OUTPUT, values, skipped, set())
+    return values, skipped, _container(returned)
+
+
+def _collect(value: Any, path: str, values: dict[str, Any], skipped: dict[str, str], seen: set[int]) -> None:
+    if value is None:
+        return
+    if is_array(value) or type(value) in _PLAIN:
+        values[path] = value
+        return
+    items = _items(value, seen)
+    if items is not None:
+        for key, item in items.items():
+            _collect(item, f"{path}.{key}", values, skipped, seen)
+        return
+    held = array_like(value)
+    if held is not None:
+        values[path] = held
+    else:
+        skipped[path] = type(value).__name__
+
+
+def _items(value: Any, seen: set[int]) -> dict[str, Any] | None:
+    if isinstance(value, dict):
+        return {str(key): item for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: getattr(value, name) for name in value._fields}
+    if isinstance(value, list | tuple):
+        return {str(number): item for number, item in enumerate(value)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and id(value) not in seen:
+        seen.add(id(value))
+        return {item.name: getattr(value, item.name, None) for item in dataclasses.fields(value)}
+    return None
+
+
+def _container(value: Any) -> str:
+    if is_array(value):
+        return "tensor"
+    if isinstance(value, dict) or dataclasses.is_dataclass(value) or hasattr(value, "_fields"):
+        return "dict"
+    return "tuple" if isinstance(value, list | tuple) else type(value).__name__
+
+
+def moved(array: Any, device: Any, dtype: str) -> Any:
+    """Return a fresh copy of an array on `device`, floating numbers in `dtype` if that is given."""
+    if not is_tensor(array):
+        found = array.copy()
+        wanted = {"float64": "f8", "float32": "f4", "float16": "f2"}.get(dtype)
+        if wanted and found.dtype.kind == "f":
+            return found.astype(wanted)
+        return found.astype("c16") if wanted == "f8" and found.dtype.kind == "c" else found
+    torch = sys.modules["torch"]
+    wide = getattr(torch, dtype) if dtype else None
+    if wide is not None and array.is_complex():
+        wide = torch.complex128 if wide is torch.float64 else array.dtype
+    kind = wide if wide is not None and (array.is_floating_point() or array.is_complex()) else array.dtype
+    found = array.detach().to(device=device, dtype=kind)
+    return found.clone() if found.data_ptr() == array.data_ptr() or found is array else found

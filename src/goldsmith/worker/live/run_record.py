@@ -1,0 +1,51 @@
+"""Records of a run: its trace as a file of it would be read, and why it failed."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import goldsmith
+from goldsmith.gold.arrays import is_tensor
+from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.instruments.module_traces import Tracer
+from goldsmith.process.messages import Failure, FailureKind, Frame
+from goldsmith.worker.failure_reasons import in_words
+
+_GOLDSMITH = str(Path(goldsmith.__file__).parent)
+
+
+def trace_of(tracer: Tracer) -> Mapped:
+    """Return a trace as a file of it would be read: arrays of NumPy, and every module judged, a library's too."""
+    for entry in tracer.index:
+        entry["own"] = True
+    arrays = {name: _as_read(item) for name, item in tracer.tensors.items()}
+    return Mapped(arrays, {"goldsmith": json.dumps(tracer.index)})
+
+
+def _as_read(item: Any) -> Any:
+    if not is_tensor(item):
+        return item
+    torch = sys.modules["torch"]
+    return Bfloat16(item.view(torch.int16).numpy().view("u2")) if item.dtype == torch.bfloat16 else item.numpy()
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return why a call did not finish, with the frames that are neither torch's nor goldsmith's."""
+    text = str(error)
+    kind: FailureKind = "raised"
+    if isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text:
+        kind = "memory"
+    if isinstance(error, SystemExit):
+        kind = "exit"
+    places = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    frames = tuple(
+        Frame(code.co_filename, line, code.co_qualname, linecache.getline(code.co_filename, line).strip())
+        for code, line in places
+        if not code.co_filename.startswith((_GOLDSMITH, "<frozen")) and "site-packages" not in code.co_filename
+    )
+    return Failure(kind=kind, message=in_words(error)[:2000], frames=frames[-4:])
