@@ -15,7 +15,8 @@ def load(file: str, **beside: ModuleType) -> Any:
     """Import a file of the example; it finds the modules that it imports in `beside`."""
     path = EXAMPLE / file
     spec = importlib.util.spec_from_file_location(f"porting_{path.parent.name}_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     before = {name: sys.modules.get(name) for name in beside}
     sys.modules.update(beside)

@@ -137,7 +137,8 @@ def _allow_zeros(found: Measured, gold: Mapping[str, Any], exact: Mapping[str, A
         size = float(np.abs(gold[path]).max(initial=0.0)) if path in gold else 0.0
         if not size or not np.isfinite(values).all() or float(np.abs(values).max(initial=0.0)) > ZERO * size:
             continue
-        for limits, limit in ((found.own, NOISY_SAFETY * size), (found.wide, ZERO * size)):
+        seen = found.own.tolerances[path].noisy_limit if path in found.own.tolerances else 0.0
+        for limits, limit in ((found.own, max(NOISY_SAFETY * size, seen)), (found.wide, ZERO * size)):
             limits.noisy[path] = np.ones(values.shape, dtype=bool)
             limits.tolerances[path] = Tolerance(
                 kind="measured",

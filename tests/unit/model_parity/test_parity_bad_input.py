@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-import goldsmith  # noqa: E402
-from goldsmith.adapter import no_counterpart, rename  # noqa: E402
-from torch import nn  # noqa: E402
+import goldsmith
+from goldsmith.adapter import no_counterpart, rename
 
 pytestmark = pytest.mark.torch
 
