@@ -67,11 +67,12 @@ class BadTolerance(GoldsmithError):
 class SideFailed(GoldsmithError):
     """A side that could not be built, or whose process ended."""
 
-    side: str
+    target: str
     problem: str
+    hint: str = ""
 
     def sentence(self) -> str:
-        return f"the {self.side} {self.problem}."
+        return f"{self.target} {self.problem}; make it run by itself first{self.hint}."
 
 
 @dataclass(eq=False)
@@ -81,6 +82,7 @@ class BadTarget(GoldsmithError):
     exit_code: ClassVar[int] = USAGE
     target: str
     problem: str
+    wanted: str = "file.py:Name or package.module:Name"
 
     def sentence(self) -> str:
-        return f"{self.target}: {self.problem}."
+        return f"{self.target}: {self.problem}; give {self.wanted}."
