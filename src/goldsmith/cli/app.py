@@ -19,6 +19,7 @@ from goldsmith.cli import (
     init,
     inject,
     new,
+    parity,
     reset,
     rigor,
     skills,
@@ -65,6 +66,7 @@ app.command(cls=_Command, name="status")(status.status)
 app.command(cls=_Command, name="verify")(verify.verify)
 app.command(cls=_Command, name="diff")(diff.diff)
 app.command(cls=_Command, name="check")(check.check)
+app.command(cls=_Command, name="parity")(parity.parity)
 app.command(cls=_Command, name="test")(test.try_tests)
 app.command(cls=_Command, name="rigor")(rigor.rigor)
 app.command(cls=_Command, name="grade")(grade.grade)

@@ -156,3 +156,61 @@ class Side(Protocol):
 
     def close(self) -> None:
         """Leave everything as it was before."""
+
+
+# --- a side in a process of its own -----------------------------------------------------------------------------------
+
+
+class SideJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is to build and answer for. `target` is `file.py:Name` or `package.module:Name`; with `setup`, a
+    file that defines functions of these roles, it is the function's name. Expressions in `init` and `inputs` are
+    evaluated there and nowhere else. Results go into `folder`."""
+
+    role: str
+    target: str
+    setup: str = ""
+    init: str = ""
+    inputs: tuple[str, ...] = ()
+    adapter: str = ""
+    device: str = "cpu"
+    dtype: str = ""
+    seed: int = 42
+    threads: int = 1
+    folder: str = ""
+    root: str = ""
+    parent: int = 0
+
+
+class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of `Side` that a process is asked for; `file` has the arrays that belong to it."""
+
+    method: str
+    load: LoadAsk | None = None
+    run: RunAsk | None = None
+    calls: tuple[AloneAsk, ...] = ()
+    file: str = ""
+    forms: tuple[Any, ...] = ()
+
+
+class SideProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a process has no answer; `usage` says that what was asked for makes no sense."""
+
+    message: str
+    usage: bool = False
+    wanted: str = ""
+    hint: str = ""
+    failure: Failure | None = None
+
+
+class SideReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one request; arrays are in `file`, a trace in `trace`."""
+
+    problem: SideProblem | None = None
+    described: Described | None = None
+    loaded: Loaded | None = None
+    facts: RunFacts | None = None
+    alone: tuple[AloneRan, ...] = ()
+    count: int = 0
+    forms: tuple[Any, ...] = ()
+    file: str = ""
+    trace: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.live import Live
@@ -126,6 +126,28 @@ def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
 
     with Live(spinner, console=console, refresh_per_second=10, transient=True):
         yield Watcher(on_case=on_case, on_tick=on_tick)
+
+
+@contextlib.contextmanager
+def step_progress(console: Console, name: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done in one live line on a terminal; elsewhere print a line now and then if it takes long."""
+    started = said = time.monotonic()
+    spinner = Spinner("dots")
+
+    def on_step(text: str) -> None:
+        nonlocal said
+        seconds = time.monotonic() - started
+        if console.is_terminal:
+            spinner.update(text=Text.assemble((f"{name}  ", "bold"), (f"{text}  ", ""), (f"{seconds:.1f} s", "dim")))
+        elif time.monotonic() - said > _SILENCE:
+            said = time.monotonic()
+            console.print(f"{name}: {text}", highlight=False, markup=False, soft_wrap=True)
+
+    if not console.is_terminal:
+        yield on_step
+        return
+    with Live(spinner, console=console, refresh_per_second=10, transient=True):
+        yield on_step
 
 
 def _indented(text: str) -> str:
