@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ Examples:
     goldsmith skills install --check   are they up to date? (for CI)
     goldsmith skills install --force   edited ones, too; yours are kept
     goldsmith skills install --only grade --force   one of them
+    goldsmith skills install --only port   in any repository: for porting models, without a course
 
 Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
 3 could not be written.
@@ -33,7 +35,8 @@ Exit codes: 0 all well, 1 something is missing or out of date (with --check, or 
 
 @app.callback()
 def _skills() -> None:
-    """The skills that lead a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`."""
+    """The skills that lead a coding agent through goldsmith's work: `/generate-fixtures`, `/test-rigor`, `/grade`; and,
+    in any repository, `/port`."""
 
 
 def install(
@@ -53,8 +56,8 @@ def install(
 
         if check and force:
             raise CheckOrForce
-        course = open_course(folder)
-        results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
+        root = _root(folder, only or ())
+        results = check_skills(root, only or ()) if check else install_skills(root, only or (), force=force)
         ok = not any(item.behind for item in results)
         if json:
             report.print(results, ok=ok)
@@ -64,6 +67,20 @@ def install(
 
             show_skills(open_console(no_color=no_color), results)
     raise typer.Exit(0 if ok else AGAINST)
+
+
+def _root(folder: Path, only: Sequence[str]) -> Path:
+    """The course that `folder` lies in; for skills that need none, the repository, or the folder itself."""
+    from goldsmith.course.git import top_level
+    from goldsmith.errors.course import NotACourse
+    from goldsmith.skills.bundled import ANYWHERE
+
+    try:
+        return open_course(folder).root
+    except NotACourse:
+        if not only or not set(only) <= set(ANYWHERE):
+            raise
+        return top_level(folder) or folder.resolve()
 
 
 install.__doc__ = f"Put the skills for coding agents into a course, or say whether they are up to date.\n{EXAMPLES}"
