@@ -39,6 +39,7 @@ from goldsmith.check.verdicts import (
 )
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.manifest import CaseEntry
+from goldsmith.gold.payload import item_name
 from goldsmith.gold.safetensors_reader import open_mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
@@ -339,7 +340,11 @@ class Blame:
     def _roots(self, verdict: CaseVerdict) -> Sequence[str]:
         """Return what the recipe called to make the first wrong record."""
         origins = self.shown.origins.get(verdict.name, {})
-        wrong = {_record(leaf.path, origins) for leaf in (*verdict.leaves, *verdict.natural) if not leaf.agrees}
+        wrong = {
+            item_name(leaf.path, origins)
+            for leaf in (*verdict.leaves, *verdict.natural)
+            if not leaf.agrees and leaf.path.partition(".")[0] == "output"
+        }
         for record, made_by in origins.items():
             if record in wrong and made_by:
                 return made_by
@@ -380,11 +385,3 @@ def _place(module: ModuleVerdict) -> tuple[str, str, str]:
 
 def _calls(pair: TracePair | None) -> Iterator[Call]:
     return iter(pair.gold if pair else ())
-
-
-def _record(path: str, records: Mapping[str, object]) -> str:
-    """Return the record that a leaf belongs to: a lone record is stored without its name."""
-    section, _, rest = path.partition(".")
-    if section != "output":
-        return ""
-    return next(iter(records)) if len(records) == 1 else rest.partition(".")[0]

@@ -66,10 +66,5 @@ class Criteria:
         return comparison
 
 
-def weights_by_model(models: Sequence[str], state: Any) -> dict[str, Mapping[str, Any]]:
-    """Return gold's weights before anything ran, by model. The weights of a lone model are stored without its name."""
-    return {models[0]: state} if len(models) == 1 else dict(state) if models else {}
-
-
 def same_bits(one: Any, two: Any) -> bool:
     return leaf_facts("", one).sha256 == leaf_facts("", two).sha256

@@ -9,7 +9,7 @@ import msgspec
 
 from goldsmith.check.bounds import TooMuchToJudge, spend
 from goldsmith.check.case_verdict import judge_case
-from goldsmith.check.criteria import Criteria, MayBeMissing, same_bits, weights_by_model
+from goldsmith.check.criteria import Criteria, MayBeMissing, same_bits
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import COULD_NOT_RUN, ERROR, CaseVerdict
 from goldsmith.comparison.leaves import NotComparable
@@ -58,9 +58,7 @@ class Judge:
 
     def weight_names(self, case: str) -> frozenset[str]:
         """Return the names of all weights of all models of a case."""
-        gold = self.golds[case]
-        weights = weights_by_model(gold.entry.models, gold.state_dict)
-        return frozenset(name for names in weights.values() for name in names)
+        return frozenset(name for weights in self.golds[case].initial_weights.values() for name in weights)
 
     def _may_be_missing(self, gold: GoldCase) -> MayBeMissing:
         """Say which weights another implementation need not have: computed buffers that are still as they were built,
@@ -69,7 +67,7 @@ class Judge:
         tied = {name for item in facts.values() for names in item.tied for name in names[1:]}
         built = {
             name: weights.get(name)
-            for model, weights in weights_by_model(gold.entry.models, gold.state_dict).items()
+            for model, weights in gold.initial_weights.items()
             for name in (facts[model].buffers if model in facts else ())
         }
         return lambda name, value: (

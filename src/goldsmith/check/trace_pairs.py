@@ -19,7 +19,6 @@ from goldsmith.check.bounds import (
     Work,
     bounded_by,
 )
-from goldsmith.check.criteria import weights_by_model
 from goldsmith.check.module_traces import (
     CLOSE,
     INDEX,
@@ -224,7 +223,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
             pair.pair()
     except TooMuchToJudge:  # no honest trace takes so much: ignore it
         pair = TracePair(case.name, gold, [], names)
-    pair.weights = lambda: weights_by_model(case.entry.models, case.state_dict)
+    pair.weights = lambda: case.initial_weights
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair

@@ -75,7 +75,7 @@ def _model_drift(assignment: Assignment, case: CaseFacts, name: str, starter: Bu
 
 
 def _shapes(case: CaseFacts, name: str) -> dict[str, tuple[int, ...]]:
-    prefix = "state_dict." if len(case.models) == 1 else f"state_dict.{name}."
+    prefix = case.path_of("state_dict", name) + "."
     return {
         leaf.path.removeprefix(prefix): leaf.shape
         for leaf in case.file.leaves

@@ -131,9 +131,7 @@ def calibrate(case: CaseFacts, trials: Trials) -> Calibrated:
         return found
     floats = [leaf for leaf in case.file.leaves if leaf.is_array and leaf.is_inexact]
     coarsest = max((_eps(leaf) for leaf in floats), default=2.0**-52)
-    stored = [leaf.path.partition(".")[2] for leaf in case.file.leaves if leaf.section.endswith("state_dict")]
-    if len(case.models) > 1:
-        stored = [name.partition(".")[2] for name in stored]
+    stored = [case.path_in_item(leaf.path) for leaf in case.file.leaves if leaf.section.endswith("state_dict")]
     weights = tuple(f".{name}" for name in stored if name)
     for path, leaf in leaves.items():
         differences = {name: item[path] for name, item in trials.differences.items() if path in item}

@@ -179,8 +179,7 @@ def _recorded(case: CaseFacts, mode: str) -> dict[str, list[LeafFacts]]:
             if leaf.section not in _NOT_OUTPUTS and leaf.is_array:
                 found[leaf.path] = [leaf]
         elif leaf.section == "output":
-            depth = 1 if len(case.outputs) == 1 else 2
-            found.setdefault(".".join(leaf.path.split(".")[:depth]), []).append(leaf)
+            found.setdefault(case.item_path(leaf.path), []).append(leaf)
     texts = [name for name, leaves in found.items() if all(leaf.is_text for leaf in leaves)]
     if len(texts) < len(found):
         for name in texts:

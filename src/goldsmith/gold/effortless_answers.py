@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
+from goldsmith.gold.facts import is_allowed
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
@@ -76,21 +77,13 @@ class _Known:
         self.case = case
         self.leaves = judged_part(case.data)
         self.entries: dict[str, TensorEntry] = {item.path: item for item in case.entry.tensors}
-        depth = 1 if len(case.entry.outputs) == 1 else 2
+        self.label = case.entry.label
         self.records: dict[str, list[str]] = {}
         for path in self.leaves:
-            parts = path.split(".")
-            self.records.setdefault(".".join(parts[: depth if parts[0] == "output" else 1]), []).append(path)
-
-    def label(self, record: str) -> str:
-        outputs = self.case.entry.outputs
-        return f"output.{outputs[0]}" if record == "output" and len(outputs) == 1 else record
+            self.records.setdefault(case.entry.item_path(path), []).append(path)
 
     def allows(self, record: str) -> bool:
-        parts = record.split(".")
-        names = ("*", *(".".join(parts[:count]) for count in range(1, len(parts) + 1)))
-        allowed = self.case.entry.allowed
-        return any(check in allowed.get(name, {}) for name in names for check in _ALLOWED)
+        return any(is_allowed(self.case.entry.allowed, record, check) for check in _ALLOWED)
 
     def hollow(self, paths: Sequence[str]) -> str:
         """Return the first leaf's hollow answer if every leaf of a record has one, else ""."""

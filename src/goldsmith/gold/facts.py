@@ -6,10 +6,12 @@ These structures are passed from the process that ran a recipe to the one that j
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Pinned
 
 
@@ -88,7 +90,7 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Weights that cannot be put into another model; `*` where none could even be read."""
 
 
-class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
+class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 
     A case that `accepts` a variant of the solution has a second recording, named `<case>.<variant>`. `runs` are the
@@ -128,15 +130,13 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.removesuffix(f".{self.variant}") if self.variant else self.name
 
     def allows(self, path: str, check: str) -> bool:
-        """Say whether a check is waived for the whole case, or for a record, which covers all nested in it."""
-        covering = (name for name in self.allowed if name == "*" or path == name or path.startswith(f"{name}."))
-        return any(check in self.allowed[name] for name in covering)
+        return is_allowed(self.allowed, path, check)
 
-    def label(self, path: str) -> str:
-        """Return the path under the name that the author knows: `output.y` for `output` if only y was recorded."""
-        section, dot, rest = path.partition(".")
-        names = {"input": self.inputs, "output": self.outputs}.get(section, ())
-        return f"{section}.{names[0]}{dot}{rest}" if len(names) == 1 else path
+
+def is_allowed(allowed: Mapping[str, Mapping[str, str]], path: str, check: str) -> bool:
+    """Say whether a check is waived for the whole case, or for a record, which covers all nested in it."""
+    covering = (name for name in allowed if name == "*" or path == name or path.startswith(f"{name}."))
+    return any(check in allowed[name] for name in covering)
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):

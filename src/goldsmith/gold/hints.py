@@ -73,12 +73,7 @@ def _uniform(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:
 
 
 def _untouched(case: CaseFacts, inputs: Sequence[LeafFacts], outputs: Sequence[LeafFacts]) -> Iterator[str]:
-    whole = {
-        leaf.path
-        for leaves, names in ((inputs, case.inputs), (outputs, case.outputs))
-        for leaf in leaves
-        if leaf.path.count(".") <= (len(names) > 1)
-    }
+    whole = {leaf.path for leaf in (*inputs, *outputs) if leaf.path == case.item_path(leaf.path)}
     known = {leaf.sha256: leaf for leaf in inputs if leaf.elements > 1 or (leaf.is_text and leaf.path in whole)}
     for leaf in outputs:
         if leaf.is_text and leaf.path not in whole:
@@ -140,9 +135,8 @@ def _constructors_of_models(case: CaseFacts) -> list[str]:
 
 def _draws_weights(case: CaseFacts) -> bool:
     """Say whether a model has a varying weight of its own, not of one of its layers and not computed."""
-    depth = 1 if len(case.models) == 1 else 2
     computed = {name for facts in case.weights.values() for name in facts.buffers}
-    own = (leaf for leaf in _weights(case) if leaf.path.count(".") == depth)
+    own = (leaf for leaf in _weights(case) if "." not in case.path_in_item(leaf.path))
     return any(not leaf.constant and leaf.path.rpartition(".")[2] not in computed for leaf in own)
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.gold.facts import is_allowed
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, Manifest, read_manifest
+from goldsmith.gold.payload import from_file
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,19 @@ class GoldCase:
     def data(self) -> dict[str, Any]:
         return read_payload(self.path)
 
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Return what was recorded, by name."""
+        return from_file(self.data.get("output", {}), self.entry.outputs)
+
+    @property
+    def initial_weights(self) -> dict[str, dict[str, Any]]:
+        """Return the weights before anything ran, by model."""
+        return from_file(self.data.get("state_dict", {}), self.entry.models)
+
     def allows_nan(self, path: str) -> bool:
         """Say whether the recipe accepts NaN at `path`, with a reason."""
-        parts = path.split(".")
-        names = ["*", *(".".join(parts[:count]) for count in range(1, len(parts) + 1))]
-        return any("nan" in self.entry.allowed.get(name, {}) for name in names)
+        return is_allowed(self.entry.allowed, path, "nan")
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from goldsmith.gold.arrays import JUDGED_SECTIONS
 from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.hints import Advice
+from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Tolerance, unmeasured
 
 SCHEMA = 5
@@ -50,7 +51,7 @@ class TensorEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far a correct implementation may be off; only for what is compared."""
 
 
-class CaseEntry(msgspec.Struct, frozen=True, kw_only=True):
+class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """One case as it was recorded."""
 
     name: str

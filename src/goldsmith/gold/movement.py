@@ -150,9 +150,8 @@ def _problem(change: TensorChange, buffers: set[str], same_sources: bool) -> str
 
 def _computed(case: CaseEntry) -> set[str]:
     """Return the paths of weights that models compute themselves."""
-    lone = len(case.models) == 1
     return {
-        f"state_dict.{buffer}" if lone else f"state_dict.{model}.{buffer}"
+        case.path_of("state_dict", f"{model}.{buffer}")
         for model, facts in case.weights.items()
         for buffer in facts.buffers
     }

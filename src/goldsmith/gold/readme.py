@@ -73,10 +73,10 @@ def _case(case: CaseEntry) -> str:
         else "What another implementation must compute."
     )
     lines.append(f"- **Purpose**: {purpose}")
-    for title, section, names in (("Input", "input", case.inputs), ("Output", "output", case.outputs)):
+    for section in ("input", "output"):
         tensors = [item for item in case.tensors if item.path.partition(".")[0] == section]
-        lone = f" (`{names[0]}`)" if len(names) == 1 else ""
-        lines += _shapes(title, lone, tensors)
+        name = case.label(section).partition(".")[2]
+        lines += _shapes(section.capitalize(), f" (`{name}`)" if name else "", tensors)
     settings = case.config
     if settings.get("model_config"):
         lines.append(f"- **Model config**: {_settings(settings['model_config'])}")
@@ -128,13 +128,13 @@ def _tolerances(case: CaseEntry) -> Iterable[str]:
             break
 
 
-def _shapes(title: str, lone: str, tensors: Sequence[TensorEntry]) -> Iterable[str]:
+def _shapes(title: str, name: str, tensors: Sequence[TensorEntry]) -> Iterable[str]:
     if not tensors:
         return
     if len(tensors) == 1:
-        yield f"- **{title} shape**{lone}: {_shape(tensors[0])}"
+        yield f"- **{title} shape**{name}: {_shape(tensors[0])}"
         return
-    yield f"- **{title} shapes**{lone}:"
+    yield f"- **{title} shapes**{name}:"
     for item in tensors[:_SHOWN]:
         yield f"  - `{item.path.partition('.')[2]}`: {_shape(item)}"
     if len(tensors) > _SHOWN:

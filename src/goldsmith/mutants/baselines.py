@@ -47,7 +47,7 @@ def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
     """Say whether a case fails, or its outputs, apart from weights, are off by more than `RTOL` and `ATOL`."""
     if replay.first.failure is not None:
         return True
-    weights = {name for facts in _weights(gold) for name in facts}
+    weights = {name for facts in gold.initial_weights.values() for name in facts}
     expected = {
         path: leaf
         for path, leaf in judged_part(gold.data).items()
@@ -55,11 +55,6 @@ def plainly_differs(gold: GoldCase, replay: CaseRuns) -> bool:
     }
     actual = {path: leaf for path, leaf in replay.leaves("plain").items() if path in expected}
     return bool(expected) and not compare(actual, expected, rtol=RTOL, atol=ATOL, check_dtype=False, equal_nan=True)
-
-
-def _weights(gold: GoldCase) -> list[dict[str, object]]:
-    state = gold.data.get("state_dict", {})
-    return [state] if len(gold.entry.models) == 1 else [dict(item) for item in state.values()]
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a replay finds a case's inputs and weights, and the names of single ones, which are stored bare."""
+    """Where a replay finds a case's inputs and weights, and their names."""
 
     file: str
     inputs: tuple[str, ...]

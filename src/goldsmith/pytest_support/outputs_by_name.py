@@ -30,11 +30,8 @@ def known_names(case: GoldCase) -> list[str]:
 
 def find(case: GoldCase, name: str) -> Place | None:
     """Find an output such as `logits`, or something inside one: `gradients.lm_head.weight`."""
-    outputs: Any = case.data.get("output")
-    lone = len(case.entry.outputs) == 1
-    for output in case.entry.outputs:
-        top = Place("output", outputs) if lone else Place(f"output.{output}", outputs[output])
-        found = _inside(top, name, output)
+    for output, value in case.outputs.items():
+        found = _inside(Place(case.entry.path_of("output", output), value), name, output)
         if found:
             return found
     return _inside(Place(_TRAINED, case.data[_TRAINED]), name, _TRAINED) if _TRAINED in case.data else None

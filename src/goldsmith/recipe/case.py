@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.payload import CaseNames, to_file
 from goldsmith.gold.tolerances import Pinned
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
@@ -279,20 +281,21 @@ class Case:
         if not self._outputs and self._checkpoint is None:
             raise RecipeMisuse("records nothing; call case.record(name, value)")
         payload: dict[str, Any] = dict(self._checkpoint or {})
-        payload["input"] = _lone(self._inputs)
-        payload["output"] = _lone(self._outputs)
+        payload["input"] = to_file(self._inputs)
+        payload["output"] = to_file(self._outputs)
         payload["seed"] = self.seed
-        payload["model_config"] = snapshot(_plain_dict(_lone(self._settings)), "model_config")
-        payload["state_dict"] = _lone(self._weights)
+        payload["model_config"] = snapshot(_plain_dict(to_file(self._settings)), "model_config")
+        payload["state_dict"] = to_file(self._weights)
         return {sys.intern(key): value for key, value in payload.items()}, self._tracer
 
+    @property
+    def item_names(self) -> CaseNames:
+        return CaseNames(tuple(self._inputs), tuple(self._outputs), tuple(self._settings))
+
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of inputs, outputs and models: a single one is stored bare, so its name is known only
-        here."""
+        """Return the names of inputs, outputs and models, and what is to be said of the case."""
         return {
-            "inputs": tuple(self._inputs),
-            "outputs": tuple(self._outputs),
-            "models": tuple(self._settings),
+            **dataclasses.asdict(self.item_names),
             "training": self._training,
             "notes": tuple(self._notes()),
             "runs": tuple(self._tracer.runs),
@@ -313,17 +316,12 @@ class Case:
     def allowed(self) -> dict[str, dict[str, str]]:
         """Return what was accepted by name, by path in the payload; `*` stands for the whole case."""
         found = {"*": dict(self._definition.allow)}
-        groups = {"input": self._inputs, "output": self._outputs, "state_dict": self._settings}
-        for (section, name), allow in self._allow.items():
-            group = groups[section]
-            found[section if len(group) == 1 else f"{section}.{name}"] = allow
+        found |= {self.item_names.path_of(*place): allow for place, allow in self._allow.items()}
         return {path: allow for path, allow in found.items() if allow}
 
     def pinned(self) -> dict[str, Pinned]:
-        """Return the tolerances that the recipe sets, by path in the payload: a single output's has no name in it."""
-        lone = len(self._outputs) == 1
-        paths = {key: (key[0], *key[1].split(".")[1 if lone else 0 :]) for key in self._pinned}
-        return {".".join(filter(None, paths[key])): pin for key, pin in self._pinned.items()}
+        """Return the tolerances that the recipe sets, by path in the payload."""
+        return {self.item_names.path_of(*place): pin for place, pin in self._pinned.items()}
 
     def _settle(self, name: str, model: Any, build: Callable[[], Any]) -> None:
         assert self._given is not None
@@ -375,13 +373,6 @@ def _read_weights(
     model: Any, settled: LoadedModule | LoadedObject | SettledByRecipe | None, label: str
 ) -> dict[str, Any]:
     return models.weights_of(model, label) if settled is None else snapshot(settled.weights(), label)
-
-
-def _lone(group: dict[str, Any]) -> Any:
-    """Return a single item bare, several as a dict by name."""
-    if len(group) == 1:
-        return next(iter(group.values()))
-    return group
 
 
 def _plain_dict(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.facts import WeightFacts
+from goldsmith.gold.payload import from_file
 from goldsmith.process.messages import KeptCase
 from goldsmith.weights.load import LoadedModule, LoadedObject, SettledByRecipe
 from goldsmith.weights.models import WeightAccess, is_module
@@ -40,8 +41,8 @@ class GoldInputs:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any], kept: KeptCase, **options: Any) -> GoldInputs:
-        inputs, weights = _named(payload["input"], kept.inputs), _named(payload["state_dict"], kept.models)
-        return cls(inputs, weights, facts=kept.weights, **options)
+        inputs = from_file(payload["input"], kept.inputs)
+        return cls(inputs, from_file(payload["state_dict"], kept.models), facts=kept.weights, **options)
 
     def input(self, name: str, made: Any) -> Any:
         if name not in self.inputs:
@@ -106,13 +107,6 @@ class GoldInputs:
     def _copy(self, array: Any) -> Any:
         own = array.clone() if is_tensor(array) else array.copy()
         return self.change(own) if _is_floating(own) else own
-
-
-def _named(value: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """Return stored values by name: a single item is stored without its name."""
-    if len(names) == 1:
-        return {names[0]: value}
-    return value if isinstance(value, dict) else {}
 
 
 def _is_floating(array: Any) -> bool:

@@ -257,11 +257,6 @@ class ReplayCase(Case):
                 raise settled.unplaced
         return super().finish()
 
-    def _path(self, recorded: str) -> str:
-        """Return a record's path in the payload: a single output's has no name in it."""
-        _, dot, rest = recorded.partition(".")
-        return f"output{dot}{rest}" if len(self._outputs) == 1 else f"output.{recorded}"
-
     def observations(self) -> dict[str, Any]:
         """Return the facts about this run besides its outputs."""
         changed = [name for name, value in self._handed.items() if _digest(value) != _digest(self._inputs[name])]
@@ -269,7 +264,7 @@ class ReplayCase(Case):
         return {
             "notes": tuple(dict.fromkeys([*notes, *self._aliased])),
             "overwrote": tuple(changed),
-            "made": tuple(self._path(path) for path in self._recorded_made),
+            "made": tuple(self.item_names.path_of("output", path) for path in self._recorded_made),
             "placed": {
                 name: tuple((item.gold, item.theirs) for item in settled.placed)
                 for name, settled in self._settled.items()
