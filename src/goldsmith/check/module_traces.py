@@ -11,8 +11,9 @@ from typing import Any
 
 from goldsmith.check.bounds import A_COMPARISON, LONGEST_NAME, MOST_STATES, MOST_STATES_SEEN, MOST_TAPPED, spend
 from goldsmith.check.trace_bounds import refuse_absurd
+from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
-from goldsmith.gold.call_forms import TENSOR
+from goldsmith.gold.call_forms import TENSOR, is_reference
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
 
 CLOSE = 5e-5
@@ -84,7 +85,7 @@ class Call:
         given = [*self.inputs, *(self.state or {}).values()]
         made = [*self.outputs, *self.after.values()]
         fresh = any(not is_constant(item) and not any(_is_same(item, other) for other in given) for item in made)
-        return fresh or any(type(item) in (int, float, str) for item in _plain_in(self.returned))
+        return fresh or any(type(item) in (int, float, str) for item in leaves_in(self.returned, is_reference))
 
     def holds(self, other: Call) -> bool:
         return self.position < other.position < self.end
@@ -275,16 +276,6 @@ def _is_same(one: Any, two: Any) -> bool:
     if isinstance(one, Hashed) or isinstance(two, Hashed):
         return bool(one == two)
     return one.shape == two.shape and bool(np.array_equal(one, two))
-
-
-def _plain_in(form: Any) -> Iterator[Any]:
-    if isinstance(form, dict):
-        form = [value for key, value in form.items() if key != TENSOR]
-    if isinstance(form, list):
-        for item in form:
-            yield from _plain_in(item)
-    else:
-        yield form
 
 
 def farthest(actual: Sequence[Any], gold: Sequence[Any]) -> float:

@@ -32,7 +32,8 @@ from goldsmith.check.module_traces import (
 )
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
-from goldsmith.gold.call_forms import TENSOR
+from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.call_forms import is_reference
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.safetensors_reader import (
     Bfloat16,
@@ -253,17 +254,11 @@ def _size(tensor: Any) -> int:
 def arguments(call: Call) -> tuple[Any, ...]:
     """Return the kinds of a call's arguments, as far as they are known: tensors and other values in order, without
     names."""
-    return (len(call.inputs),) if call.form is None else tuple(_kinds(call.form))
-
-
-def _kinds(form: Any) -> Iterator[str]:
-    if isinstance(form, dict) and set(form) == {TENSOR}:
-        yield "tensor"
-    elif isinstance(form, dict | list):
-        for item in form if isinstance(form, list) else form.values():
-            yield from _kinds(item)
-    else:
-        yield "value"
+    return (
+        (len(call.inputs),)
+        if call.form is None
+        else tuple("tensor" if is_reference(leaf) else "value" for leaf in leaves_in(call.form, is_reference))
+    )
 
 
 def _is(call: Call, verdict: ModuleVerdict) -> bool:

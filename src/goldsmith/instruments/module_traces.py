@@ -11,10 +11,11 @@ import contextlib
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
@@ -331,17 +332,7 @@ def _weights_now(weights: Weights) -> dict[str, Any]:
 def _contents(values: Any) -> set[str]:
     """Return hashes and plain values in `values`, by which they can be recognised."""
     found = set(map(array_hash, tensors_in(values)))
-    return found | {repr(item) for item in _plain_in(values)}
-
-
-def _plain_in(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _plain_in(item)
-    elif type(value) in (int, float, str, bytes):
-        yield value
+    return found | {repr(leaf) for leaf in leaves_in(values) if type(leaf) in (int, float, str, bytes)}
 
 
 def _remove(handles: list[Any]) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from goldsmith.foundation.nested import leaves_in
+
 _MAKERS = {"torch": ("tensor", "as_tensor"), "numpy": ("array", "asarray")}
-_DEEPEST = 4
 
 
 class _Library(ModuleType):
@@ -56,7 +57,6 @@ def _noting(own: Any, made: list[Any]) -> Any:
     return make
 
 
-def _is_of_numbers(value: Any, depth: int = 0) -> bool:
-    if isinstance(value, list | tuple):
-        return depth < _DEEPEST and all(_is_of_numbers(item, depth + 1) for item in value)
-    return isinstance(value, int | float) or getattr(value, "shape", None) == ()
+def _is_of_numbers(value: Any) -> bool:
+    leaves = leaves_in(value, is_leaf=lambda item: isinstance(item, dict))
+    return all(isinstance(leaf, int | float) or getattr(leaf, "shape", None) == () for leaf in leaves)

@@ -19,6 +19,7 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
+    CUT_OFF,
     ERROR,
     CaseVerdict,
 )
@@ -34,7 +35,6 @@ from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, RunName
 
 _RUNS: tuple[RunName, ...] = ("plain", "float64")
-_CUT_OFF = ("timeout", "killed", "exit")
 _MORE = "record something on which it has more effect"
 _OVERWRITING = 'set overwriting = "differs" for this assignment, where that counts as wrong'
 
@@ -196,7 +196,7 @@ class MutantRunner:
                 attempt = replay.attempts.get(condition)
                 if expected is None:
                     continue
-                if attempt is None or (attempt.failure and attempt.failure.kind in _CUT_OFF):
+                if attempt is None or (attempt.failure and attempt.failure.kind in CUT_OFF):
                     cut_off = True
                     continue
                 tried += 1
@@ -242,7 +242,7 @@ def _caught(mutant: Mutant, verdict: CaseVerdict) -> Finding:
     if verdict.outcome == ERROR:
         raise RuntimeError(verdict.reason)  # our own error, not a verdict on the mutant
     if verdict.outcome == COULD_NOT_RUN:
-        cut_off = verdict.kind in ("timeout", "killed")
+        cut_off = verdict.kind in CUT_OFF
         return finding(mutant, CRASHED, case=verdict.name, reason=verdict.reason, cut_off=cut_off)
     worst = verdict.worst
     return finding(

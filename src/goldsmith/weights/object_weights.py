@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import array_like
 
@@ -98,11 +99,7 @@ def slots_beside(module: Any) -> dict[str, Slot]:
 
 def has_objects(value: Any) -> bool:
     """Return whether a container holds anything but arrays, plain values and containers of these."""
-    if isinstance(value, Mapping):
-        return any(has_objects(item) for item in value.values())
-    if isinstance(value, list | tuple):
-        return any(has_objects(item) for item in value)
-    return not is_array(value) and not isinstance(value, _PLAIN)
+    return any(not is_array(leaf) and not isinstance(leaf, _PLAIN) for leaf in leaves_in(value))
 
 
 def _visit(

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
+from goldsmith.foundation.nested import map_tree
 from goldsmith.gold.arrays import is_array, is_tensor
 
 
@@ -131,13 +132,11 @@ def to_device(value: Any, device: str) -> Any:
     """Move tensors to `device`; return everything else unchanged."""
     if device == "cpu":
         return value
-    if is_tensor(value):
-        return value.detach().to(device).requires_grad_(value.requires_grad)
-    if isinstance(value, dict):
-        return {key: to_device(item, device) for key, item in value.items()}
-    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        return type(value)(to_device(item, device) for item in value)
-    return value
+
+    def move(leaf: Any) -> Any:
+        return leaf.detach().to(device).requires_grad_(leaf.requires_grad) if is_tensor(leaf) else leaf
+
+    return map_tree(move, value, is_leaf=lambda item: hasattr(item, "_fields"))
 
 
 def _key(key: Any, path: str) -> str | int:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
-from goldsmith.foundation.nested import leaves_in
+from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.process.messages import Perturbation
 from goldsmith.recipe.initial_weights import Statistic
@@ -223,11 +223,7 @@ _OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws",
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return `value` with every leaf changed; only plain dicts, lists and tuples are entered."""
-    if isinstance(value, dict):
-        return {key: _each(item, change) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_each(item, change) for item in value)
-    return change(value)
+    return map_tree(change, value, is_leaf=lambda item: not isinstance(item, dict) and type(item) not in (list, tuple))
 
 
 def _arrays(value: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from goldsmith.doctor import processor_name
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.foundation.nested import walk
+from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
 from goldsmith.gold.files import (
@@ -165,11 +165,7 @@ def _settings(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _as_json(value: Any) -> Any:
     """Replace infinity and NaN, which JSON lacks, by text."""
-    if isinstance(value, dict):
-        return {key: _as_json(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_as_json(item) for item in value]
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return map_tree(lambda leaf: repr(leaf) if isinstance(leaf, float) and not math.isfinite(leaf) else leaf, value)
 
 
 def _device_name(device: str) -> str:
