@@ -64,7 +64,7 @@ def graded(course: Course, items: Sequence[SubmissionRef], output: Path) -> tupl
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
         options=Options(seed=42, threads=1, timeout=300),
-        each=20.0,
+        case_timeout=20.0,
         memory=6.0,
     )
     started = time.monotonic()

@@ -58,7 +58,7 @@ def main() -> None:
         mutants = mutants_for(assignment)
         sample = mutants[:: max(1, len(mutants) // SAMPLE)]
         options = Options(seed=42, threads=1, timeout=600)
-        rigor = measure(assignment, RigorOptions(options=options, each=60, jobs=JOBS, keep=False))
+        rigor = measure(assignment, RigorOptions(options=options, case_timeout=60, jobs=JOBS, keep=False))
         ours = len(rigor.findings) / rigor.seconds * 60
         theirs, caught = pytest_a_minute(assignment, sample)
     counts = ", ".join(f"{count} {outcome}" for outcome, count in rigor.counts.items() if count)

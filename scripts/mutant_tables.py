@@ -29,7 +29,7 @@ def main() -> None:
         if "--operators" not in sys.argv:
             wanted = RigorOptions(
                 options=Options(seed=42, threads=1, timeout=600),
-                each=60,
+                case_timeout=60,
                 jobs=len(os.sched_getaffinity(0)),
                 keep=False,
                 baselines=True,

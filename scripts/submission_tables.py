@@ -111,7 +111,7 @@ def judged(course: Course, item: Known, warm: ForkServer, rubric: Rubric | None 
     with tempfile.TemporaryDirectory() as folder:
         written = item.written(Path(folder), course.root / course.config.solutions)
         with open_submission(assignment, str(written), item.name) as submission:
-            request = Request(options=Options(seed=42, threads=1, timeout=300), each=_EACH, warm=warm)
+            request = Request(options=Options(seed=42, threads=1, timeout=300), case_timeout=_EACH, fork_server=warm)
             verdict = check(assignment, submission, request)
     rubric = rubric or rubric_for(course, item.assignment)
     earned: dict[tuple[str, str], float] = {(it.kind, it.name): it.earned for it in score(verdict, rubric)}

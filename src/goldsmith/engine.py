@@ -25,5 +25,5 @@ def grade_with(
     found = find_course(course)
     chosen = found.assignment(assignment)
     options, rubric = options_from(found.config), rubric_for(chosen, allow_stale=False)
-    grader = Grader(chosen, rubric, options, each=found.config.case_timeout, memory=memory_gib)
+    grader = Grader(chosen, rubric, options, case_timeout=found.config.case_timeout, memory=memory_gib)
     return grade_all(GradingOptions(grader, collect(chosen, submissions, []), output, engine))

@@ -94,7 +94,7 @@ def grader_of(assignment: Assignment) -> Grader:
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
         options=Options(seed=42, threads=1, timeout=60),
-        each=10.0,
+        case_timeout=10.0,
         memory=4.0,
         keep=False,
     )

@@ -64,7 +64,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 @pytest.fixture(scope="module")
 def found(course: CourseOnDisk) -> dict[str, Finding]:
     before = course.snapshot("src", "private", "tests")
-    rigor = rigor_of(course, *HOSTILE, each=2.0)
+    rigor = rigor_of(course, *HOSTILE, case_timeout=2.0)
     assert course.snapshot("src", "private", "tests") == before
     return {name.removeprefix("unused/"): item for name, item in by_name(rigor).items()}
 

@@ -95,7 +95,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 @pytest.fixture(scope="module")
 def found(course: CourseOnDisk) -> dict[str, Finding]:
-    return {item.operator: item for item in rigor_of(course, *OWN, each=20.0).findings}
+    return {item.operator: item for item in rigor_of(course, *OWN, case_timeout=20.0).findings}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def desks(checked: CourseOnDisk, warm: ForkServer, tmp_path: Path) -> Iterator[W
     assignment = find_course(checked.root).assignment("hw1")
     gold = open_gold(assignment, Submission("the solution"), allow_stale=False)
     opened = Opened(gold, {name: gold[name] for name in gold}, *open_adapter(assignment))
-    request = Request(options=Options(seed=42, threads=1, timeout=60), each=20, warm=warm)
+    request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20, fork_server=warm)
     (tmp_path / "given").mkdir()
     with WorkspacePool(
         CheckContext(assignment, opened, request, warm), placements(assignment), tmp_path / "given"

@@ -156,6 +156,6 @@ def test_it_is_seen(
     (tmp_path / f"{SOLUTIONS[name]}.py").write_text(code.replace(old, new))
     with open_submission(assignment, str(tmp_path)) as submission:
         options = Options(seed=42, threads=1, timeout=300)
-        verdict = check(assignment, submission, Request(options=options, each=60.0, warm=warm))
+        verdict = check(assignment, submission, Request(options=options, case_timeout=60.0, fork_server=warm))
     against = [(item.name, item.outcome, item.reason) for item in verdict.cases if item.outcome != "agrees"]
     assert verdict.outcome == outcome, against

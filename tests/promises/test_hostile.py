@@ -295,7 +295,7 @@ ON_TORCH = attacks("torch")
 def on_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Result]]:
     scene = make_scene(tmp_path_factory.mktemp("torch"), "torch")
     items = {name: scene.hand_in(name, "torch") for name in ON_TORCH}
-    yield scene, scene.grade(items, "graded", memory=4.0, each=20.0)
+    yield scene, scene.grade(items, "graded", memory=4.0, case_timeout=20.0)
     scene.close()
 
 

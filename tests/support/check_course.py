@@ -140,13 +140,15 @@ def check(course: CourseOnDisk, *arguments: str, **options: str) -> Run:
 
 
 def judge(
-    course: CourseOnDisk, what: str, warm: ForkServer, *, each: float = 20.0, cases: Sequence[str] = ()
+    course: CourseOnDisk, what: str, warm: ForkServer, *, case_timeout: float = 20.0, cases: Sequence[str] = ()
 ) -> Verdict:
     """The same without a new process for each: a second or two less."""
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, what) as submission:
         options = Options(seed=42, threads=1, timeout=60)
-        return check_directly(assignment, submission, Request(options=options, each=each, cases=cases, warm=warm))
+        return check_directly(
+            assignment, submission, Request(options=options, case_timeout=case_timeout, cases=cases, fork_server=warm)
+        )
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:

@@ -117,14 +117,15 @@ def rigor_of(
     course: CourseOnDisk,
     *names: str,
     keep: bool = False,
-    each: float = 3.0,
+    case_timeout: float = 3.0,
     told: Callable[[Finding], None] = lambda found: None,
 ) -> Rigor:
     """Measured in this process: no command line to start."""
     assignment = find_course(course.root).assignment("hw1")
     options = Options(seed=42, threads=1, timeout=60)
     return measure(
-        assignment, RigorOptions(options=options, each=each, names=names, jobs=2, keep=keep, on_finding=told)
+        assignment,
+        RigorOptions(options=options, case_timeout=case_timeout, names=names, jobs=2, keep=keep, on_finding=told),
     )
 
 

@@ -140,7 +140,7 @@ def judged(course: CourseOnDisk, files: dict[str, str], warm: ForkServer) -> tup
         (folder / name).write_text(content)
     assignment = find_course(course.root).assignment("hw1")
     with open_submission(assignment, str(folder)) as submission:
-        request = Request(options=Options(seed=42, threads=1, timeout=60), each=20.0, warm=warm)
+        request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=20.0, fork_server=warm)
         verdict = check(assignment, submission, request)
     return verdict, grade(verdict, rubric_for(assignment, allow_stale=False))
 

@@ -114,7 +114,7 @@ class ReturnPath:
 
     def _graded(self, items: Sequence[SubmissionRef], on_grade: Any) -> tuple[Grade, ...]:
         options = Options(seed=42, threads=1, timeout=4)
-        grader = Grader(self.assignment, self.rubric, options, each=0.3, memory=1.0, keep=False)
+        grader = Grader(self.assignment, self.rubric, options, case_timeout=0.3, memory=1.0, keep=False)
         wanted = GradingOptions(grader, items, self.results, Local(1), lambda made, kept: on_grade(made))
         return grade_all(wanted).grades
 

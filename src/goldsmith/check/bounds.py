@@ -13,18 +13,18 @@ from collections.abc import Iterator
 
 # --- what is submitted, as a folder, an archive or a git revision ----------------------------------------------------
 
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 """Bytes of all files: enough for code and a trained model of a course's size."""
-MOST_FILES = 5000
+MAX_FILES = 5000
 """Files, and as many folders: far more than anybody writes, and few enough to copy at once."""
-MOST_LEVELS = 32
+MAX_FOLDER_LEVELS = 32
 """Levels of nested folders."""
-LONGEST_PATH, LONGEST_PART = 1000, 255
+MAX_PATH_BYTES, MAX_PATH_PART_BYTES = 1000, 255
 """Bytes of a file's path in the submission, and of each name in it: file systems refuse longer names, and longer paths
 once they lie in a workspace."""
-MOST_LISTED = 200_000
+MAX_LISTED_FILES = 200_000
 """Files of a whole git revision whose names are searched for the assignment's."""
-MOST_CODE = 2 * 2**20
+MAX_CODE_BYTES = 2 * 2**20
 """Bytes of Python source that are parsed of one submission: an assignment has a hundredth of that, and parsing takes a
 hundred times as much memory as the text."""
 
@@ -36,45 +36,45 @@ op_outputs, dtypes, and plain in another layout."""
 
 # --- what comes back -------------------------------------------------------------------------------------------------
 
-LONGEST_JSON = 8 * 2**20
+MAX_JSON_BYTES = 8 * 2**20
 """Bytes of JSON about one run of a case: names of values and modules. Decoding it takes twenty times as much memory."""
-LARGEST_HEADER = 4 * 2**20
+MAX_HEADER_BYTES = 4 * 2**20
 """Bytes of a safetensors header, about a hundred for each array. A trace's may be four times as large as gold's own."""
-MOST_VALUES, MOST_ENTRIES = 20_000, 10_000
+MAX_VALUES, MAX_ENTRIES = 20_000, 10_000
 """Values, weights and modules that one run names; runs that one file reports."""
-LONGEST_NAME, DEEPEST_NAME = 1000, 200
+MAX_NAME_CHARS, MAX_NAME_LEVELS = 1000, 200
 """Characters and levels of a name such as `blocks.0.attention.weight`."""
-LONGEST_TEXT, LONGEST_LINE = 10_000, 500
+MAX_TEXT_CHARS, MAX_LINE_CHARS = 10_000, 500
 """Characters of an error message; of a note, a line of a traceback and the like."""
-MOST_NOTES, MOST_FRAMES = 50, 50
+MAX_NOTES, MAX_FRAMES = 50, 50
 """Notes about a run, lines of a traceback."""
-MOST_NAME_LETTERS = 20_000_000
+MAX_MODULE_NAME_CHARS = 20_000_000
 """Characters of all module names that follow from pairs of weights, each paired with every other of its group."""
-MOST_TEXT_TAKEN, MOST_MEMORY_TAKEN = 128 * 2**20, 256 * 2**20
+MAX_JSON_BYTES_IN_ALL, MAX_ARRAY_BYTES_IN_ALL = 128 * 2**20, 256 * 2**20
 """Bytes of JSON, and of arrays in memory, from all runs of one submission. Further arrays are kept on disk."""
 
 # --- traces ----------------------------------------------------------------------------------------------------------
 
-MOST_CALLS, MOST_TENSORS, MOST_DEPTH = 10_000, 256, 1000
+MAX_CALLS, MAX_TENSORS, MAX_CALL_DEPTH = 10_000, 256, 1000
 """Calls in a trace, tensors of a call, nesting of calls. A trace with more is ignored."""
-MOST_IN_A_FORM = 4096
+MAX_FORM_VALUES = 4096
 """Values of all kinds in one call's arguments: as many as the characters that are recorded of it."""
-MOST_STATES, MOST_STATES_SEEN = 10**6, 2 * 10**7
+MAX_STATES, MAX_STATES_SEARCHED = 10**6, 2 * 10**7
 """Weights that had changed before each call of a trace, all together; those that are searched to find them."""
-LARGEST_TRACE = 64 * 2**20
+MAX_TRACE_BYTES = 64 * 2**20
 """Bytes of a trace; it may be four times as large as gold's own, if that is more."""
-MOST_CANDIDATES = 256
+MAX_CANDIDATES = 256
 """Calls that are compared with one of gold's to find the one with the same inputs."""
-MOST_COMPARED, COMPARED_FOR_EACH = 2 * 10**8, 50
+MAX_COMPARED_NUMBERS, MAX_COMPARED_PER_NUMBER = 2 * 10**8, 50
 """Numbers that are compared in one case's traces: the larger of the first, and the second for each number in gold's."""
-A_COMPARISON = 1000
+STEPS_PER_COMPARISON = 1000
 """What comparing two tensors costs in steps, in addition to their numbers."""
-MOST_TAPPED = 128 * 2**20
+MAX_OP_OUTPUT_BYTES = 128 * 2**20
 """Bytes of tensors from a run in which gold's are searched for: twice what is recorded."""
 
 # --- judging as a whole, as a last resort -----------------------------------------------------------------------------
 
-LONGEST_JUDGED, LONGEST_FOR_EACH = 120.0, 0.5
+JUDGING_TIMEOUT_S, JUDGING_TIMEOUT_S_PER_MIB = 120.0, 0.5
 """Seconds of this process's own CPU time that judging one submission may take: the first, plus the second for each MiB
 of gold. Judging a submission to the bundled example takes less than one."""
 

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 import msgspec
 
 from goldsmith.check.attribution import Shown, attribute
-from goldsmith.check.bounds import LONGEST_FOR_EACH, LONGEST_JUDGED, RUNS_OF_A_CASE, TooMuchToJudge, Work, bounded_by
+from goldsmith.check.bounds import (
+    JUDGING_TIMEOUT_S,
+    JUDGING_TIMEOUT_S_PER_MIB,
+    RUNS_OF_A_CASE,
+    TooMuchToJudge,
+    Work,
+    bounded_by,
+)
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
@@ -45,7 +52,7 @@ def check(assignment: Subject, submission: Submission, request: Request) -> Verd
     opened = request.opened or Opened.of(assignment, submission, request)
     gold = sum(file.stat().st_size for file in opened.gold.folder.iterdir() if file.is_file())
     try:
-        with bounded_by(Work(seconds=LONGEST_JUDGED + LONGEST_FOR_EACH * gold / 2**20)):
+        with bounded_by(Work(seconds=JUDGING_TIMEOUT_S + JUDGING_TIMEOUT_S_PER_MIB * gold / 2**20)):
             return _check(assignment, submission, request, opened)
     except TooMuchToJudge as error:
         cases = [
@@ -72,9 +79,9 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
     gold = opened.gold
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
-        warm = request.warm or stack.enter_context(fork_server(torch=uses_torch))
-        in_all = request.options.timeout + RUNS_OF_A_CASE * request.each * len(opened.golds)
-        context = CheckContext(assignment, opened, request, warm, Allowance(in_all))
+        server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
+        in_all = request.options.timeout + RUNS_OF_A_CASE * request.case_timeout * len(opened.golds)
+        context = CheckContext(assignment, opened, request, server, Allowance(in_all))
         with context.open_workspace(submission.placed, submission.beside) as workspace:
             strategy = context.strategy(workspace)
             strategy.run_cases(list(opened.golds))

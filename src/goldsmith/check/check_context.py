@@ -29,7 +29,7 @@ class CheckContext:
     assignment: Subject
     opened: Opened
     request: Request
-    warm: ForkServer
+    fork_server: ForkServer
     allowance: Allowance | None = None
 
     @property
@@ -43,19 +43,21 @@ class CheckContext:
     @contextlib.contextmanager
     def open_workspace(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[ReplayWorkspace]:
         """Make a workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
-        without = (*self.request.without, *beside)
+        hidden = (*self.request.hidden_files, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
-        reads, room = self.opened.gold.manifest.provenance.reads, self.request.room
-        with make_workspaces(self.assignment, everything, 1, reads=reads, room=room, without=without) as (workspace,):
+        reads, temporary_folder = self.opened.gold.manifest.provenance.reads, self.request.temporary_folder
+        with make_workspaces(
+            self.assignment, everything, 1, reads=reads, temporary_folder=temporary_folder, hidden_files=hidden
+        ) as (workspace,):
             yield ReplayWorkspace(
                 self.assignment,
                 workspace,
                 msgspec.structs.replace(self.request.options, seed=self.opened.gold.manifest.seed),
                 self.golds,
                 self._adapter_in(workspace),
-                self.request.each,
+                self.request.case_timeout,
                 self.request.watcher,
-                self.warm,
+                self.fork_server,
                 confined=self.request.confined,
                 stand_ins=self.assignment.project.config.stand_ins,
                 written=self.opened.gold.manifest.provenance.written,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
-from goldsmith.course.forbidden import MOST_USES, forbidden_uses
+from goldsmith.course.forbidden import MAX_USES, forbidden_uses
 from goldsmith.course.layout import Assignment
 from goldsmith.course.subject import Subject
 
-_LARGEST, _LONGEST = 2**20, 200
+_MAX_SOURCE_BYTES, _MAX_PLACE_CHARS = 2**20, 200
 
 
 def find_forbidden(
@@ -38,13 +38,13 @@ def find_forbidden(
     for name, place in sightings:
         file, _, line = place.rpartition(":")
         if name in names and name not in known and file in own and line.isdecimal() and len(line) < 9:
-            found.append(ForbiddenUse(name, place[:_LONGEST], False))
-    return tuple(found[:MOST_USES])
+            found.append(ForbiddenUse(name, place[:_MAX_PLACE_CHARS], False))
+    return tuple(found[:MAX_USES])
 
 
 def _contents(files: Mapping[str, Path]) -> dict[str, bytes]:
     found = {}
     for name, path in files.items():
         with contextlib.suppress(OSError), path.open("rb") as file:
-            found[name] = file.read(_LARGEST)
+            found[name] = file.read(_MAX_SOURCE_BYTES)
     return found

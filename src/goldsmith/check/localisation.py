@@ -22,9 +22,9 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdi
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.process.messages import Failure, Isolated
 
-MOST_CASES = 4
+MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
-MOST_HUNG = 3
+MAX_HUNG_CALLS = 3
 """Number of calls that time out before no more are made."""
 FAR = 1e-3
 """Relative error from which gradients count as different."""
@@ -60,7 +60,7 @@ class Alone:
 
 
 def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
-    """Make every call that needs it alone, one of each kind in a case, in at most `MOST_CASES` cases."""
+    """Make every call that needs it alone, one of each kind in a case, in at most `MAX_CASES_ALONE` cases."""
     found = Alone()
     hung: list[str] = []
     for name, pair in pairs.items():
@@ -69,12 +69,12 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
         for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
             if call.name not in settled and pair.needs_alone(call):
                 kinds.setdefault(call.name, call)
-        if kinds and len({case for case, _ in found.runs}) >= MOST_CASES:
+        if kinds and len({case for case, _ in found.runs}) >= MAX_CASES_ALONE:
             continue
         found.cases.add(name)
         # the worker must get inputs in the order of calls: see worker/isolated_calls.py
         for call in sorted(kinds.values(), key=lambda call: call.position):
-            if call.name in hung or len(hung) >= MOST_HUNG:
+            if call.name in hung or len(hung) >= MAX_HUNG_CALLS:
                 continue
             answer = _alone(workspace, pair, call, layouts)
             if answer.failure is not None and answer.failure.kind == "timeout":

@@ -15,7 +15,7 @@ from goldsmith.sandbox.packages import places_of
 from goldsmith.workspace.copies import Workspace
 from goldsmith.workspace.selection import is_private
 
-_MOST, _LONGEST = 8, 4000
+_MAX_FILES, _MAX_MESSAGE_CHARS = 8, 4000
 _QUOTED = re.compile(r"""['"`]([^'"`\n]{1,400})['"`]""")
 _BARE = re.compile(r"[^\s'\"`(),;]*[/.][^\s'\"`(),;:]+")
 _MODULE = re.compile(r"No module named ['\"]([\w.]{1,200})['\"]")
@@ -32,14 +32,14 @@ def not_given(
     for case in cases:
         if case.outcome != COULD_NOT_RUN or case.failure is None:
             continue
-        message = case.failure.message[:_LONGEST]
+        message = case.failure.message[:_MAX_MESSAGE_CHARS]
         found |= dict.fromkeys(_files(assignment, workspace, message))
         if confined and case.failure.package and places_of(case.failure.package):
             found[
                 f"{case.failure.package} is installed here, but not from a package index, so that submissions do not "
                 f'see it; if they need it, add it to `packages` in the settings: packages = ["{case.failure.package}"]'
             ] = None
-    return tuple(found)[:_MOST]
+    return tuple(found)[:_MAX_FILES]
 
 
 def _files(assignment: Assignment, workspace: Workspace, message: str) -> Iterator[str]:

@@ -9,7 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.check.bounds import A_COMPARISON, LONGEST_NAME, MOST_STATES, MOST_STATES_SEEN, MOST_TAPPED, spend
+from goldsmith.check.bounds import (
+    MAX_NAME_CHARS,
+    MAX_OP_OUTPUT_BYTES,
+    MAX_STATES,
+    MAX_STATES_SEARCHED,
+    STEPS_PER_COMPARISON,
+    spend,
+)
 from goldsmith.check.trace_bounds import refuse_absurd
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
@@ -159,7 +166,7 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
 
 def _name(text: Any) -> str:
     """Refuse names that cannot be shown: a submission's process may write anything."""
-    if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_NAME:
+    if not isinstance(text, str) or not text.isprintable() or len(text) > MAX_NAME_CHARS:
         raise ValueError("it is not a trace: a name in it is none")
     return text
 
@@ -189,8 +196,8 @@ def _states(entries: Sequence[Mapping[str, Any]], *, suspicious: bool) -> list[M
         seen += len(state or ())
         found.append(state and {name: item for name, item in state.items() if name.startswith(prefix)})
         kept += len(found[-1] or ())
-        if suspicious and (seen > MOST_STATES_SEEN or kept > MOST_STATES):
-            raise ValueError(f"its calls have changed more than {MOST_STATES} weights")
+        if suspicious and (seen > MAX_STATES_SEARCHED or kept > MAX_STATES):
+            raise ValueError(f"its calls have changed more than {MAX_STATES} weights")
         around.append(position)
     return found
 
@@ -247,9 +254,9 @@ def distance(actual: Any, gold: Any) -> float:
     import numpy as np
 
     if isinstance(actual, Hashed) or isinstance(gold, Hashed):
-        spend(A_COMPARISON)
+        spend(STEPS_PER_COMPARISON)
         return 0.0 if actual == gold else np.inf
-    spend(A_COMPARISON + (gold.size if actual.shape == gold.shape else 0))
+    spend(STEPS_PER_COMPARISON + (gold.size if actual.shape == gold.shape else 0))
     if actual.shape != gold.shape:
         return np.inf
     if gold.dtype.kind in "iub" or actual.dtype.kind in "iub":
@@ -343,7 +350,7 @@ class Held:
         held = 0
         for tensor in tensors:
             held += tensor.nbytes
-            if tensor.dtype.kind in "fc" and held <= MOST_TAPPED:
+            if tensor.dtype.kind in "fc" and held <= MAX_OP_OUTPUT_BYTES:
                 by_size.setdefault(tensor.size, []).append(np.sort(tensor, axis=None))
         self._sorted = {size: np.stack(found).astype(_wide(found), copy=False) for size, found in by_size.items()}
 

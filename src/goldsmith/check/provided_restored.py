@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from goldsmith.check.bounds import MOST_CODE
+from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.submissions import Submission
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
@@ -141,7 +141,7 @@ def read_code(files: Mapping[str, Path], is_first: Callable[[str], bool] = lambd
     """Read Python files, those that come first (which the starter has, too) before all others, until there is too much
     to parse."""
     found: dict[str, bytes] = {}
-    left = MOST_CODE
+    left = MAX_CODE_BYTES
     for name in sorted(files, key=lambda name: not is_first(name)):
         if files[name].is_file() and files[name].stat().st_size <= left:
             found[name] = files[name].read_bytes()

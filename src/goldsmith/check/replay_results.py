@@ -32,7 +32,7 @@ from goldsmith.process.result_log import entries_in
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import Workspace
 
-_MOST_IN_MEMORY = 16 * 2**20
+_MAX_BYTES_IN_MEMORY = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ class ResultReader:
             return
         begin = self._read
         try:
-            left = bounds.MOST_ENTRIES - len(self._found)
+            left = bounds.MAX_ENTRIES - len(self._found)
             for entry, parts, place in itertools.islice(entries_in(content), left):
-                if max(len(entry.case), len(entry.run)) > bounds.LONGEST_NAME:
+                if max(len(entry.case), len(entry.run)) > bounds.MAX_NAME_CHARS:
                     raise ValueError("a case has a very long name")
                 self._found[entry.case, entry.run] = parts
                 self._read = begin + place
@@ -139,7 +139,7 @@ class ResultReader:
             content.seek(self._read)
             if size <= 0:
                 return memoryview(b"")
-            if size <= min(_MOST_IN_MEMORY, bounds.MOST_MEMORY_TAKEN - self.taken.memory):
+            if size <= min(_MAX_BYTES_IN_MEMORY, bounds.MAX_ARRAY_BYTES_IN_ALL - self.taken.memory):
                 self.taken.memory += size
                 pages = mmap.mmap(-1, size)  # pages are freed as a whole, while the heap would fragment
                 content.readinto(pages)  # type: ignore[attr-defined]
@@ -162,16 +162,16 @@ class ResultReader:
             return Attempt(failure=_unreadable(self._damage) if self._damage else otherwise), {}, None
         text, content, trace = self._found[case, run]
         self.taken.text += len(text)
-        if len(text) > bounds.LONGEST_JSON or self.taken.text > bounds.MOST_TEXT_TAKEN:
-            most = bounds.LONGEST_JSON if len(text) > bounds.LONGEST_JSON else bounds.MOST_TEXT_TAKEN
+        if len(text) > bounds.MAX_JSON_BYTES or self.taken.text > bounds.MAX_JSON_BYTES_IN_ALL:
+            most = bounds.MAX_JSON_BYTES if len(text) > bounds.MAX_JSON_BYTES else bounds.MAX_JSON_BYTES_IN_ALL
             return Attempt(failure=_unreadable(f"its JSON is larger than {most // 2**20} MiB")), {}, None
         try:
             attempt = _truncate(msgspec.json.decode(text, type=Attempt), self.workspace)
             if attempt.failure is not None or not content:
                 return attempt, {}, trace or None
-            arrays = dict(parse_bytes(content, Path(f"{run}.safetensors"), bounds.LARGEST_HEADER))
-            if len(arrays) > bounds.MOST_VALUES:
-                raise ValueError(f"it holds more than {bounds.MOST_VALUES} values")
+            arrays = dict(parse_bytes(content, Path(f"{run}.safetensors"), bounds.MAX_HEADER_BYTES))
+            if len(arrays) > bounds.MAX_VALUES:
+                raise ValueError(f"it holds more than {bounds.MAX_VALUES} values")
             pairs = {path: _as_complex(arrays[path]) for path in dict.fromkeys(attempt.complex)}
             return attempt, arrays | pairs, trace or None
         except (ValueError, KeyError, RecursionError) as error:
@@ -181,7 +181,7 @@ class ResultReader:
 def _copy(content: IO[bytes], copy: Path, size: int) -> None:
     """Copy `size` bytes and no more, however much is added meanwhile."""
     with copy.open("xb") as target:
-        while size > 0 and (some := content.read(min(size, _MOST_IN_MEMORY))):
+        while size > 0 and (some := content.read(min(size, _MAX_BYTES_IN_MEMORY))):
             target.write(some)
             size -= len(some)
 
@@ -193,8 +193,8 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
         return Attempt(failure=_unreadable(why))
     failure = attempt.failure
     if failure is not None:
-        frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MOST_FRAMES :])
-        message, package = failure.message[: bounds.LONGEST_TEXT], failure.package[: bounds.LONGEST_LINE]
+        frames = tuple(_short_frame(frame) for frame in failure.frames[-bounds.MAX_FRAMES :])
+        message, package = failure.message[: bounds.MAX_TEXT_CHARS], failure.package[: bounds.MAX_LINE_CHARS]
         failure = msgspec.structs.replace(failure, message=message, frames=frames, package=package)
         failure = with_submission_paths(failure, workspace)
     return msgspec.structs.replace(
@@ -208,11 +208,11 @@ def _truncate(attempt: Attempt, workspace: Workspace) -> Attempt:
 
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(text[: bounds.LONGEST_LINE] for text in texts[: bounds.MOST_NOTES])
+    return tuple(text[: bounds.MAX_LINE_CHARS] for text in texts[: bounds.MAX_NOTES])
 
 
 def _short_frame(frame: Frame) -> Frame:
-    most = bounds.LONGEST_LINE
+    most = bounds.MAX_LINE_CHARS
     return Frame(frame.file[:most], frame.line, frame.function[:most], frame.text[:most])
 
 
@@ -228,13 +228,13 @@ def _why_unbearable(attempt: Attempt) -> str:
         [name for names in attempt.extra.values() for name in names],
         [*attempt.placed, *attempt.modules, *attempt.extra],
     ]
-    if any(len(group) > bounds.MOST_VALUES for group in groups):
-        return f"it holds more than {bounds.MOST_VALUES} values"
+    if any(len(group) > bounds.MAX_VALUES for group in groups):
+        return f"it holds more than {bounds.MAX_VALUES} values"
     for name in itertools.chain.from_iterable(groups):
-        if len(name) > bounds.LONGEST_NAME or name.count(".") > bounds.DEEPEST_NAME:
+        if len(name) > bounds.MAX_NAME_CHARS or name.count(".") > bounds.MAX_NAME_LEVELS:
             return "it holds very long names"
     pairs = (pair for placed in attempt.placed.values() for pair in placed)
-    if sum(_letters(*pair) for pair in pairs) > bounds.MOST_NAME_LETTERS:
+    if sum(_letters(*pair) for pair in pairs) > bounds.MAX_MODULE_NAME_CHARS:
         return "it pairs more weights with each other than any model has"
     return ""
 

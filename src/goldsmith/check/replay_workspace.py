@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
-from goldsmith.course.forbidden import MOST_USES
+from goldsmith.course.forbidden import MAX_USES
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
@@ -82,9 +82,9 @@ class ReplayWorkspace:
     options: Options
     golds: Mapping[str, GoldCase]
     adapter: Path | None
-    each: float
+    case_timeout: float
     watcher: Watcher
-    warm: ForkServer
+    fork_server: ForkServer
     limits: Limits = field(default_factory=Limits)
     confined: SandboxPolicy | None = None
     stand_ins: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ class ReplayWorkspace:
 
     def _channel(self, *, coverage: bool = False) -> WorkerChannel:
         if self._worker.channel is None:
-            self._worker.channel = WorkerChannel(self._job(coverage=coverage), self.warm)
+            self._worker.channel = WorkerChannel(self._job(coverage=coverage), self.fork_server)
         return self._worker.channel
 
     def _reader(self, channel: WorkerChannel) -> ResultReader:
@@ -194,10 +194,10 @@ class ReplayWorkspace:
             self._close()
             return msgspec.structs.replace(self._out_of_time(), case=requests[-1].case)
         cases = len({request.case for request in requests})
-        timeout = min(self.options.timeout + self.each * cases, left)
+        timeout = min(self.options.timeout + self.case_timeout * cases, left)
         try:
             ending = channel.submit(
-                requests, timeout=timeout, each=self.each, watcher=watcher, allowance=self.allowance
+                requests, timeout=timeout, case_timeout=self.case_timeout, watcher=watcher, allowance=self.allowance
             )
         except BaseException:
             self._worker.channel = None  # `submit` has closed it
@@ -228,7 +228,7 @@ class ReplayWorkspace:
             self.peak = max(self.peak, result.peak)
             self.packages |= set(result.packages)
             self.stubs_used |= set(result.stand_ins) & set(self.stand_ins)
-            self.sightings |= dict.fromkeys(result.forbidden[:MOST_USES])
+            self.sightings |= dict.fromkeys(result.forbidden[:MAX_USES])
 
     def _out_of_time(self) -> Failure:
         assert self.allowance is not None

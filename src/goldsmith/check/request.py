@@ -21,22 +21,21 @@ from goldsmith.weights.rules import Adapter, read_adapter
 
 @dataclass(frozen=True)
 class Request:
-    """What to check and how. `each` is the timeout of one case in seconds; `adapter` replaces the course's own file.
-    Many checks may share a `warm` fork server and a `room`, the folder for their workspaces. With `confined`,
-    submissions are sandboxed. `without` are files and folders, relative to the course's root, that no submission can
-    see."""
+    """What to check and how. `case_timeout` is in seconds; `adapter` replaces the course's own file. Many checks may
+    share a `fork_server` and a `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
+    `hidden_files` are files and folders, relative to the course's root, that no submission can see."""
 
     options: Options
-    each: float
+    case_timeout: float
     cases: Sequence[str] = ()
     adapter: Path | None = None
     allow_stale: bool = False
     watcher: Watcher = field(default_factory=Watcher)
-    warm: ForkServer | None = None
+    fork_server: ForkServer | None = None
     confined: SandboxPolicy | None = None
     opened: Opened | None = None
-    room: Path | None = None
-    without: Sequence[Path] = ()
+    temporary_folder: Path | None = None
+    hidden_files: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)

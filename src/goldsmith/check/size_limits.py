@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from goldsmith.check.bounds import (
-    LONGEST_PART,
-    LONGEST_PATH,
-    MOST_BYTES,
-    MOST_FILES,
-    MOST_LEVELS,
-    MOST_LISTED,
+    MAX_BYTES,
+    MAX_FILES,
+    MAX_FOLDER_LEVELS,
+    MAX_LISTED_FILES,
+    MAX_PATH_BYTES,
+    MAX_PATH_PART_BYTES,
 )
 from goldsmith.course.git import RecordTooLong, stream_records
 from goldsmith.course.ignored_names import LITTER
@@ -37,8 +37,8 @@ class Count:
     def add_file(self, path: str, size: int = 0) -> None:
         """Count a file, by its path in the submission, and the folders that it lies in."""
         self.files += 1
-        if self.files > MOST_FILES:
-            raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} files")
+        if self.files > MAX_FILES:
+            raise TooMuchHandedIn(self.name, f"it has more than {MAX_FILES} files")
         if _is_too_long(path):
             raise TooMuchHandedIn(self.name, "it has a file with a very long name")
         self.add_folder(path.rpartition("/")[0])
@@ -46,22 +46,22 @@ class Count:
 
     def add_bytes(self, size: int) -> None:
         self.size += size
-        if self.size > MOST_BYTES:
-            raise TooMuchHandedIn(self.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+        if self.size > MAX_BYTES:
+            raise TooMuchHandedIn(self.name, f"it holds more than {MAX_BYTES // 2**20} MiB")
 
     def add_folder(self, path: str) -> None:
-        if _is_too_long(path) or path.count("/") >= MOST_LEVELS:
-            raise TooMuchHandedIn(self.name, f"it has more than {MOST_LEVELS} folders inside each other")
+        if _is_too_long(path) or path.count("/") >= MAX_FOLDER_LEVELS:
+            raise TooMuchHandedIn(self.name, f"it has more than {MAX_FOLDER_LEVELS} folders inside each other")
         while path and path not in self.folders:
             self.folders.add(path)
             path = path.rpartition("/")[0]
-        if len(self.folders) > MOST_FILES:
-            raise TooMuchHandedIn(self.name, f"it has more than {MOST_FILES} folders")
+        if len(self.folders) > MAX_FILES:
+            raise TooMuchHandedIn(self.name, f"it has more than {MAX_FILES} folders")
 
 
 def _is_too_long(path: str) -> bool:
     whole = os.fsencode(path)
-    return len(whole) > LONGEST_PATH or any(len(part) > LONGEST_PART for part in whole.split(b"/"))
+    return len(whole) > MAX_PATH_BYTES or any(len(part) > MAX_PATH_PART_BYTES for part in whole.split(b"/"))
 
 
 def files_below(folder: Path, name: str, left_out: Callable[[str], bool] = lambda inside: False) -> list[Path]:
@@ -118,8 +118,8 @@ def list_names(course: Course, revision: str, name: str) -> list[str]:
     found: list[str] = []
     try:
         for path in _records(course, name, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision):
-            if len(found) >= MOST_LISTED:
-                raise TooMuchHandedIn(name, f"it has more than {MOST_LISTED} files")
+            if len(found) >= MAX_LISTED_FILES:
+                raise TooMuchHandedIn(name, f"it has more than {MAX_LISTED_FILES} files")
             if not LITTER.intersection(PurePosixPath(path).parts):
                 found.append(path)
     except subprocess.SubprocessError:

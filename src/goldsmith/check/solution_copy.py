@@ -28,7 +28,7 @@ def check_copy(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    warm: ForkServer | None,
+    fork_server: ForkServer | None,
     watcher: Watcher,
 ) -> Verdict | None:
     """Return the verdict on the solution's files `placed` against the gold in `folder`, which may not be published yet.
@@ -37,18 +37,18 @@ def check_copy(
     steady = [name for name in gold if "reproducible" not in gold[name].entry.allowed.get("*", {})]
     if gold.manifest.provenance.mode != "cases" or not steady:
         return None
-    with private_folder() as room:
-        copy = room / "copy"
+    with private_folder() as folder:
+        copy = folder / "copy"
         for item in placed:
             target = copy / item.target
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.source, target)
         request = Request(
             options=options,
-            each=assignment.project.config.case_timeout,
+            case_timeout=assignment.project.config.case_timeout,
             opened=Opened(gold, {name: gold[name] for name in steady}, *open_adapter(assignment)),
             watcher=watcher,
-            warm=warm,
+            fork_server=fork_server,
         )
         if not isinstance(assignment, Assignment):
             return check(assignment, Submission(COPY_NAMES[assignment.kind], is_tree=True), request)

@@ -84,8 +84,8 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
 @contextlib.contextmanager
 def open_revision(assignment: Assignment, course: Course, revision: str, name: str = "") -> Iterator[Submission]:
     """Open a revision of the git repository that `course` lies in, even if there are paths of that name."""
-    with private_folder() as room:
-        folder = room / "submission"
+    with private_folder() as temporary_folder:
+        folder = temporary_folder / "submission"
         folder.mkdir()
         if not _extract(assignment, course, revision, folder, name or revision):
             raise NoSuchSubmission(name or revision)

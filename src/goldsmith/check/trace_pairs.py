@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.check.bounds import (
-    A_COMPARISON,
-    COMPARED_FOR_EACH,
-    LARGEST_HEADER,
-    LARGEST_TRACE,
-    MOST_CANDIDATES,
-    MOST_COMPARED,
+    MAX_CANDIDATES,
+    MAX_COMPARED_NUMBERS,
+    MAX_COMPARED_PER_NUMBER,
+    MAX_HEADER_BYTES,
+    MAX_TRACE_BYTES,
+    STEPS_PER_COMPARISON,
     TooMuchToJudge,
     Work,
     bounded_by,
@@ -95,7 +95,7 @@ class TracePair:
         """Return the first call with the same inputs as gold's, else the first of all, and how far apart the inputs
         are."""
         first = float("inf")
-        for number, call in enumerate(calls[:MOST_CANDIDATES]):
+        for number, call in enumerate(calls[:MAX_CANDIDATES]):
             given = _given(call, gold, self.close)
             if given <= self.close:
                 return number, given
@@ -233,15 +233,15 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
 def most_compared(gold: Sequence[Call]) -> int:
     """Return how many numbers may be compared to find partners for gold's calls."""
     tensors = (tensor for call in gold for tensor in (*call.inputs, *call.outputs))
-    numbers = sum(A_COMPARISON + getattr(tensor, "size", 0) for tensor in tensors)
-    return max(MOST_COMPARED, COMPARED_FOR_EACH * numbers)
+    numbers = sum(STEPS_PER_COMPARISON + getattr(tensor, "size", 0) for tensor in tensors)
+    return max(MAX_COMPARED_NUMBERS, MAX_COMPARED_PER_NUMBER * numbers)
 
 
 def _their_calls(replayed: CaseRuns, gold: Mapped) -> list[Call]:
-    if replayed.trace is None or len(replayed.trace) > max(LARGEST_TRACE, 4 * sum(map(_size, gold.values()))):
+    if replayed.trace is None or len(replayed.trace) > max(MAX_TRACE_BYTES, 4 * sum(map(_size, gold.values()))):
         return []
     try:
-        largest = max(LARGEST_HEADER, 4 * len(gold.metadata.get(INDEX, "")))
+        largest = max(MAX_HEADER_BYTES, 4 * len(gold.metadata.get(INDEX, "")))
         return calls_in(parse_bytes(replayed.trace, Path("its trace"), largest), suspicious=True)
     except (OSError, ValueError, RecursionError, MemoryError):
         return []  # a trace that cannot be read proves nothing

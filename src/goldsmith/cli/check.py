@@ -92,7 +92,7 @@ def check(
         with open_to_check(chosen, what) as (subject, opened), replay_progress(no_color, chosen.name) as watcher:
             request = Request(
                 options=options_from(config, device=device),
-                each=timeout or config.case_timeout,
+                case_timeout=timeout or config.case_timeout,
                 cases=tuple(cases or ()),
                 adapter=adapter,
                 allow_stale=allow_stale,

@@ -144,13 +144,13 @@ def grade(
                 assignment=against,
                 rubric=rubric_for(against, allow_stale=allow_stale),
                 options=options_from(config),
-                each=timeout or config.case_timeout,
+                case_timeout=timeout or config.case_timeout,
                 memory=memory,
                 keep=not again and not fresh,
                 sandboxed=not allow_unsandboxed,
                 allow_stale=allow_stale,
                 hidden=(str(chosen.course.root),),
-                without=hidden_paths(chosen, items),
+                other_submissions=hidden_paths(chosen, items),
             )
             progress = stack.enter_context(render.grading_progress(stderr, len(items)))
 

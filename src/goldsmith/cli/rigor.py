@@ -94,7 +94,7 @@ def rigor(
         config = opened.config
         wanted = RigorOptions(
             options=options_from(config),
-            each=config.case_timeout,
+            case_timeout=config.case_timeout,
             names=tuple(only or ()),
             most=most,
             jobs=jobs or processors(),

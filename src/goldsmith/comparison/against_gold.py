@@ -10,7 +10,7 @@ from typing import Any
 from goldsmith.comparison.results import Comparison
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.tolerances import Tolerance, with_room
+from goldsmith.gold.tolerances import Tolerance, with_floor
 
 ROUNDED = 2.0**-20
 """The tolerance that a float64 number needs once rounded to float32: a few units in the last place."""
@@ -51,7 +51,7 @@ def judge(actual: Mapping[str, Any], gold: GoldCase) -> Judgement:
 def tolerances_of(gold: GoldCase) -> dict[str, Tolerance]:
     """Return each leaf's tolerance, by path."""
     return {
-        item.path: with_room(item.tolerance, item.dtype) for item in gold.entry.tensors if item.tolerance is not None
+        item.path: with_floor(item.tolerance, item.dtype) for item in gold.entry.tensors if item.tolerance is not None
     }
 
 
@@ -76,7 +76,7 @@ def compare_case(
     tolerances = tolerances_of(gold)
     for path in alike & tolerances.keys():
         if _name(actual.get(path)) == "float32" != _name(expected[path]):
-            tolerances[path] = with_room(tolerances[path], "float64", ROUNDED)
+            tolerances[path] = with_floor(tolerances[path], "float64", ROUNDED)
     return compare(
         actual,
         expected,

@@ -12,7 +12,7 @@ from goldsmith.comparison.numeric_pass import Pass
 from goldsmith.comparison.pairs import described
 from goldsmith.comparison.results import LeafComparison, Number, Problem
 
-_LONGEST_TEXT, _SHOWN_TEXT = 200, 40
+_MAX_TEXT_CHARS, _SHOWN_TEXT = 200, 40
 
 
 def from_pass(
@@ -238,7 +238,7 @@ def place_in_text(text: object, place: int) -> str:
 def _from(value: object, place: int | None) -> str:
     """Return the text from `place` on, cut to a readable length."""
     if not isinstance(value, str | bytes) or place is None:
-        return repr(value)[:_LONGEST_TEXT]
+        return repr(value)[:_MAX_TEXT_CHARS]
     rest = value[place : place + _SHOWN_TEXT]
     return f"{rest!r}{'…' if len(value) > place + _SHOWN_TEXT else ''}" if rest else "the end"
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from goldsmith.comparison.leaves import NotComparable, opened
 from goldsmith.gold.safetensors_reader import Bfloat16
 
-_DEEPEST = 200
+_MAX_DEPTH = 200
 
 
 class Absent:
@@ -37,7 +37,7 @@ def pairs_of(actual: Any, gold: Any) -> Iterator[Pair]:
 
 
 def _walk(actual: Any, gold: Any, path: str, note: str, depth: int) -> Iterator[Pair]:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise NotComparable(path[:80], "nested without end", "give plain nested dicts and lists")
     if isinstance(actual, Path):
         actual = opened(actual)

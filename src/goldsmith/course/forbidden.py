@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from goldsmith.foundation.syntax import syntax_tree
 
-MOST_USES = 20
+MAX_USES = 20
 _LARGEST, _ALL, _ROUNDS = 2**20, 2**23, 3
 _MOST_MEANINGS, _LONGEST = 16, 200
 """Limits for code written so that the possible meanings of its names grow without bound."""

@@ -19,7 +19,7 @@ _OPENAT2 = 437
 """The same number on every processor, as for all system calls since 424."""
 _NO_OTHER_FILE_SYSTEM, _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 1, 2, 4, 8
 _RESOLVE = _NO_OTHER_FILE_SYSTEM | _NO_MAGIC_LINKS | _NO_LINKS | _BENEATH
-_MOST_ATTEMPTS = 100
+_MAX_ATTEMPTS = 100
 
 
 def open_folder(path: str | os.PathLike[str]) -> int:
@@ -60,7 +60,7 @@ def _in_one_step(folder: int, path: str, flags: int) -> int:
     content = struct.pack("=QQQ", flags, 0, _RESOLVE)
     how = ctypes.create_string_buffer(content, len(content))
     name = ctypes.create_string_buffer(os.fsencode(path))
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
             return system_call(_OPENAT2, folder, name, how, len(content))
         except OSError as error:

@@ -73,7 +73,7 @@ def measure(
     *,
     recording_s: float,
     watcher: Watcher,
-    warm: ForkServer | None = None,
+    fork_server: ForkServer | None = None,
 ) -> Measured:
     """Measure the tolerances of every recording, by trials on the implementation that made it."""
     found = Measured()
@@ -81,7 +81,7 @@ def measure(
     failed: list[str] = []
     advice: list[Advice] = []
     for recording in recordings:
-        outcomes = _run_trials(assignment, options, recording, recording_s, watcher, warm)
+        outcomes = _run_trials(assignment, options, recording, recording_s, watcher, fork_server)
         trials = outcomes.names
         failed += [f"{item.case}: {item.trial}: {item.message.partition(':')[0]}" for item in outcomes.failures]
         for case in recording.cases:
@@ -131,7 +131,7 @@ def _run_trials(
     recording: Recording,
     recording_s: float,
     watcher: Watcher,
-    warm: ForkServer | None,
+    fork_server: ForkServer | None,
 ) -> _Outcomes:
     """Run the trials in two processes at once, one of them with the plainest instructions that the libraries have."""
     plans = list(_plans(options, with_torch=any(case.file.name.endswith(".pt") for case in recording.cases)))
@@ -142,8 +142,8 @@ def _run_trials(
             for workspace, plan in zip(workspaces, plans, strict=True)
         ]
         timeout = max(options.timeout, _TIMEOUT_FACTOR * recording_s)
-        endings = run_parallel(jobs, timeout=timeout, watcher=watcher, fork_server=warm)
-        if warm is not None and not _used_plain_instructions(endings[1]):
+        endings = run_parallel(jobs, timeout=timeout, watcher=watcher, fork_server=fork_server)
+        if fork_server is not None and not _used_plain_instructions(endings[1]):
             again = run_parallel(jobs[1:], timeout=timeout, watcher=watcher)
             endings = [endings[0], *again]
         for workspace, ending in sorted(zip(workspaces, endings, strict=True), key=lambda pair: gravity(pair[1])):

@@ -195,7 +195,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
     progress.step(3, _where(assignment, placed))
     with contextlib.ExitStack() as stack:
         workspaces = stack.enter_context(make_workspaces(assignment, placed, 2))
-        run.warm = stack.enter_context(torch_fork_server(assignment, options))
+        run.fork_server = stack.enter_context(torch_fork_server(assignment, options))
         calm = StatSnapshot.begin(assignment.project, workspaces[0])
         progress.step(4, f"every random source from {options.seed}")
         progress.step(5)
@@ -230,7 +230,9 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, f"{COPY_NAMES[assignment.kind]} is checked against it")
             telling = Watcher(on_tick=progress.tick)
-            run.check_solution(assignment, options, staging.folder, placed, warm=run.warm, watcher=telling)
+            run.check_solution(
+                assignment, options, staging.folder, placed, fork_server=run.fork_server, watcher=telling
+            )
 
     progress.step(8)
     changes = run.untouched.changes()
@@ -278,7 +280,7 @@ def _record(
             timeout=options.timeout,
             watcher=watcher,
             best_effort=build,
-            fork_server=run.warm if build else None,  # not worth it for one of two recordings alone
+            fork_server=run.fork_server if build else None,  # not worth it for one of two recordings alone
             fresh=jobs[1:],
         )
     result = _finished(run, workspaces, endings[:2])
@@ -354,7 +356,9 @@ def _calibrate(
         on_case=lambda event: progress.step(6, f"measuring noise, trial {event.number} of {event.of}"),
         on_tick=watcher.on_tick,
     )
-    return measure(run.assignment, run.options, recordings, recording_s=run.seconds, watcher=telling, warm=run.warm)
+    return measure(
+        run.assignment, run.options, recordings, recording_s=run.seconds, watcher=telling, fork_server=run.fork_server
+    )
 
 
 def _refuse_failed(run: GenerationState) -> None:

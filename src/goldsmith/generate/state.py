@@ -44,7 +44,7 @@ class CheckSolution(Protocol):
         folder: Path,
         placed: Sequence[Placement],
         *,
-        warm: ForkServer | None,
+        fork_server: ForkServer | None,
         watcher: Watcher,
     ) -> None: ...
 
@@ -74,7 +74,7 @@ class GenerationState:
     """Cases whose tolerances a dry run does not measure."""
     log: str = ""
     seconds: float = 0.0
-    warm: ForkServer | None = None
+    fork_server: ForkServer | None = None
     implementations: list[Implementation] = field(default_factory=list)
     """What the two runs ran on, where they ran in place."""
     check_solution: CheckSolution | None = None

@@ -12,7 +12,7 @@ from goldsmith.gold.arrays import is_array, is_tensor
 
 TENSOR = "@tensor"
 NO_FORM = object()
-_LONGEST = 4096
+_MAX_FORM_CHARS = 4096
 _KEPT = (
     "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
     "float16", "bfloat16", "float32", "float64", "complex64",
@@ -49,7 +49,7 @@ def form_of(value: Any, number: Iterator[int]) -> Any:
     """Return `value` with each array replaced by its number in the order of `tensors_in`; `NO_FORM` if something in it
     is neither an array nor plain, or the form is too long to keep."""
     form = _form(value, number)
-    too_long = form is not NO_FORM and len(json.dumps(form)) > _LONGEST
+    too_long = form is not NO_FORM and len(json.dumps(form)) > _MAX_FORM_CHARS
     return NO_FORM if too_long else form
 
 

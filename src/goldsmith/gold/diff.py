@@ -14,7 +14,7 @@ from goldsmith.gold.calibration import noise_limits
 from goldsmith.gold.facts import LeafFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import CaseEntry, TensorEntry, read_manifest
-from goldsmith.gold.tolerances import tolerance_ratio, with_room
+from goldsmith.gold.tolerances import tolerance_ratio, with_floor
 
 ADDED, REMOVED, SHAPE, DTYPE, VALUES = "added", "removed", "shape", "dtype", "values"
 
@@ -134,7 +134,7 @@ def change_sizes(before: Any, after: Any, entry: TensorEntry, noisy: Any = None)
     import numpy as np
 
     one, two = numbers_of(before), numbers_of(after)
-    tolerance = with_room(entry.tolerance, entry.dtype) if entry.tolerance else None
+    tolerance = with_floor(entry.tolerance, entry.dtype) if entry.tolerance else None
     both = np.isfinite(one) & np.isfinite(two)
     same = (one == two) | (np.isnan(one) & np.isnan(two))
     if not both.any() or (~both & ~same).any():

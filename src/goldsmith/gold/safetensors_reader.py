@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-LARGEST_HEADER = 16 * 2**20
+MAX_HEADER_BYTES = 16 * 2**20
 _PREFIX = 8
-_MOST_AXES = 32
+_MAX_AXES = 32
 _BFLOAT16 = "BF16"
 _DTYPES = {
     "BOOL": "?",
@@ -92,7 +92,7 @@ def open_mapped(path: Path) -> Mapped:
     return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
 
-def parse_bytes(content: memoryview, path: Path, largest: int = LARGEST_HEADER) -> Mapped:
+def parse_bytes(content: memoryview, path: Path, largest: int = MAX_HEADER_BYTES) -> Mapped:
     """Read the tensors from a file's whole content, which nobody can change any more; `path` is its name in messages,
     `largest` how many bytes its header may have."""
     import numpy as np
@@ -126,7 +126,7 @@ def _checked(path: Path) -> _Header:
         raise _damaged(path, f"cannot be read: {error.strerror or error}") from None
 
 
-def _parsed(path: Path, file: IO[bytes], size: int, largest: int = LARGEST_HEADER) -> _Header:
+def _parsed(path: Path, file: IO[bytes], size: int, largest: int = MAX_HEADER_BYTES) -> _Header:
     prefix = file.read(_PREFIX)
     if len(prefix) < _PREFIX:
         raise _damaged(path, f"is not a safetensors file: it has only {size} bytes")
@@ -172,8 +172,8 @@ def _entry(path: Path, name: str, item: Any) -> _Entry:
     dtype, shape, offsets = item["dtype"], item["shape"], item["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise _damaged(path, f"cannot be compared: {name!r} has dtype {dtype!r}; convert it to float32 before saving")
-    if not _are_sizes(shape) or len(shape) > _MOST_AXES:
-        raise _damaged(path, f"is damaged: the shape of {name!r} is not a list of at most {_MOST_AXES} sizes")
+    if not _are_sizes(shape) or len(shape) > _MAX_AXES:
+        raise _damaged(path, f"is damaged: the shape of {name!r} is not a list of at most {_MAX_AXES} sizes")
     if not _are_sizes(offsets) or len(offsets) != 2:
         raise _damaged(path, f"is damaged: the offsets of {name!r} are not two numbers")
     begin, end = offsets

@@ -23,7 +23,7 @@ RTOL, ATOL = 1e-4, 1e-5
 DWARFS = 1e3
 UNSEEN = 0.01
 """A tolerance is only reported as blind if it is blind to more than this share of the elements."""
-ROOM = 1e-11
+TOLERANCE_FLOOR = 1e-11
 """The smallest relative tolerance of results that are float64 by nature."""
 DRAWS = "draws"
 """The cause of the noise in a statistic of random draws."""
@@ -152,16 +152,16 @@ def apply_pin(pin: Pinned, measured: Tolerance) -> Tolerance:
     )
 
 
-def with_room(tolerance: Tolerance, dtype: str, room: float = ROOM) -> Tolerance:
-    """Widen a measured tolerance of a float64 result to `room`: its noise is so small that another correct formula
+def with_floor(tolerance: Tolerance, dtype: str, floor: float = TOLERANCE_FLOOR) -> Tolerance:
+    """Widen a measured tolerance of a float64 result to `floor`: its noise is so small that another correct formula
     would fail."""
     if tolerance.kind != "measured" or dtype not in _WIDE:
         return tolerance
     return msgspec.structs.replace(
         tolerance,
-        l2=max(tolerance.l2 or 0.0, room),
-        max=max(tolerance.max or 0.0, room),
-        noisy_limit=max(tolerance.noisy_limit, room * tolerance.scale),
+        l2=max(tolerance.l2 or 0.0, floor),
+        max=max(tolerance.max or 0.0, floor),
+        noisy_limit=max(tolerance.noisy_limit, floor * tolerance.scale),
     )
 
 

@@ -14,20 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from goldsmith.check.bounds import LONGEST_PATH, MOST_BYTES
+from goldsmith.check.bounds import MAX_BYTES, MAX_PATH_BYTES
 from goldsmith.check.size_limits import Count
 from goldsmith.errors.check import TooMuchHandedIn
 from goldsmith.errors.grade import BadArchive
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CHUNK = 2**16
-_LARGEST_PIECE = 2**17
+_MAX_PIECE_BYTES = 2**17
 """Bytes of a tar that are read at once: a chunk of a file; a long name or PAX header, which `tarfile` reads whole."""
-_LONGEST_HEAD = 2**18
+_MAX_HEAD_BYTES = 2**18
 """Bytes of all headers that belong to one file of a tar."""
-_LARGEST_INDEX = 4 * 2**20
+_MAX_INDEX_BYTES = 4 * 2**20
 """Bytes of a zip that are read at once: the list of files takes about a hundred for each."""
-_LARGEST_TAR = MOST_BYTES + 64 * 2**20
+_MAX_TAR_BYTES = MAX_BYTES + 64 * 2**20
 """Bytes of an uncompressed tar: its files, and their headers, of which even a long one is a few KiB."""
 _MEMORY_TO_UNPACK = 128 * 2**20
 """Bytes of memory that unpacking xz may take: twice what its highest level needs."""
@@ -73,7 +73,7 @@ _CannotBeRead = (
 
 def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Yield files by name with a reader, and folders with None."""
-    with archive.open("rb") as file, zipfile.ZipFile(_Bounded(file, _LARGEST_INDEX)) as content:
+    with archive.open("rb") as file, zipfile.ZipFile(_Bounded(file, _MAX_INDEX_BYTES)) as content:
         for item in content.infolist():
             if item.is_dir():
                 yield item.filename, None
@@ -91,8 +91,8 @@ def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Yield files by name with a reader, and folders with None. `tarfile` keeps the headers of all files: they are
     dropped to bound memory."""
     with _decompressed(archive) as stream:
-        bounded = _Bounded(stream, _LARGEST_PIECE, _LARGEST_TAR)
-        bounded.begin(_LONGEST_HEAD)
+        bounded = _Bounded(stream, _MAX_PIECE_BYTES, _MAX_TAR_BYTES)
+        bounded.begin(_MAX_HEAD_BYTES)
         with tarfile.open(fileobj=bounded, mode="r:") as content:
             while (item := content.next()) is not None:
                 bounded.begin(None)
@@ -102,7 +102,7 @@ def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
                 yield item.name, reader
                 content.members.clear()  # type: ignore[attr-defined]
                 content.pax_headers.clear()  # type: ignore[attr-defined]
-                bounded.begin(_LONGEST_HEAD)
+                bounded.begin(_MAX_HEAD_BYTES)
 
 
 @contextlib.contextmanager
@@ -141,7 +141,7 @@ class _Bounded(io.RawIOBase):
 
     def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
         if whence == io.SEEK_SET and place > self._whole:
-            raise ValueError(f"it holds more than {MOST_BYTES // 2**20} MiB")
+            raise ValueError(f"it holds more than {MAX_BYTES // 2**20} MiB")
         return self._file.seek(place, whence)
 
     def tell(self) -> int:
@@ -199,7 +199,7 @@ class _Xz(io.RawIOBase):
 
 
 def _place(archive: Path, name: str, folder: Path) -> Path:
-    if len(name) > LONGEST_PATH:
+    if len(name) > MAX_PATH_BYTES:
         raise BadArchive(archive.name, f"{_shown(name)} is a very long name")
     inside = PurePosixPath(name.replace("\\", "/"))
     parts = [part for part in inside.parts if part != "."]

@@ -85,19 +85,19 @@ _SUBMISSION_ERRNOS = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, err
 
 @dataclass(frozen=True)
 class Grader:
-    """How submissions to one assignment are judged: in a sandbox, unless the user declined it. `without` lists where in
-    the course other people's work lies, relative to its root; `hidden` are folders besides the course's own that no
-    submission may read, even if they are on Python's path."""
+    """How submissions to one assignment are judged: in a sandbox, unless the user declined it. `other_submissions`
+    lists where in the course other people's work lies, relative to its root; `hidden` are folders besides the course's
+    own that no submission may read, even if they are on Python's path."""
 
     assignment: Assignment
     rubric: Rubric
     options: Options
-    each: float
+    case_timeout: float
     memory: float
     keep: bool = True
     sandboxed: bool = True
     allow_stale: bool = False
-    without: tuple[Path, ...] = ()
+    other_submissions: tuple[Path, ...] = ()
     hidden: tuple[str, ...] = ()
 
     def __call__(self, item: SubmissionRef) -> Judged:
@@ -154,13 +154,13 @@ class Grader:
         context = _context(self)
         request = Request(
             options=self.options,
-            each=self.each,
+            case_timeout=self.case_timeout,
             opened=context.opened,
-            warm=context.warm,
+            fork_server=context.fork_server,
             watcher=Watcher(on_tick=context.check_stopped),
             confined=None if context.level is None else SandboxPolicy(context.level, self._confinement()),
-            room=context.room,
-            without=self.without,
+            temporary_folder=context.temporary_folder,
+            hidden_files=self.other_submissions,
         )
         return Judged(verdict=check(self.assignment, submission, request), sandbox=_name(context.level))
 
@@ -179,7 +179,7 @@ class Grader:
                 files=_MAX_FILES,
                 processes=64,
                 open_files=512,
-                cpu_seconds=int(self.each * 60),
+                cpu_seconds=int(self.case_timeout * 60),
             ),
         )
 
@@ -197,7 +197,7 @@ class Grader:
         assignment = self.assignment
         gold = open_gold(assignment, Submission(""), allow_stale=self.allow_stale)
         recipe = recipe_hash(assignment.recipe)
-        own = [self.options, self.each, self.memory, self.sandboxed]
+        own = [self.options, self.case_timeout, self.memory, self.sandboxed]
         return content_key(
             [METHOD, assignment.name, gold.manifest, recipe, verdict_inputs(assignment, gold.manifest), own]
         )
@@ -236,8 +236,8 @@ class JudgingContext:
     children."""
 
     opened: Opened
-    warm: ForkServer
-    room: Path
+    fork_server: ForkServer
+    temporary_folder: Path
     level: Level | None
     closing: contextlib.ExitStack
     used: float = 0.0
@@ -245,22 +245,22 @@ class JudgingContext:
     @classmethod
     def of(cls, grader: Grader) -> JudgingContext:
         with contextlib.ExitStack() as stack:
-            room = stack.enter_context(private_folder())
-            given, home = room / "given", room / "home"
+            temporary_folder = stack.enter_context(private_folder())
+            given, home = temporary_folder / "given", temporary_folder / "home"
             given.mkdir()
             home.mkdir()
             environment = clean_environment(str(home), environment=deterministic_environment(grader.options.threads))
-            request = Request(options=grader.options, each=grader.each, allow_stale=grader.allow_stale)
+            request = Request(options=grader.options, case_timeout=grader.case_timeout, allow_stale=grader.allow_stale)
             gold = open_gold(grader.assignment, Submission(""), allow_stale=grader.allow_stale)
-            level, before = _sandbox_layers(grader, room)
+            level, before = _sandbox_layers(grader, temporary_folder)
             uses_torch = gold.manifest.provenance.environment.torch is not None
             reached = grader.reach if level is not None else None
-            warm = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
-            stack.callback(warm.close)
-            warm.prestart(environment)
+            fork_server = ForkServer(torch=uses_torch, environment=environment, command_prefix=before, reach=reached)
+            stack.callback(fork_server.close)
+            fork_server.prestart(environment)
             opened = Opened.of(grader.assignment, Submission(""), request)
-            warm.preload_files([input_file(case, given) for case in opened.golds.values()])
-            return cls(dataclasses.replace(opened, given=given), warm, room, level, stack.pop_all())
+            fork_server.preload_files([input_file(case, given) for case in opened.golds.values()])
+            return cls(dataclasses.replace(opened, given=given), fork_server, temporary_folder, level, stack.pop_all())
 
     def check_stopped(self) -> None:
         """Raise `Stopped` once the run has been interrupted."""
@@ -279,17 +279,18 @@ def _limit_malloc_arenas() -> None:
             ctypes.CDLL(None).mallopt(option, value)
 
 
-def _sandbox_layers(grader: Grader, room: Path) -> tuple[Level | None, list[str]]:
+def _sandbox_layers(grader: Grader, temporary_folder: Path) -> tuple[Level | None, list[str]]:
     """Return the sandbox layers available here, and the command prefix that starts the fork server in bubblewrap, if a
     test shows that bubblewrap hides gold and solutions."""
     if not grader.sandboxed:
         return None, []
     level = probe()
     course = grader.assignment.course
-    before = bubblewrap_prefix(readable=grader.reach.readable, writable=[str(room)]) if level.bubblewrap else []
+    writable = [str(temporary_folder)]
+    before = bubblewrap_prefix(readable=grader.reach.readable, writable=writable) if level.bubblewrap else []
     private = (grader.assignment.gold, *course.solution_folders, course.internal_tests_folder)
     hidden = [str(path) for path in private]
-    if before and bubblewrap_hides(before, hidden=hidden, writable=[str(room)]):
+    if before and bubblewrap_hides(before, hidden=hidden, writable=writable):
         return level, before
     return msgspec.structs.replace(level, bubblewrap=False), []
 

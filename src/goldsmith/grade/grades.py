@@ -24,7 +24,7 @@ from goldsmith.grade.redaction import Redaction, one_line, redact
 from goldsmith.grade.rubric import PART, Rubric
 from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scorer, total
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 UNSANDBOXED = "none"
 """What is recorded as a submission's sandbox where there was none."""
 
@@ -228,7 +228,7 @@ def _part_result(name: str, scene: Scorer) -> PartResult:
 
 def _missing_packages(verdict: Verdict) -> tuple[str, ...]:
     found = [case.failure.package for case in verdict.cases if case.failure is not None and case.kind == "package"]
-    return tuple(dict.fromkeys(one_line(name[:_LONGEST_NAME]) for name in found if name))
+    return tuple(dict.fromkeys(one_line(name[:_MAX_NAME_CHARS]) for name in found if name))
 
 
 def _first_wrong(verdict: Verdict, scene: Scorer) -> CaseVerdict | None:

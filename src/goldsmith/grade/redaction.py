@@ -15,8 +15,8 @@ from goldsmith.check.own_weights import CAVEAT, OWN_WEIGHTS
 from goldsmith.check.verdicts import Verdict
 from goldsmith.foundation.log_injection import without_commands
 
-LONGEST = 400
-_MOST_NOTES = 20
+MAX_TEXT_CHARS = 400
+_MAX_NOTES = 20
 _MARKUP = re.compile(r"([\\`*_\[\]<>#@|~&!])")
 _NAME = re.compile(
     r"""(
@@ -32,7 +32,7 @@ _NAME = re.compile(
 )
 """Matches names from code, as opposed to words."""
 _QUOTED = re.compile(r"""(['"])(?:file:/{0,2})?/[^'"\n]*/([^'"/\n]*)\1""")
-_SHORTEST_LINE = 16
+_MIN_LINE_CHARS = 16
 """Shorter lines of a private file reveal nothing."""
 _BARE = re.compile(r"""(?:file:/{0,2}|~\w*|(?<![\w.~/…-]))(?:/+[^\s/'"`:,;()<>|\[\]{}]+){2,}""")
 
@@ -52,7 +52,7 @@ def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, .
     first."""
     known = {_joined(line) for text in public for line in text.splitlines()}
     found = {_joined(line) for text in private for line in text.splitlines()}
-    telling = sorted(line for line in found - known if len(line) >= _SHORTEST_LINE)
+    telling = sorted(line for line in found - known if len(line) >= _MIN_LINE_CHARS)
     return tuple(sorted(telling, key=len, reverse=True))
 
 
@@ -60,7 +60,7 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def one_line(text: str, longest: int = LONGEST) -> str:
+def one_line(text: str, longest: int = MAX_TEXT_CHARS) -> str:
     """Join text into one line, escape what cannot be seen (control characters, direction marks, broken bytes), and cut
     it at `longest`."""
     line = without_commands(_joined(text[: 8 * longest]))
@@ -101,11 +101,11 @@ def without_paths(text: str, paths: Sequence[str] = ()) -> str:
 def redact(verdict: Verdict, veil: Redaction) -> Verdict:
     """Return the verdict as its author may see it: without gold's values and private lines, all text cleaned."""
     plain = _shown(msgspec.to_builtins(verdict), tuple(veil.paths), tuple(veil.lines))
-    plain["notes"] = plain["notes"][:_MOST_NOTES]
+    plain["notes"] = plain["notes"][:_MAX_NOTES]
     for case in plain["cases"]:
         if case["kind"] == OWN_WEIGHTS:
             case["reason"] = CAVEAT  # without gold's mean and spread
-        case["notes"] = case["notes"][:_MOST_NOTES]
+        case["notes"] = case["notes"][:_MAX_NOTES]
         for name in ("leaves", "natural"):
             case[name] = [_without_gold(leaf) for leaf in case[name]]
         for module in case["modules"]:
@@ -121,7 +121,7 @@ def redact(verdict: Verdict, veil: Redaction) -> Verdict:
 def _shown(value: Any, paths: tuple[str, ...], lines: tuple[str, ...]) -> Any:
     kind = type(value)
     if kind is str:
-        return _text(value[: 8 * LONGEST], paths, lines)
+        return _text(value[: 8 * MAX_TEXT_CHARS], paths, lines)
     if kind is dict:
         return {key: _shown(item, paths, lines) for key, item in value.items()}
     return [_shown(item, paths, lines) for item in value] if kind in (list, tuple) else value

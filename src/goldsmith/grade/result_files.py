@@ -48,7 +48,7 @@ COLUMNS = (
 Visibility = Literal["visible", "hidden", "after_due_date", "after_published"]
 _FOR_STAFF = ("not_given", "off_by", "similarity", "sandbox", "seconds")
 """Includes `off_by`: with all its digits it would reveal a lone number of gold's."""
-_LONGEST_STEM = 80
+_MAX_STEM_CHARS = 80
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.I)
 
 
@@ -193,7 +193,7 @@ def file_names(names: Sequence[str]) -> list[str]:
 
 def _stem(name: str) -> str:
     plain = "".join(char if char.isalnum() or char in "._-" else "-" for char in unicodedata.normalize("NFC", name))
-    short = re.sub(r"-{2,}", "-", plain).strip("-.").encode("utf-8", "replace")[:_LONGEST_STEM]
+    short = re.sub(r"-{2,}", "-", plain).strip("-.").encode("utf-8", "replace")[:_MAX_STEM_CHARS]
     stem = short.decode("utf-8", "ignore").rstrip("-.")
     return f"submission-{stem}".rstrip("-") if not stem or _RESERVED.fullmatch(stem) else stem
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from goldsmith.check.bounds import MOST_BYTES
+from goldsmith.check.bounds import MAX_BYTES
 from goldsmith.check.submissions import (
     Submission,
     open_revision,
@@ -122,9 +122,9 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
         private = private_place(course, path)
         if private is not None:
             raise SubmissionIsPrivate(item.name, private)
-        room = stack.enter_context(private_folder())
+        temporary_folder = stack.enter_context(private_folder())
         if is_archive(path):
-            folder, archive = room / "handed-in", room / "archive" / path.name
+            folder, archive = temporary_folder / "handed-in", temporary_folder / "archive" / path.name
             folder.mkdir()
             real = path.resolve()
             around, inside = (real.parent, real.name) if path == place else (place, path.relative_to(place))
@@ -132,14 +132,14 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
                 source = stack.enter_context(_open_plain(around, inside))
             except OSError as error:
                 raise BadArchive(path.name, f"it cannot be read ({error.strerror or error})") from None
-            if os.fstat(source.fileno()).st_size > MOST_BYTES:
-                raise BadArchive(path.name, f"it holds more than {MOST_BYTES // 2**20} MiB")
+            if os.fstat(source.fileno()).st_size > MAX_BYTES:
+                raise BadArchive(path.name, f"it holds more than {MAX_BYTES // 2**20} MiB")
             _copy(source, archive)
             unpack(archive, folder)
             yield stack.enter_context(open_submission(assignment, str(folder), item.name))
             return
         with open_submission(assignment, str(path), item.name) as submission:
-            placed = _copied(submission, item, course, path.resolve(), room)
+            placed = _copied(submission, item, course, path.resolve(), temporary_folder)
         yield replace(submission, placed=placed)
 
 
@@ -151,13 +151,13 @@ def _goes_by_link(path: Path, place: str) -> bool:
 
 
 def _copied(
-    submission: Submission, item: SubmissionRef, course: Course, path: Path, room: Path
+    submission: Submission, item: SubmissionRef, course: Course, path: Path, temporary_folder: Path
 ) -> tuple[Placement, ...]:
     """Copy the submission's files, each read once from below the submitted folder or next to the submitted file."""
     around = path if path.is_dir() else path.parent
     found = []
     for number, placed in enumerate(submission.placed):
-        copy = room / str(number) / placed.source.name
+        copy = temporary_folder / str(number) / placed.source.name
         real = Path(os.path.realpath(placed.source))
         if not real.is_relative_to(around):
             raise SubmissionLeaves(item.name, placed.target)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-_MOST, _DEEPEST = 20, 200
+_MAX_USES, _MAX_DEPTH = 20, 200
 
 
 class Sightings:
@@ -45,14 +45,14 @@ class Sightings:
     def _noted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         def noted(*values: Any, **named: Any) -> Any:
-            if len(self._found) < _MOST:
+            if len(self._found) < _MAX_USES:
                 self._note(name, sys._getframe(1))
             return call(*values, **named)
 
         return noted
 
     def _note(self, name: str, frame: FrameType | None) -> None:
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_DEPTH):
             if frame is None:
                 return
             file = frame.f_code.co_filename

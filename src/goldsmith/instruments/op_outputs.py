@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-MOST, BYTES = 4000, 64 * 2**20
+MAX_TENSORS, MAX_BYTES = 4000, 64 * 2**20
 
 
 @contextlib.contextmanager
 def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
-    """Store floating results by number within this context, up to `MOST` tensors and about `BYTES` bytes."""
+    """Store floating results by number within this context, up to `MAX_TENSORS` tensors and about `MAX_BYTES` bytes."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     found: dict[str, Any] = {}
@@ -22,8 +22,8 @@ def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
             nonlocal size
             result = func(*args, **(kwargs or {}))
             for item in result if isinstance(result, tuple | list) else (result,):
-                room = len(found) < MOST and size < BYTES
-                if room and isinstance(item, torch.Tensor) and item.is_floating_point() and item.numel() > 1:
+                fits = len(found) < MAX_TENSORS and size < MAX_BYTES
+                if fits and isinstance(item, torch.Tensor) and item.is_floating_point() and item.numel() > 1:
                     found[f"{len(found):04d}"] = item.detach().clone(memory_format=torch.contiguous_format)
                     size += item.numel() * item.element_size()
             return result

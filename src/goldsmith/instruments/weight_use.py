@@ -9,7 +9,7 @@ from typing import Any
 from goldsmith.gold.call_forms import tensors_in
 from goldsmith.instruments.own_calls import unwatched
 
-MOST_NODES = 100_000
+MAX_GRAPH_NODES = 100_000
 
 
 class WeightUse:
@@ -43,7 +43,7 @@ def _leaves(outputs: list[Any]) -> set[int]:
     found: set[int] = set()
     seen: set[Any] = set()
     waiting = [item.grad_fn for item in outputs if getattr(item, "grad_fn", None) is not None]
-    while waiting and len(seen) < MOST_NODES:
+    while waiting and len(seen) < MAX_GRAPH_NODES:
         node = waiting.pop()
         if node in seen:
             continue

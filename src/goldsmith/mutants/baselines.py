@@ -65,7 +65,7 @@ class InternalTests:
     placed: Sequence[Placement]
     options: Options
     chosen: Chosen
-    warm: ForkServer
+    fork_server: ForkServer
 
     def pass_on_the_solution(self) -> bool:
         report = self._run(self.placed, Watcher(), Limits())
@@ -83,16 +83,16 @@ class InternalTests:
             arguments = pytest_arguments(self.chosen, workspace.root, left.path / COUNTS, stop=True)
             job = make_job(self.assignment, workspace, self.options, task="tests")
             job = msgspec.structs.replace(job, arguments=tuple(arguments), limits=limits)
-            (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.warm)
+            (ending,) = run_parallel([job], timeout=timeout, watcher=watcher, fork_server=self.fork_server)
             return read_suite(left, ending)
 
 
 def internal_tests(
-    assignment: Assignment, placed: Sequence[Placement], options: Options, warm: ForkServer
+    assignment: Assignment, placed: Sequence[Placement], options: Options, fork_server: ForkServer
 ) -> InternalTests | None:
     """Return the assignment's internal tests; None where there are none or the solution does not pass them."""
     with contextlib.suppress(NoInternalTests):
-        found = InternalTests(assignment, placed, options, tests_of(assignment), warm)
+        found = InternalTests(assignment, placed, options, tests_of(assignment), fork_server)
         if found.pass_on_the_solution():
             return found
     return None

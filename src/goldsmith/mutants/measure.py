@@ -42,7 +42,7 @@ class RigorOptions:
     """
 
     options: Options
-    each: float
+    case_timeout: float
     names: Sequence[str] = ()
     most: int | None = None
     jobs: int = 1
@@ -166,16 +166,18 @@ def _tried(
 ) -> Generator[tuple[Mutant, Finding]]:
     """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""
     placed = placements(assignment)
-    with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as warm:
-        warm.prestart(deterministic_environment(wanted.options.threads))
+    with fork_server(torch=gold.manifest.provenance.environment.torch is not None) as server:
+        server.prestart(deterministic_environment(wanted.options.threads))
         adapter, file = open_adapter(assignment)
-        request = Request(options=wanted.options, each=wanted.each, watcher=wanted.watcher, warm=warm)
+        request = Request(
+            options=wanted.options, case_timeout=wanted.case_timeout, watcher=wanted.watcher, fork_server=server
+        )
         opened = Opened(gold, {name: gold[name] for name in gold}, adapter, file)
-        checking = CheckContext(assignment, opened, request, warm)
+        checking = CheckContext(assignment, opened, request, server)
         with run_baseline(checking, placed) as baseline:
             if wanted.baselines:
-                warm.preload_modules(["pytest"])
-            tests = internal_tests(assignment, placed, wanted.options, warm) if wanted.baselines else None
+                server.preload_modules(["pytest"])
+            tests = internal_tests(assignment, placed, wanted.options, server) if wanted.baselines else None
             with WorkspacePool(checking, placed, baseline.given) as pool:
                 runner = MutantRunner(checking, baseline, pool, placed, tests, wanted.baselines)
                 yield from _side_by_side(runner, mutants, known, wanted.jobs)

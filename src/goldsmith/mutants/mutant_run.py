@@ -102,7 +102,7 @@ class MutantRunner:
     def _borrow(self, mutant: Mutant) -> Iterator[PooledWorkspace]:
         """Borrow a workspace with the mutant in it, under its time limit and resource limits."""
         with self.pool.borrow(self.baseline.placed(mutant)) as pooled:
-            pooled.stage.each = self.baseline.time_limit
+            pooled.stage.case_timeout = self.baseline.time_limit
             pooled.stage.limits = self.baseline.limits
             pooled.stage.watcher = Watcher(on_tick=self._check_stopped)
             yield pooled
@@ -187,7 +187,7 @@ class MutantRunner:
         """
         found: dict[Perturbation, float] = {}
         tried, cut_off = 0, False
-        stage.each *= len(PERTURBATIONS)  # a case runs once under each condition
+        stage.case_timeout *= len(PERTURBATIONS)  # a case runs once under each condition
         quick = self.baseline.quick(cases)
         solution = self.baseline.under_conditions(quick)
         for name, replay in stage.replay(quick, PERTURBATIONS).items():

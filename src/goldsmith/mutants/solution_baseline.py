@@ -21,11 +21,11 @@ from goldsmith.mutants.mutants import Mutant
 from goldsmith.process.messages import PERTURBATIONS, Perturbation, Place
 from goldsmith.sandbox.limits import Limits
 
-_PATIENCE, _LEAST_TIME = 10.0, 5.0  # times the slowest case of the solution; seconds
-_ROOM = 2**30  # bytes of memory on top of twice the solution's peak
-_LEAST_FILE = 2**28  # bytes
-_QUICK = 1.0  # seconds
-_LAUNCH = 0.1
+_TIMEOUT_FACTOR, _MIN_TIMEOUT_S = 10.0, 5.0  # times the slowest case of the solution; seconds
+_EXTRA_MEMORY_BYTES = 2**30  # bytes of memory on top of twice the solution's peak
+_MIN_FILE_BYTES = 2**28  # bytes
+_QUICK_S = 1.0  # seconds
+_LAUNCH_S = 0.1
 """Seconds, roughly, to try a case once more with its weights in another layout."""
 
 PlacesByFile = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
@@ -53,24 +53,28 @@ class SolutionBaseline:
         """Return the cases that run the mutated place, the quickest first."""
         file = mutant.file.as_posix()
         found = [name for name, places in self.places.items() if places is None or _runs(places.get(file), mutant)]
-        return sorted(found, key=lambda name: self.seconds(name) + _LAUNCH * len(self.layouts.get(name, ())))
+        return sorted(found, key=lambda name: self.seconds(name) + _LAUNCH_S * len(self.layouts.get(name, ())))
 
     def quick(self, cases: Sequence[str]) -> list[str]:
         """Return those cases that are quick enough to be run many times; at least one."""
-        return [name for name in cases if self.seconds(name) < _QUICK] or list(cases[:1])
+        return [name for name in cases if self.seconds(name) < _QUICK_S] or list(cases[:1])
 
     @property
     def time_limit(self) -> float:
         """Return the seconds for one case of a mutant: 10 times the solution's slowest, or the general limit."""
         slowest = max(map(self.seconds, self.replays), default=0.0)
-        return max(2 * slowest, min(self.stage.each, max(_LEAST_TIME, _PATIENCE * slowest)))
+        return max(2 * slowest, min(self.stage.case_timeout, max(_MIN_TIMEOUT_S, _TIMEOUT_FACTOR * slowest)))
 
     @property
     def limits(self) -> Limits:
         """Return a mutant's limits: much more than the solution uses, much less than a machine has."""
         given = sum(file.stat().st_size for file in self.given.iterdir())
-        memory = 2 * self.stage.peak + _ROOM if self.stage.peak and self.stage.options.device == "cpu" else None
-        return Limits(memory=memory, file_size=max(_LEAST_FILE, 4 * given))
+        memory = (
+            2 * self.stage.peak + _EXTRA_MEMORY_BYTES
+            if self.stage.peak and self.stage.options.device == "cpu"
+            else None
+        )
+        return Limits(memory=memory, file_size=max(_MIN_FILE_BYTES, 4 * given))
 
     @property
     def given(self) -> Path:
@@ -111,7 +115,7 @@ def run_baseline(checking: CheckContext, placed: Sequence[Placement]) -> Iterato
         with ThreadPoolExecutor(processors()) as pool:
             # Each case alone: one may cache something, so that the next would not run the same lines.
             traced = dict(zip(cases, pool.map(lambda name: _places(stage, name), cases), strict=True))
-        checking.warm.preload_modules(sorted(stage.packages))
+        checking.fork_server.preload_modules(sorted(stage.packages))
         yield SolutionBaseline(
             stage, strategy.replays, traced, {name: checking.judge.layouts_of(name) for name in cases}
         )

@@ -54,23 +54,23 @@ def run_parallel(
     timeout: float,
     watcher: Watcher,
     best_effort: Sequence[Job] = (),
-    each: float = math.inf,
+    case_timeout: float = math.inf,
     fork_server: ForkServer | None = None,
     fresh: Sequence[Job] = (),
 ) -> list[ProcessExit]:
     """Run all jobs at once, each in a process of its own. The first failure ends the others.
 
-    They have `timeout` seconds in all, and `each` from one case to the next, as a `Clock` counts them. `best_effort`
-    jobs run along and decide nothing: at the end they get a little more time, then they are stopped. With a
-    `fork_server` children are forked, except for `fresh` jobs, each of which gets a new interpreter; so do all jobs if
-    the fork server does not start.
+    They have `timeout` seconds in all, and `case_timeout` from one case to the next, as a `Clock` counts them.
+    `best_effort` jobs run along and decide nothing: at the end they get a little more time, then they are stopped. With
+    a `fork_server` children are forked, except for `fresh` jobs, each of which gets a new interpreter; so do all jobs
+    if the fork server does not start.
     """
     children = [Child(job, None if job in fresh else fork_server) for job in jobs]
     others = [Child(job, fork_server) for job in best_effort]
     with uninterrupted():
         try:
             _start([*children, *others], watcher, timeout)
-            watch(children, watcher, timeout, each)
+            watch(children, watcher, timeout, case_timeout)
             deadline = time.monotonic() + _BEST_EFFORT_TIMEOUT_S
             while any(child.running() for child in others) and time.monotonic() < deadline:
                 watcher.on_tick()
@@ -103,7 +103,7 @@ def watch(
     children: Sequence[Child],
     watcher: Watcher,
     timeout: float,
-    each: float,
+    case_timeout: float,
     until: Callable[[], bool] = lambda: False,
     allowance: Allowance | None = None,
 ) -> None:
@@ -117,7 +117,7 @@ def watch(
         children[0].report(watcher)
         watcher.on_tick()
         overrun = next(filter(None, (clock.overrun(timeout) for clock in clocks)), "")
-        overrun = overrun or next(filter(None, (child.case_clock.overrun(each) for child in children)), "")
+        overrun = overrun or next(filter(None, (child.case_clock.overrun(case_timeout) for child in children)), "")
         if overrun:
             for child in children:
                 child.overrun = overrun if child.running() else ""

@@ -16,7 +16,7 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.process.messages import Attempt, attempt_as_json
 
 _ALIGNED = 64
-_LONGEST = 2**16
+_MAX_HEAD_BYTES = 2**16
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +44,8 @@ def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], i
     """Yield every finished entry, its three parts and where the next begins; raise ValueError for other content."""
     place = 0
     while place < len(content):
-        head = bytes(content[place : place + _LONGEST]).partition(b"\n")
-        if not head[1] and len(head[0]) < _LONGEST:
+        head = bytes(content[place : place + _MAX_HEAD_BYTES]).partition(b"\n")
+        if not head[1] and len(head[0]) < _MAX_HEAD_BYTES:
             return
         entry = msgspec.json.decode(head[0], type=Entry)
         sizes = (entry.attempt, entry.arrays, entry.trace)

@@ -55,10 +55,10 @@ def _wait_for_request(bell: Path) -> bool:
 class WorkerChannel:
     """The parent's end of the channel, which must be closed with `end`. The child can read what is in its `folder`."""
 
-    def __init__(self, job: Job, warm: ForkServer | None = None) -> None:
+    def __init__(self, job: Job, fork_server: ForkServer | None = None) -> None:
         self.folder = Path(job.requests_dir)
         self._output = Path(job.output).relative_to(job.scratch)
-        self._child = Child(job, warm)
+        self._child = Child(job, fork_server)
         self._asked = 0
         bell = self.folder / ASKED
         try:
@@ -87,7 +87,7 @@ class WorkerChannel:
         asks: Sequence[RunRequest],
         *,
         timeout: float,
-        each: float,
+        case_timeout: float,
         watcher: Watcher,
         allowance: Allowance | None = None,
     ) -> ProcessExit | None:
@@ -96,7 +96,14 @@ class WorkerChannel:
         with uninterrupted():
             try:
                 self._send(asks)
-                watch([self._child], watcher, timeout, each, lambda: self._child.answered >= self._asked, allowance)
+                watch(
+                    [self._child],
+                    watcher,
+                    timeout,
+                    case_timeout,
+                    lambda: self._child.answered >= self._asked,
+                    allowance,
+                )
             except BaseException:
                 self.end(at_once=True)
                 raise

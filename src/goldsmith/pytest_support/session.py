@@ -176,7 +176,7 @@ class GoldSession:
         with _stale_in_our_words(), open_submission(assignment, place) as opened:
             request = Request(
                 options=options_from(config),
-                each=self.timeout or config.case_timeout,
+                case_timeout=self.timeout or config.case_timeout,
                 cases=tuple(cases),
                 allow_stale=self.allow_stale,
             )

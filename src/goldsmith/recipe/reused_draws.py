@@ -154,10 +154,10 @@ def _is_alike(mine: Any, theirs: Any) -> bool:
     if not (np.isfinite(one).all() and np.isfinite(two).all()) or not one.size:
         return False
     spread = math.sqrt((float(np.var(one)) + float(np.var(two))) / 2)
-    room = DEVIATIONS / math.sqrt(one.size)
-    if abs(float(one.mean() - two.mean())) > room * spread * math.sqrt(2):
+    margin = DEVIATIONS / math.sqrt(one.size)
+    if abs(float(one.mean() - two.mean())) > margin * spread * math.sqrt(2):
         return False
-    if abs(float(np.std(one) - np.std(two))) > room * spread:
+    if abs(float(np.std(one) - np.std(two))) > margin * spread:
         return False
     both = np.sort(np.concatenate([one, two]))
     below = [np.searchsorted(np.sort(item), both, side="right") / item.size for item in (one, two)]

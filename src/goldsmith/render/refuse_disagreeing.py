@@ -19,7 +19,7 @@ def refuse_disagreeing(
     folder: Path,
     placed: Sequence[Placement],
     *,
-    warm: ForkServer | None,
+    fork_server: ForkServer | None,
     watcher: Watcher,
 ) -> None:
     """Check a copy of the solution at the end of step 7 of `generate`. Imports are local because fresh gold never gets
@@ -29,7 +29,7 @@ def refuse_disagreeing(
     from goldsmith.check.verdicts import AGREES
     from goldsmith.render.verdict import verdict_text
 
-    verdict = check_copy(assignment, options, folder, placed, warm=warm, watcher=watcher)
+    verdict = check_copy(assignment, options, folder, placed, fork_server=fork_server, watcher=watcher)
     if verdict is None or verdict.outcome == AGREES:
         return
     bad = [case for case in verdict.cases if case.outcome != AGREES]

@@ -16,7 +16,7 @@ from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import array_like
 
-_DEEPEST, _MOST_ITEMS = 8, 10_000
+_MAX_DEPTH, _MAX_ITEMS = 8, 10_000
 _NOT_WEIGHTS = frozenset(("grad", "history", "inputs", "op", "ctx", "creator", "parents", "prev", "children"))
 """Attributes in which hand-written tensor classes keep their history; leading underscores are ignored."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, range, set, frozenset, type)
@@ -109,7 +109,7 @@ def _visit(
         if path:
             found[path] = Slot(value, put)
         return
-    if isinstance(value, (*_PLAIN, *_FUNCTIONS)) or depth > _DEEPEST or id(value) in seen:
+    if isinstance(value, (*_PLAIN, *_FUNCTIONS)) or depth > _MAX_DEPTH or id(value) in seen:
         return
     seen.add(id(value))
     if path and not isinstance(value, Mapping | list | tuple) and not _is_module(value) and _is_holder(value):
@@ -125,7 +125,7 @@ def _is_holder(value: Any) -> bool:
 
 
 def _children(value: Any) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
-    if isinstance(value, Mapping | list | tuple) and len(value) > _MOST_ITEMS:
+    if isinstance(value, Mapping | list | tuple) and len(value) > _MAX_ITEMS:
         return  # a vocabulary or a data set, not a container of weights
     if isinstance(value, Mapping):
         for key, item in list(value.items()):

@@ -7,7 +7,7 @@ from typing import Any
 
 from goldsmith.gold.files import read_payload
 
-_MOST_KEPT = 64 * 2**20
+_MAX_CACHED_BYTES = 64 * 2**20
 
 
 class Payloads:
@@ -15,7 +15,7 @@ class Payloads:
 
     def __init__(self) -> None:
         self._known: dict[Path, Any] = {}
-        self._room = _MOST_KEPT
+        self._room = _MAX_CACHED_BYTES
 
     def of(self, file: Path) -> Any:
         if file in self._known:

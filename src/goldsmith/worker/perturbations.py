@@ -29,7 +29,7 @@ from goldsmith.weights.stress import apply_stress
 
 T = TypeVar("T")
 _FACTORS: dict[Perturbation, float] = {"large": 30.0, "overflow": 1e2, "huge": 1e4}
-_AT_MOST: dict[Perturbation, float] = {"small": 1e-3, "tiny": 1e-6}
+_MAX_MAGNITUDES: dict[Perturbation, float] = {"small": 1e-3, "tiny": 1e-6}
 _LEVELS = 2
 _DROPOUT_RATES = ("p", "dropout", "dropout_p", "dropout_rate", "drop")
 
@@ -44,7 +44,7 @@ class PerturbedInputs(GoldInputs):
         kept = self.inputs[name]
         if self.condition == "draws":
             return self._fill_like(made, made)
-        if self.condition in _FACTORS or self.condition in _AT_MOST:
+        if self.condition in _FACTORS or self.condition in _MAX_MAGNITUDES:
             return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._fill_like(
                 made, kept
             )
@@ -65,7 +65,7 @@ class PerturbedInputs(GoldInputs):
         """Scale an array up by a factor; or down by one, and at least so far that no element exceeds it."""
         if self.condition in _FACTORS:
             return array * _FACTORS[self.condition]
-        least = _AT_MOST[self.condition]
+        least = _MAX_MAGNITUDES[self.condition]
         size = float(abs(array).max()) if math.prod(array.shape) else 0.0
         return array * (min(least, least / size) if 0 < size < math.inf else least)
 
@@ -218,7 +218,7 @@ def _moved_within(leaf: Any) -> Any:
 
 _ROWS: dict[Perturbation, int] = {"rows": 1, "single": 0, "empty": -1}
 """How many rows there are: one more than before, one, or none."""
-_OF_INPUTS = (*_FACTORS, *_AT_MOST, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
+_OF_INPUTS = (*_FACTORS, *_MAX_MAGNITUDES, *_ROWS, "moved", "ties", "numbers", "draws", "longer")
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -50,7 +50,7 @@ from goldsmith.worker.perturbations import CallsBefore, ModelPerturbation, Pertu
 from goldsmith.worker.record_session import Session
 
 T = TypeVar("T")
-_MOST_MODULES = 10_000
+_MAX_MODULES = 10_000
 _OPTIONS = ("weights", "name", "train", "trace", "allow")
 """The options of `case.model` that are not passed on to the factory."""
 _WIDE = ("float64", "float64_strict", *(item for item in PERTURBATIONS if item not in NATURAL))
@@ -320,7 +320,7 @@ def _widen(array: Any) -> Any:
 
 def _module_names(model: Any) -> tuple[str, ...]:
     try:
-        return tuple(itertools.islice((name for name, _ in model.named_modules()), _MOST_MODULES))
+        return tuple(itertools.islice((name for name, _ in model.named_modules()), _MAX_MODULES))
     except Exception:
         return ()  # not a torch model, or a submission's broken one
 

@@ -57,27 +57,27 @@ def make_workspaces(
     *,
     reads: Iterable[str] | None = None,
     whole: bool = False,
-    room: Path | None = None,
-    without: Sequence[Path] = (),
+    temporary_folder: Path | None = None,
+    hidden_files: Sequence[Path] = (),
 ) -> Iterator[list[Workspace]]:
     """Make `count` equal workspaces with `placed` over the assignment's starter; remove them afterwards in any case.
 
     With `reads`, the files that its recipe reads, a workspace holds only what the assignment needs: `placed` is then a
     submission. Otherwise it holds the course without solutions and gold; a `whole` one includes these, as the internal
-    tests need them. With `room`, they are next to others in that folder. `without` are further files and folders to
-    leave out, relative to the course's root.
+    tests need them. With `temporary_folder`, they are next to others in it. `hidden_files` are further files and
+    folders to leave out, relative to the course's root.
 
     Outside of a course nothing is copied; each run has its own scratch folder.
     """
     require(RUNNING_CODE)
     if not isinstance(assignment, Assignment):
-        with private_folder(room) as base:
+        with private_folder(temporary_folder) as base:
             yield [_in_place(assignment, base / f"run-{number}") for number in range(1, count + 1)]
         return
     course = assignment.course
-    apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in without)))
+    apart = frozenset((*_apart(course, whole=whole), *(course.root / it for it in hidden_files)))
     needed = None if reads is None else needed_files(assignment, reads, sorted(apart))
-    with private_folder(room) as base:
+    with private_folder(temporary_folder) as base:
         yield [_make(assignment, placed, base / f"run-{number}", apart, needed) for number in range(1, count + 1)]
 
 

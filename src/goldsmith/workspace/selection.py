@@ -24,10 +24,10 @@ _STAFF = re.compile(r"(?i)(?:solutions?|private|variants|staff|instructors?)(?:[
 """Names in an assignment's folder that are probably not for students. Files there that the recipe reads are copied."""
 
 
-def needed_files(assignment: Assignment, reads: Iterable[str], without: Sequence[Path]) -> dict[Path, Path]:
+def needed_files(assignment: Assignment, reads: Iterable[str], hidden_files: Sequence[Path]) -> dict[Path, Path]:
     """Return what to copy, by its path relative to the course's root, with its source: a link inside leads to the file
-    itself. `reads` are relative to the root, `without` are absolute."""
-    return dict(_Selection(assignment, without).found(reads))
+    itself. `reads` are relative to the root, `hidden_files` are absolute."""
+    return dict(_Selection(assignment, hidden_files).found(reads))
 
 
 def is_private(assignment: Assignment, path: Path) -> bool:
@@ -36,7 +36,7 @@ def is_private(assignment: Assignment, path: Path) -> bool:
 
 
 class _Selection:
-    def __init__(self, assignment: Assignment, without: Sequence[Path]) -> None:
+    def __init__(self, assignment: Assignment, hidden_files: Sequence[Path]) -> None:
         self.assignment, self.course, self.root = assignment, assignment.course, assignment.course.root
         course = self.course
         private = (course.fixtures_folder, course.internal_tests_folder, course.grades_folder)
@@ -46,7 +46,7 @@ class _Selection:
             course.reports_folder,
             course.state_folder,
             course.root / CONFIG_FILE,
-            *without,
+            *hidden_files,
         )
         self._closed = [(path, path.resolve()) for path in closed]
         self._hushed = [course.root / name for name in course.config.guard.private]

@@ -32,23 +32,23 @@ from goldsmith.foundation.signals import uninterrupted
 _LOCK = "owner.lock"
 _SWEEP_AGE_S = 60.0
 """Younger folders are not swept: the process that makes them may not have locked them yet."""
-_MOST_NAMES = 100
-_MOST_ATTEMPTS = 100
+_MAX_NAMES = 100
+_MAX_ATTEMPTS = 100
 
 
 @contextlib.contextmanager
 def private_folder(within: Path | None = None) -> Iterator[Path]:
-    """Make a private folder, in the system's temporary folder or in another room; remove it again in any case."""
+    """Make a private folder, in the system's temporary folder or in another private one; remove it in any case."""
     sweep_abandoned()
     if within is not None:
-        with _nested_room(within) as base:
+        with _nested_folder(within) as base:
             yield base
         return
     with contextlib.ExitStack() as stack:
         with uninterrupted():
-            base = _new_room()
+            base = _new_folder()
             lock = filelock.FileLock(base / _LOCK)
-            stack.callback(_end_room, base, lock)
+            stack.callback(_remove_folder, base, lock)
             try:
                 lock.acquire(timeout=0)
             except OSError as error:
@@ -56,7 +56,7 @@ def private_folder(within: Path | None = None) -> Iterator[Path]:
         yield base
 
 
-def _end_room(base: Path, lock: filelock.BaseFileLock) -> None:
+def _remove_folder(base: Path, lock: filelock.BaseFileLock) -> None:
     with uninterrupted():
         remove_made(base)
         lock.release()
@@ -64,8 +64,8 @@ def _end_room(base: Path, lock: filelock.BaseFileLock) -> None:
 
 
 @contextlib.contextmanager
-def _nested_room(within: Path) -> Iterator[Path]:
-    """Make a folder in a room; the room's lock and mark cover it, too."""
+def _nested_folder(within: Path) -> Iterator[Path]:
+    """Make a folder in a private one, whose lock and mark cover it, too."""
     base = within / new_token()
     try:
         base.mkdir(mode=0o700)
@@ -79,40 +79,40 @@ def _nested_room(within: Path) -> Iterator[Path]:
 
 
 def sweep_abandoned() -> None:
-    """Remove rooms whose process is gone: a killed run must not leave a solution on the disk."""
+    """Remove private folders whose process is gone: a killed run must not leave a solution on the disk."""
     with contextlib.suppress(OSError):
         for parent in _standing_parents():
-            for room in list(parent.iterdir()):
+            for folder in list(parent.iterdir()):
                 with contextlib.suppress(OSError, filelock.Timeout):
-                    _sweep(room)
+                    _sweep(folder)
             with uninterrupted():
                 _remove_if_empty(parent)
 
 
-def _sweep(room: Path) -> None:
-    status = room.lstat()
-    if not TOKEN.fullmatch(room.name) or not _is_private(room):
+def _sweep(folder: Path) -> None:
+    status = folder.lstat()
+    if not TOKEN.fullmatch(folder.name) or not _is_private(folder):
         return
     if time.time() - status.st_mtime < _SWEEP_AGE_S:
         return
-    if not is_marked(room, _room_called(room.name)):
-        remove_unfinished(room)
+    if not is_marked(folder, _mark_of(folder.name)):
+        remove_unfinished(folder)
         return
-    with filelock.FileLock(room / _LOCK).acquire(timeout=0):
-        remove_made(room)
+    with filelock.FileLock(folder / _LOCK).acquire(timeout=0):
+        remove_made(folder)
 
 
-def _new_room() -> Path:
-    """Make a marked folder in the parent of all rooms, which another process may be removing at the same moment."""
+def _new_folder() -> Path:
+    """Make a marked folder in the parent of all, which another process may be removing at the same moment."""
     folder = Path()
     try:
         folder = Path(tempfile.gettempdir()).resolve()
-        for _ in range(_MOST_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             parent = _parent_in(folder)
             with contextlib.suppress(FileNotFoundError), _locked(parent) as stands:  # it may have been removed
                 if stands:
                     token = new_token()
-                    make_marked(parent / token, _room_called(token), 0o700)
+                    make_marked(parent / token, _mark_of(token), 0o700)
                     return parent / token
     except OSError as error:
         raise CannotWrite(folder, error.strerror or str(error)) from None
@@ -120,8 +120,8 @@ def _new_room() -> Path:
 
 
 def _parent_in(folder: Path) -> Path:
-    """Return the folder for all rooms, made if necessary: the first name that is free or already goldsmith's own."""
-    for number in range(1, _MOST_NAMES):
+    """Return the parent of all, made if necessary: the first name that is free or already goldsmith's own."""
+    for number in range(1, _MAX_NAMES):
         parent = folder / (_parent_name() if number == 1 else f"{_parent_name()}-{number}")
         with contextlib.suppress(FileExistsError):
             make_marked(parent, _parent_called(parent.name), 0o700)
@@ -137,7 +137,7 @@ def _standing_parents() -> list[Path]:
 
 
 def _remove_if_empty(parent: Path) -> None:
-    """Remove the parent of all rooms when it is empty, unless another process is making a room."""
+    """Remove the parent of all private folders when it is empty, unless another process is making one."""
     with contextlib.suppress(OSError), _locked(parent, alone=True) as stands:
         if stands and os.listdir(parent) == [MARK]:
             os.unlink(parent / MARK)
@@ -182,5 +182,5 @@ def _parent_called(name: str) -> str:
     return f"{name}, the folder for all private copies of user {os.getuid()}"
 
 
-def _room_called(token: str) -> str:
+def _mark_of(token: str) -> str:
     return f"{token}, a private copy of user {os.getuid()}"

@@ -49,12 +49,12 @@ def trace(calls: int, **entry: Any) -> Mapped:
 
 def test_a_forged_trace_is_paired_with_a_bounded_amount_of_work() -> None:
     gold = [call(number, 2, 1.0) for number in range(40)]
-    theirs = [call(number, bounds.MOST_TENSORS // 2, 2.0) for number in range(bounds.MOST_CALLS)]
+    theirs = [call(number, bounds.MAX_TENSORS // 2, 2.0) for number in range(bounds.MAX_CALLS)]
     pair = TracePair("case", gold, theirs, {"model": {"norm": "norm"}})
     work = Work(most_compared(gold) // 100)
     with pytest.raises(TooMuchToJudge), bounded_by(work):
         pair.pair()
-    assert work.done <= most_compared(gold) // 100 + 2 * bounds.A_COMPARISON
+    assert work.done <= most_compared(gold) // 100 + 2 * bounds.STEPS_PER_COMPARISON
 
 
 def test_calls_in_their_order_take_one_comparison_each() -> None:
@@ -63,17 +63,17 @@ def test_calls_in_their_order_take_one_comparison_each() -> None:
     with bounded_by(Work()) as work:
         pair.pair()
     assert [pair.partners[number].position for number in range(50)] == list(range(50))
-    assert work.done == 2 * 50 * (bounds.A_COMPARISON + 8)
+    assert work.done == 2 * 50 * (bounds.STEPS_PER_COMPARISON + 8)
 
 
 @pytest.mark.parametrize(
     "odd",
     [
-        trace(bounds.MOST_CALLS + 1),
-        trace(1, inputs=["0"] * (bounds.MOST_TENSORS + 1)),
-        trace(1, depth=bounds.MOST_DEPTH + 1),
+        trace(bounds.MAX_CALLS + 1),
+        trace(1, inputs=["0"] * (bounds.MAX_TENSORS + 1)),
+        trace(1, depth=bounds.MAX_CALL_DEPTH + 1),
         trace(1, depth="0"),
-        trace(1, form=[[]] * bounds.MOST_IN_A_FORM),
+        trace(1, form=[[]] * bounds.MAX_FORM_VALUES),
         trace(600, module="", state={str(number): "#" for number in range(2000)}),
     ],
     ids=["calls", "tensors", "depth", "no depth", "form", "states"],
@@ -88,13 +88,13 @@ def test_an_absurd_trace_is_refused(odd: Mapped) -> None:
 
 def test_what_a_run_names_is_counted_before_it_is_paired() -> None:
     many = tuple(f"layer.{number}.weight" for number in range(5000))
-    deep = ".".join("a" * bounds.DEEPEST_NAME + "bc")
+    deep = ".".join("a" * bounds.MAX_NAME_LEVELS + "bc")
     workspace = SimpleNamespace(folder="/f", root="/r")
     for odd in (
         Attempt(placed={"m": ((many, many),)}),
         Attempt(placed={"m": ((("w",), (deep,)),)}),
-        Attempt(modules={"m": ("x" * (bounds.LONGEST_NAME + 1),)}),
-        Attempt(extra={str(number): ("w",) for number in range(bounds.MOST_VALUES + 1)}),
+        Attempt(modules={"m": ("x" * (bounds.MAX_NAME_CHARS + 1),)}),
+        Attempt(extra={str(number): ("w",) for number in range(bounds.MAX_VALUES + 1)}),
         Attempt(made=many * 5),
     ):
         assert leavings._truncate(odd, workspace).failure is not None
@@ -185,7 +185,7 @@ def test_a_zip_with_a_huge_index_or_an_unusual_method_is_refused(tmp_path: Path)
 
 
 def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goldsmith.check.size_limits.MOST_FILES", 20)
+    monkeypatch.setattr("goldsmith.check.size_limits.MAX_FILES", 20)
     for number in range(20):
         (tmp_path / f"{number}.py").touch()
     (tmp_path / "__pycache__").mkdir()

@@ -27,7 +27,7 @@ CASES = ("centred", "scaled", "counted")
 @contextlib.contextmanager
 def workspace_with(course: CourseOnDisk, what: str, warm: ForkServer) -> Iterator[ReplayWorkspace]:
     assignment = find_course(course.root).assignment("hw1")
-    request = Request(options=Options(seed=42, threads=1, timeout=60), each=5.0, warm=warm)
+    request = Request(options=Options(seed=42, threads=1, timeout=60), case_timeout=5.0, fork_server=warm)
     with open_submission(assignment, what) as submission:
         context = CheckContext(assignment, Opened.of(assignment, submission, request), request, warm)
         with context.open_workspace(submission.placed) as workspace:
@@ -115,7 +115,7 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
         workspace_with(checked, hand_in(checked, ("return x * factor", slow)), warm) as workspace,
         workspace.one_worker(),
     ):
-        workspace.each = 1.0
+        workspace.case_timeout = 1.0
         workspace.run({"scaled": ("plain",)})
         time.sleep(1.5)  # nobody asks: that is no time of its own
         second = workspace.run({"scaled": ("repeat",), "centred": ("repeat",)})

@@ -88,13 +88,13 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 def heard(
-    course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str], each: float = 20.0
+    course: CourseOnDisk, warm: ForkServer, folder: Path, *changes: tuple[str, str], case_timeout: float = 20.0
 ) -> Verdict:
     source = textwrap.dedent(SOLUTION)
     for old, new in changes:
         source = source.replace(f"    return {old}\n", textwrap.indent(textwrap.dedent(new).strip() + "\n", "    "))
     (folder / "ops.py").write_text(source)
-    return judge(course, str(folder), warm, each=each)
+    return judge(course, str(folder), warm, case_timeout=case_timeout)
 
 
 GROW, LARGEST, COUNT = "np.exp(x) * 3", "x.argmax(axis=-1)", "int((x > 0).sum())"
@@ -170,6 +170,6 @@ def test_a_part_is_not_right_that_does_not_come_back_from_one_of_its_cases(
             {ends}
         return np.exp(x) * 3
     """
-    found = heard(course, warm, tmp_path, (GROW, sometimes), each=3.0)
+    found = heard(course, warm, tmp_path, (GROW, sometimes), case_timeout=3.0)
     assert outcomes(found) == {"grown": "agrees", "both": "could-not-run", "counted": "agrees"}
     assert {part.name: part.outcome for part in found.parts}["grow"] == "could-not-run"

@@ -20,7 +20,7 @@ from goldsmith.worker.drafts.specs import Arguments, Built, Spec, Unknown, array
 from goldsmith.worker.drafts.specs_of_values import Reader
 from goldsmith.worker.drafts.targets import Target
 
-_MOST_SIGHTINGS = 8
+_MAX_SIGHTINGS = 8
 
 
 class Sightings:
@@ -143,7 +143,7 @@ class Sightings:
 
     def _note(self, name: str, arguments: Arguments) -> None:
         known = self._found.setdefault(name, {})
-        if len(known) < _MOST_SIGHTINGS:
+        if len(known) < _MAX_SIGHTINGS:
             known.setdefault(repr(arguments), arguments)
 
 

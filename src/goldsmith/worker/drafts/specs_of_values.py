@@ -29,8 +29,8 @@ from goldsmith.worker.drafts.specs import (
     Unknown,
 )
 
-_MOST_ITEMS, _MOST_ENTRIES, _MOST_ARRAYS, _MOST_TEXT = 40, 600, 3, 400
-_DEEPEST = 5
+_MAX_ITEMS, _MAX_ENTRIES, _MAX_ARRAYS, _MAX_TEXT_CHARS = 40, 600, 3, 400
+_MAX_DEPTH = 5
 
 
 class Reader:
@@ -44,19 +44,19 @@ class Reader:
         self._built.setdefault(id(made), (made, spec))
 
     def read(self, value: Any, depth: int = 0) -> Spec:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return Unknown("something nested deeply")
         if id(value) in self._built:
             return self._built[id(value)][1]
         if value is None or isinstance(value, bool | int | float | complex):
             return Literal(value) if type(value) in (bool, int, float, complex, type(None)) else Unknown(repr(value))
         if isinstance(value, str | bytes):
-            return Literal(value[:_MOST_TEXT])
+            return Literal(value[:_MAX_TEXT_CHARS])
         if is_array(value):
             return read_array(value)
         if isinstance(value, set | frozenset):
             plain = all(type(item) in (str, int, bytes) for item in value)
-            return Literal(set(sorted(value)[:_MOST_ITEMS])) if plain else Unknown("a set")
+            return Literal(set(sorted(value)[:_MAX_ITEMS])) if plain else Unknown("a set")
         if isinstance(value, Mapping):
             return self._mapping(value, depth)
         if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
@@ -64,7 +64,7 @@ class Reader:
         return self._object(value, depth)
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> Spec:
-        pairs = list(itertools.islice(value.items(), _MOST_ENTRIES))
+        pairs = list(itertools.islice(value.items(), _MAX_ENTRIES))
         items = [self.read(item, depth + 1) for _, item in pairs]
         keys = tuple(key for key, _ in pairs)
         if not all(isinstance(key, str | int | bytes | tuple) for key in keys):
@@ -74,12 +74,12 @@ class Reader:
         return Group("dict", tuple(items), keys)
 
     def _sequence(self, value: Any, depth: int) -> Spec:
-        items = [self.read(item, depth + 1) for item in value[:_MOST_ITEMS]]
+        items = [self.read(item, depth + 1) for item in value[:_MAX_ITEMS]]
         kind = "list" if isinstance(value, list) else "tuple"
         if all(isinstance(item, Literal) for item in items):
             plain = [item.value for item in items]  # type: ignore[attr-defined]
             return Literal(plain if kind == "list" else tuple(plain))
-        return Group(kind, tuple(items[:_MOST_ARRAYS] if kind == "list" else items))
+        return Group(kind, tuple(items[:_MAX_ARRAYS] if kind == "list" else items))
 
     def _object(self, value: Any, depth: int) -> Spec:
         torch = sys.modules.get("torch")
@@ -89,7 +89,7 @@ class Reader:
             if isinstance(value, torch.dtype | torch.device):
                 return Code(repr(value).replace("device(", "torch.device("))
             if isinstance(value, torch.utils.data.DataLoader):
-                return self._sequence(list(itertools.islice(iter(value), _MOST_ARRAYS)), depth)
+                return self._sequence(list(itertools.islice(iter(value), _MAX_ARRAYS)), depth)
         if inspect.isfunction(value) or inspect.isclass(value) or inspect.isbuiltin(value):
             module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
             if name.isidentifier() and getattr(sys.modules.get(module), name, None) is value:

@@ -30,7 +30,7 @@ from goldsmith.worker.drafts.recipe_text import Block, DraftCase
 from goldsmith.worker.failure_reasons import in_words
 from goldsmith.worker.record_session import Session
 
-_MOST_SECONDS = 25.0
+_TRIAL_TIMEOUT_S = 25.0
 _NOISE, _MOST_NOISE = 1e-4, 4e-3
 """How far one draw of rounding noise may move most elements of a record, and any element, relative to its size:
 tolerances, made from many draws, are several times as large."""
@@ -51,7 +51,7 @@ class Prover:
         kept: list[Block] = []
         squares = True  # only if the first block needs equal sizes may others have them
         reason = "nothing of it could be recorded"
-        deadline = time.monotonic() + _MOST_SECONDS
+        deadline = time.monotonic() + _TRIAL_TIMEOUT_S
         for block in draft.blocks:
             labels = {item.label for item in kept}
             if block.label in labels or block.unless in labels or (block.needs and block.needs not in labels):

@@ -19,7 +19,7 @@ from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec
 from goldsmith.worker.drafts.targets import Target
 from goldsmith.worker.failure_reasons import in_words
 
-_MOST_TRIALS, _MOST_SECONDS, _MOST_OWNERS = 1500, 8.0, 60
+_MAX_TRIALS, _TRIALS_TIMEOUT_S, _MAX_OWNERS = 1500, 8.0, 60
 CALL = "__call__"
 
 
@@ -102,7 +102,7 @@ class Finder:
             known = Known(library=_library(target.module), models=self._models)
             about = inspect.getdoc(target.object) or ""
             guessed = guess(target.object, known, about=about)
-            made += [self._as_built(target, item) for item in itertools.islice(guessed, _MOST_OWNERS)]
+            made += [self._as_built(target, item) for item in itertools.islice(guessed, _MAX_OWNERS)]
         count, first = 0, True
         for owner in dict.fromkeys(made):
             _, error = self._run(lambda owner=owner: build({"it": owner}))
@@ -130,12 +130,12 @@ class Finder:
                 others = tuple(item for item in seen if item is not arguments)
                 return Call(target, arguments, method, owner, others, result, tuple(prior))
             failures.append(error)
-        deadline = time.monotonic() + _MOST_SECONDS
+        deadline = time.monotonic() + _TRIALS_TIMEOUT_S
         function = getattr(target.object, method) if method else target.object
         skip = 1 if method and inspect.isfunction(inspect.getattr_static(target.object, method, None)) else 0
         try:
             guesses = guess(function, self._known(target, owner), skip=skip, about=_about(target, method))
-            for guessed in itertools.islice(guesses, _MOST_TRIALS):
+            for guessed in itertools.islice(guesses, _MAX_TRIALS):
                 arguments = _explicit(target, method, guessed)
                 result, error = self.run(target, method, owner, arguments, prior)
                 if not error and (result is not None or method):
