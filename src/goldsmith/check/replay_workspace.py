@@ -31,16 +31,7 @@ from goldsmith.gold.load import GoldCase
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
-from goldsmith.process.messages import (
-    NOT_CONFINED,
-    Event,
-    Failure,
-    Isolated,
-    Job,
-    KeptCase,
-    RunName,
-    RunRequest,
-)
+from goldsmith.process.messages import NOT_CONFINED, Event, Failure, Isolated, Job, KeptCase, RunName, RunRequest
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.worker_channel import WorkerChannel
 from goldsmith.sandbox.capabilities import Level
@@ -277,15 +268,7 @@ class ReplayWorkspace:
             folder.mkdir()
             for file in sorted(self.given.iterdir()) if self.given else ():
                 shutil.copyfile(file, folder / file.name)
-        return {
-            name: KeptCase(
-                file=str(input_file(case, folder)),
-                inputs=case.entry.inputs,
-                models=case.entry.models,
-                weights=case.entry.weights,
-            )
-            for name, case in self.golds.items()
-        }
+        return {name: KeptCase.of(case.entry, input_file(case, folder)) for name, case in self.golds.items()}
 
 
 class _StopEarly(Exception):

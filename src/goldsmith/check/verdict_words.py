@@ -20,6 +20,7 @@ from goldsmith.check.verdicts import (
     Verdict,
 )
 from goldsmith.comparison.results import TEXTS, LeafComparison
+from goldsmith.foundation.wording import count_of
 
 OUTCOMES = {
     AGREES: "agrees",
@@ -43,7 +44,7 @@ def headline(verdict: Verdict) -> str:
     """Return the verdict in one sentence."""
     count = Counter(case.outcome for case in verdict.cases)
     total = len(verdict.cases)
-    cases = f"{total} case{'' if total == 1 else 's'}"
+    cases = count_of(total, "case")
     if verdict.outcome == AGREES:
         every = {1: "its only case", 2: "both cases"}.get(total, f"all {cases}")
         where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else every

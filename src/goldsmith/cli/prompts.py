@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from goldsmith.cli.menus.prompt import ask_one, ask_several
 from goldsmith.cli.menus.rows import Row
 from goldsmith.errors.gold import MenuLeft
+from goldsmith.foundation.wording import and_more, count_of
 from goldsmith.generate.ensure_recipe import KINDS
-from goldsmith.generate.freshness import (
-    NO_RECIPE,
-    NO_SOLUTION,
-    Freshness,
-    freshness,
-)
+from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION, Freshness, freshness
 
 if TYPE_CHECKING:
     from goldsmith.course.layout import Assignment
@@ -96,7 +92,7 @@ def ask_to_replace(name: str, count: int, others: Sequence[str] = (), *, no_colo
         Row(False, "Keep", about="keep what is there, write nothing", keys="nk"),
         Row(True, "Replace", about="the new gold takes its place", keys="yr"),
     ]
-    question = f"{count} tensor{'' if count == 1 else 's'} of the gold of {name} would change. Replace it?"
+    question = f"{count_of(count, 'tensor')} of the gold of {name} would change. Replace it?"
     if others:
         question = f"The gold folder of {name} holds edited or foreign files ({', '.join(others)}). Replace them?"
     return bool(ask_one(question, rows, no_color=no_color))
@@ -175,7 +171,7 @@ def _answered(answer: Answer | None) -> Answer:
 
 def _row(assignment: Assignment, state: Freshness) -> Row:
     why = f": {_short(state.reasons[0])}" if state.reasons else ""
-    more = f" (and {len(state.reasons) - 1} more)" if len(state.reasons) > 1 else ""
+    more = and_more(state.reasons)
     detail = "; ".join(state.reasons) if state.reasons and (more or why != f": {state.reasons[0]}") else ""
     return Row(assignment, assignment.label, f"{state.outcome}{why}{more}", assignment.description, detail)
 

@@ -130,7 +130,7 @@ def _float64_moved(assignment: Subject, options: Options, gold: Gold) -> bool | 
     cases = [gold[name] for name in gold if gold[name].entry.reference]
     if not cases:
         return None
-    kept = {case.name: KeptCase.of(case.entry, case.path.parent) for case in cases}
+    kept = {case.name: KeptCase.of(case.entry, case.path) for case in cases}
     found = replay_in_float64(assignment, placements(assignment), options, kept, Watcher())
     unmoved = [
         judge_float64(Movement(case=case.name, outcome="noise"), case.entry, gold.folder, found.get(case.name, {}))

@@ -11,13 +11,9 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.errors.recipe import (
-    NoRecipe,
-    NothingRuns,
-    NothingToDraft,
-    RecipeSyntax,
-)
+from goldsmith.errors.recipe import NoRecipe, NothingRuns, NothingToDraft, RecipeSyntax
 from goldsmith.foundation.atomic_files import write_durably
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.draft_parts import draft_parts, public_tests
 from goldsmith.generate.error_mapping import error_of
 from goldsmith.generate.jobs import make_job
@@ -56,8 +52,8 @@ def ensure_recipe(
         raise NothingRuns(assignment.name, where, tuple(map(_in_a_line, proposal.left_out.items())))
     count, left = len(proposal.parts), len(proposal.left_out)
     todo = f"; {left} more could not be called, see the TODO{'' if left == 1 else 's'} in it" if left else ""
-    cases = f"{proposal.cases} case{'' if proposal.cases == 1 else 's'}"
-    return f"wrote {where}: {cases} for {count} part{'' if count == 1 else 's'}{todo}. A start, make it yours"
+    cases = count_of(proposal.cases, "case")
+    return f"wrote {where}: {cases} for {count_of(count, 'part')}{todo}. A start, make it yours"
 
 
 def _in_a_line(left_out: tuple[str, str]) -> str:

@@ -9,6 +9,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_diff import Drift, find_drift, is_provided
 from goldsmith.course.subject import Subject
+from goldsmith.foundation.wording import count_of
 from goldsmith.gold.checks import Check
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.manifest import Manifest
@@ -36,7 +37,7 @@ def check_models(
     models = [(case, name, model) for case in cases for name, model in built.get(case.name, {}).items()]
     found = [drift for case, name, model in models for drift in _model_drift(assignment, case, name, model)]
     count = len({model.classes[""] for _, _, model in models if model.shapes})
-    seen = f", parameters of {count} model{'' if count == 1 else 's'}" if count else ""
+    seen = f", parameters of {count_of(count, 'model')}" if count else ""
     later = _check(assignment, list(dict.fromkeys(found)), check.detail + seen)
     return check if later.ok and _ALLOWED in check.detail else later
 

@@ -12,6 +12,7 @@ import msgspec
 
 from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import NotCalibrated, TrialsFailed
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.error_mapping import error_of, gravity
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
@@ -34,14 +35,7 @@ from goldsmith.gold.hints import Advice
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import (
-    GOLD,
-    NOTHING,
-    Job,
-    KeptCase,
-    Trial,
-    TrialFailure,
-)
+from goldsmith.process.messages import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import make_workspaces
 
@@ -237,7 +231,7 @@ def _notes(case: CaseFacts, calibrated: Calibrated, failures: Sequence[TrialFail
         yield f"case {case.name}: no floating-point array goes in that could be disturbed, so nothing was measured"
     elif others:
         first = others[0]
-        count = f"{len(others)} trial{'' if len(others) == 1 else 's'}"
+        count = count_of(len(others), "trial")
         yield f"case {case.name}: {count} failed, the first ({first.trial}) with {first.message}"
     if calibrated.untrusted:
         path = case.label(calibrated.untrusted[0])

@@ -14,14 +14,10 @@ from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, placements, variants_of
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.gold import (
-    GoldIsStale,
-    GoldKept,
-    GoldRefused,
-    TreeChanged,
-)
+from goldsmith.errors.gold import GoldIsStale, GoldKept, GoldRefused, TreeChanged
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.recipe import NoRecipe
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.confirm import confirm
 from goldsmith.generate.contents import Contents, assemble, keep_cases, written_again
 from goldsmith.generate.document import document
@@ -243,7 +239,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
 def _where(assignment: Subject, placed: Sequence[Placement]) -> str:
     """Say what takes whose place in step 3."""
     if assignment.kind == "assignment":
-        return f"{len(placed)} solution file{'' if len(placed) == 1 else 's'} into two private copies"
+        return f"{count_of(len(placed), 'solution file')} into two private copies"
     return "nothing: the recipe runs on what it imports"
 
 

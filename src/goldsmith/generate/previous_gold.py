@@ -21,12 +21,7 @@ from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
 from goldsmith.gold.calibration import pins_stand
 from goldsmith.gold.facts import CaseFacts, Environment, environment_differences
-from goldsmith.gold.manifest import (
-    CaseEntry,
-    FileEntry,
-    Manifest,
-    read_manifest,
-)
+from goldsmith.gold.manifest import CaseEntry, FileEntry, Manifest, read_manifest
 from goldsmith.gold.movement import Movement, find_movement
 from goldsmith.process.messages import Draws, KeptCase
 from goldsmith.workspace.snapshot import file_hash
@@ -126,7 +121,7 @@ class PreviousGold:
                 why[case.name] = reason
             else:
                 found[case.name] = Draws(
-                    kept=KeptCase.of(case, self.folder),
+                    kept=KeptCase.of(case, self.folder / case.file),
                     same_sources=not self.changed,
                     other_reads=self.other_reads,
                     environment=self.environment_of(case),

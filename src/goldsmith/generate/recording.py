@@ -30,12 +30,7 @@ class Recording:
 
     def kept_cases(self, cases: Sequence[CaseFacts]) -> dict[str, KeptCase]:
         """Return where a replay finds the inputs and weights of these cases."""
-        return {
-            case.definition: KeptCase(
-                file=str(self.first / case.file.name), inputs=case.inputs, models=case.models, weights=case.weights
-            )
-            for case in cases
-        }
+        return {case.definition: KeptCase.of(case, self.first / case.file.name) for case in cases}
 
 
 def case_files(case: CaseFacts) -> list[str]:

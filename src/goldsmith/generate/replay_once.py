@@ -34,7 +34,7 @@ def replay(
     Raises the error that stopped it, if any.
     """
     cases = {name: gold[name] for name in gold}  # each look-up checks a hash
-    kept = {name: KeptCase.of(case.entry, case.path.parent) for name, case in cases.items()}
+    kept = {name: KeptCase.of(case.entry, case.path) for name, case in cases.items()}
     with make_workspaces(assignment, placed, 1) as (workspace,):
         job = msgspec.structs.replace(
             make_job(assignment, workspace, options), kept=kept, environment=dict(environment or {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from goldsmith.comparison.bitwise import bit_differences
+from goldsmith.foundation.wording import and_more
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording, case_files, file_entry
 from goldsmith.gold.checks import Evidence
@@ -59,5 +60,5 @@ def _first_difference(first: Path, second: Path) -> str:
         return where
     if not found:
         return f"{where}, in bytes that hold no value"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    more = and_more(found)
     return f"{where}: {found[0]}{more}; is a random source unseeded?"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 import msgspec
 
+from goldsmith.foundation.wording import count_of
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import CHECKPOINT_KEYS, OUTPUT_KEYS
 from goldsmith.gold.manifest import CaseEntry, FileEntry
@@ -66,7 +67,7 @@ def check_tolerances(cases: Sequence[CaseEntry], unmeasured: Container[str] = ()
     if any(case.name in unmeasured for case in cases):
         counts = [sum(item.tolerance is not None for item in case.tensors) for case in cases if case.name in unmeasured]
         return Check(
-            "tolerances", "Tolerances", PASSED, f"{_count(sum(counts), 'tensor')} would be measured, others as before"
+            "tolerances", "Tolerances", PASSED, f"{count_of(sum(counts), 'tensor')} would be measured, others as before"
         )
     found = [item.tolerance for case in cases for item in case.tensors if item.tolerance is not None]
     inexact = [item for item in found if item.kind != "exact"]
@@ -76,7 +77,7 @@ def check_tolerances(cases: Sequence[CaseEntry], unmeasured: Container[str] = ()
         detail = f"{len(customary)} of {len(inexact)} {customary[0].reason}"
         return Check("tolerances", "Tolerances", WARNED, detail)
     pinned = sum(item.kind == "pinned" for item in inexact)
-    parts = [f"{_count(len(inexact) - pinned, 'tensor')} measured" if noise or not pinned else "none measured"]
+    parts = [f"{count_of(len(inexact) - pinned, 'tensor')} measured" if noise or not pinned else "none measured"]
     parts += [f"{pinned} pinned"] if pinned else []
     wrong = sum(item.customary > 1 for item in noise)
     blind = sum(item.customary <= 1 and item.unseen > UNSEEN for item in noise)
@@ -94,7 +95,7 @@ def _loads(evidence: Evidence) -> Check:
     ]
     numpy_only = all(case.file.name.endswith(".npz") for case in evidence.cases)
     title = "Loads with allow_pickle=False" if numpy_only else "Loads with weights_only=True"
-    return _check("loads", title, problems, _count(len(evidence.cases), "file"))
+    return _check("loads", title, problems, count_of(len(evidence.cases), "file"))
 
 
 def _keys(evidence: Evidence) -> Check:
@@ -295,12 +296,8 @@ def _type(leaf: LeafFacts) -> str:
     return f"{leaf.dtype} {list(leaf.shape)}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def _count_arrays(evidence: Evidence) -> str:
-    return _count(sum(leaf.is_array for _, leaf in _leaves(evidence)), "tensor")
+    return count_of(sum(leaf.is_array for _, leaf in _leaves(evidence)), "tensor")
 
 
 def _count_values(evidence: Evidence) -> str:

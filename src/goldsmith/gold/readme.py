@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import CaseEntry, Manifest, TensorEntry
 from goldsmith.gold.tolerances import ATOL, RTOL
 
@@ -56,7 +57,7 @@ def _head(manifest: Manifest) -> str:
         versions.append(f"torch {machine.torch}")
     versions.append(f"goldsmith {manifest.provenance.goldsmith}")
     capability = f", {machine.cpu_capability}" if machine.cpu_capability else ""
-    threads = f"{machine.threads} thread{'' if machine.threads == 1 else 's'}"
+    threads = count_of(machine.threads, "thread")
     whose = "the private solution" if manifest.is_of_a_course else f"`{manifest.assignment}`"
     return (
         f"Reference data, recorded by running {whose} with fixed seeds. Made by goldsmith, not by hand.\n\n"
@@ -89,7 +90,7 @@ def _case(case: CaseEntry) -> str:
     for title, section in (("Weights", "state_dict"), ("Trained weights", "model_state_dict")):
         weights = [item for item in case.tensors if item.path.partition(".")[0] == section]
         if weights:
-            count = f"{len(weights)} tensor{'' if len(weights) == 1 else 's'}"
+            count = count_of(len(weights), "tensor")
             lines.append(f"- **{title}**: {count}, {sum(math.prod(item.shape) for item in weights):,} values")
     if case.training:
         lines.append(f"- **Train mode**: {', '.join(case.training)}")

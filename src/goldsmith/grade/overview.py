@@ -10,13 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from goldsmith.check.verdict_words import size_words
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    DIFFERS,
-    ERROR,
-    PROVIDED_CHANGED,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.foundation.wording import count_of
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import escaped, one_line
@@ -125,7 +120,7 @@ def _notes(grades: Sequence[Grade]) -> Iterator[str]:
         if grade.forbidden:
             yield f"{grade.name} uses what is forbidden: {', '.join(grade.forbidden)}"
     for sentence, count in Counter(item for grade in grades for item in grade.not_given).most_common():
-        yield f"{sentence} ({count} submission{'' if count == 1 else 's'})"
+        yield f"{sentence} ({count_of(count, 'submission')})"
     missing = Counter(package for grade in grades if not grade.not_given for package in grade.packages)
     if missing:
         names = ", ".join(f"{name} ({count})" for name, count in missing.most_common())
@@ -224,7 +219,7 @@ def summary_line(overview: Overview) -> str:
     scores = f"mean {number(overview.mean)} of {number(overview.points)}, median {number(overview.median)}"
     needy = len(overview.review)
     look = f"; {needy} need{'s' if needy == 1 else ''} review" if needy else ""
-    return f"{overview.assignment}: {count} submission{'' if count == 1 else 's'} graded ({said}), {scores}{look}."
+    return f"{overview.assignment}: {count_of(count, 'submission')} graded ({said}), {scores}{look}."
 
 
 def tally_rows(tallies: Sequence[Tally]) -> tuple[list[str], list[list[str]]]:

@@ -15,6 +15,7 @@ from goldsmith.course.solutions import SUFFIX
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.errors.course import BlindGuard
 from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
 from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
@@ -147,7 +148,7 @@ def sweep(
     if not count and not nothing_is_fine:
         raise BlindGuard(["there is not a single file to scan"])
     for (folder, past), names in folders.items():
-        many = f"{len(names)} file{'' if len(names) == 1 else 's'}"
+        many = count_of(len(names), "file")
         when = "was there once, and its history still has it" if past else "is there"
         found.append(Finding(kind="private", file=folder, why=f"{folder}/ is not for students, but {when} ({many})"))
     return found

@@ -14,6 +14,7 @@ import msgspec
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.errors.internal_tests import NoInternalTests
+from goldsmith.foundation.wording import count_of
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 
@@ -266,7 +267,7 @@ def _nothing_collected(written: _Written) -> str:
     if written.select:
         return f"no test marked rigor fits -k '{written.select}'"
     if written.unmarked:
-        tests = f"{written.unmarked} test{'' if written.unmarked == 1 else 's'}"
+        tests = count_of(written.unmarked, "test")
         return f"{tests} found, none marked rigor; put `pytestmark = pytest.mark.rigor` at the top of the file"
     return "pytest found no test"
 

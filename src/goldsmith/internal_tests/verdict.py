@@ -12,6 +12,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, GoldsmithError
 from goldsmith.errors.injection import IsInjected
 from goldsmith.errors.internal_tests import PytestMissing
+from goldsmith.foundation.wording import and_more, count_of
 from goldsmith.generate.freshness import Freshness, freshness
 from goldsmith.injection.journal import read_journal
 from goldsmith.internal_tests.run_pytest import Side, Tell, run_sides
@@ -207,7 +208,7 @@ def _outcome(solution: SuiteReport, starter: SuiteReport) -> tuple[str, str]:
     hidden = [test for test in solution.tests if test.hides_fidelity]
     if hidden:
         files = sum(test.file for test in hidden)
-        what = _tests(len(hidden), "fidelity ") if not files else f"{files} whole test file{'' if files == 1 else 's'}"
+        what = _tests(len(hidden), "fidelity ") if not files else count_of(files, "whole test file")
         was = _verb(files or len(hidden), "were", "was")
         away = _away(hidden)
         this = "a skip" if away == "skipped" else "what does not run"
@@ -272,7 +273,7 @@ def _verb(count: int, many: str, one: str) -> str:
 def _gold(gold: Freshness, the: str = "The") -> str:
     if gold.outcome not in ("stale", "missing"):
         return ""
-    more = f" (and {len(gold.reasons) - 1} more)" if len(gold.reasons) > 1 else ""
+    more = and_more(gold.reasons)
     return f"{the} gold is {gold.outcome}: {gold.reasons[0]}{more}"
 
 

@@ -16,14 +16,9 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.coarser_dtypes import is_excused
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    CUT_OFF,
-    ERROR,
-    CaseVerdict,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.course.solutions import Placement
+from goldsmith.foundation.wording import count_of
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
@@ -173,7 +168,7 @@ class MutantRunner:
         largest = max(shown, key=lambda item: shown[item])
         best = next((item for item in PERTURBATIONS if shown.get(item, 0.0) > PLAIN), largest)
         if furthest <= SAME:
-            runs = _number(len(cases) + tried, "run")
+            runs = count_of(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
             return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
@@ -228,10 +223,6 @@ class _Screened:
 def _is_exact(verdict: CaseVerdict) -> bool:
     """Say whether it is exactly the variant's answer, not only within its tolerance."""
     return verdict.judged_in in ("float64", "exact") and all(leaf.relative <= SAME for leaf in verdict.leaves)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _against(verdicts: Mapping[str, CaseVerdict]) -> CaseVerdict | None:

@@ -66,9 +66,9 @@ class KeptCase(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, WeightFacts] = {}
 
     @classmethod
-    def of(cls, case: CaseEntry, folder: Path) -> KeptCase:
-        """Describe a case of the gold in `folder`."""
-        return cls(file=str(folder / case.file), inputs=case.inputs, models=case.models, weights=case.weights)
+    def of(cls, case: CaseEntry | CaseFacts, file: Path) -> KeptCase:
+        """Describe a case whose inputs and weights are in `file`."""
+        return cls(file=str(file), inputs=case.inputs, models=case.models, weights=case.weights)
 
 
 class Draws(msgspec.Struct, frozen=True, kw_only=True):

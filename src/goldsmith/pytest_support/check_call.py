@@ -57,7 +57,7 @@ def _refuse_other_forms(case: GoldCase) -> None:
 
 def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
     entry = case.entry
-    kept = KeptCase.of(entry, case.path.parent)
+    kept = KeptCase.of(entry, case.path)
     given = GoldInputs.from_payload(case.data, kept, adapter=adapter, layout=layout)
     for name in entry.models:
         given.load_weights(name, target, case.model_config, lambda: _another(target, case.model_config))

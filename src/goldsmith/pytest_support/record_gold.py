@@ -9,6 +9,7 @@ import msgspec
 
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
 from goldsmith.pytest_support.run_once import once
 
@@ -86,7 +87,7 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
         )
     count = len(outcome.changes)
     unchanged = "no tensor changed beyond noise" if outcome.noise else "no tensor changed"
-    what = f"{count} tensor{'' if count == 1 else 's'} changed" if count else unchanged
+    what = f"{count_of(count, 'tensor')} changed" if count else unchanged
     return _record_outcome(outcome, f"{name}: regenerated, {what}")
 
 

@@ -7,28 +7,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from goldsmith.check.verdicts import (
-    AGREES,
-    DIFFERS,
-    CaseVerdict,
-    Verdict,
-)
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, Verdict
 from goldsmith.errors.pytest import GoldMismatch, blamed_on_the_caller
 
 if TYPE_CHECKING:
     from goldsmith.pytest_support.handles import CaseForTests
 
 
-@dataclass(frozen=True, repr=False)
-class Replay:
-    """An implementation judged against gold: `assert gold("scratch-1").replay()`, or `.assert_agrees()` for the
-    report."""
+class _Judged:
+    """True if what was judged agrees; in a test, the report that `goldsmith check` prints."""
 
-    verdict: Verdict
+    @property
+    def _report(self) -> Verdict:
+        raise NotImplementedError
 
     @property
     def agrees(self) -> bool:
-        return self.verdict.outcome == AGREES
+        return self._report.outcome == AGREES
 
     def __bool__(self) -> bool:
         return self.agrees
@@ -36,10 +31,24 @@ class Replay:
     @blamed_on_the_caller
     def assert_agrees(self) -> None:
         if not self.agrees:
-            raise GoldMismatch(rendered(self.verdict))
+            raise GoldMismatch(str(self))
 
     def __str__(self) -> str:
-        return rendered(self.verdict)
+        from goldsmith.render.verdict import verdict_text
+
+        return verdict_text(self._report)
+
+
+@dataclass(frozen=True, repr=False)
+class Replay(_Judged):
+    """An implementation judged against gold: `assert gold("scratch-1").replay()`, or `.assert_agrees()` for the
+    report."""
+
+    verdict: Verdict
+
+    @property
+    def _report(self) -> Verdict:
+        return self.verdict
 
     def __repr__(self) -> str:
         from goldsmith.check.verdict_words import headline
@@ -48,7 +57,7 @@ class Replay:
 
 
 @dataclass(frozen=True, repr=False)
-class JudgedCase:
+class JudgedCase(_Judged):
     """One case of a replay, and its gold."""
 
     gold: CaseForTests
@@ -62,25 +71,11 @@ class JudgedCase:
     def verdict(self) -> CaseVerdict:
         return self.replay.verdict.case(self.name)
 
-    @property
-    def agrees(self) -> bool:
-        return self.verdict.outcome == AGREES
-
-    def __bool__(self) -> bool:
-        return self.agrees
-
-    @blamed_on_the_caller
-    def assert_agrees(self) -> None:
-        if not self.agrees:
-            raise GoldMismatch(rendered(self._alone()))
-
-    def __str__(self) -> str:
-        return rendered(self._alone())
-
     def __repr__(self) -> str:
         return f"<case {self.name}: {self.verdict.outcome}>"
 
-    def _alone(self) -> Verdict:
+    @property
+    def _report(self) -> Verdict:
         """Return the verdict as if there were no other case."""
         case = self.verdict
         first = case.first_divergence if case.outcome == DIFFERS else ""
@@ -92,10 +87,3 @@ class JudgedCase:
             cases=(case,),
             parts=(),
         )
-
-
-def rendered(verdict: Verdict) -> str:
-    """Return what `goldsmith check` prints."""
-    from goldsmith.render.verdict import verdict_text
-
-    return verdict_text(verdict)

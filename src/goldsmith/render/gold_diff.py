@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from goldsmith.errors.base import making_command
+from goldsmith.foundation.wording import count_of
 from goldsmith.generate.change_cause import TensorCause
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.verify import Proof
@@ -34,7 +35,7 @@ def show_difference(console: Console, found: GoldDifference) -> None:
     for note in found.notes:
         console.print(f"Note: {note}.", style="yellow", highlight=False, soft_wrap=not console.is_terminal)
     what = f"since {found.revision}" if found.revision else "by regenerating"
-    count = _count(len(found.changes), "tensor") if found.changes else "no tensor"
+    count = count_of(len(found.changes), "tensor") if found.changes else "no tensor"
     console.print(f"{found.name}: {count} changed {what}.", style="bold", highlight=False)
 
 
@@ -118,7 +119,7 @@ def verify_line(proof: Proof) -> str:
     if proof.files and not proof.changes:
         return f"{name}: no tensor would change, but other content of {', '.join(proof.files)} would."
     if proof.changes:
-        count = _count(len(proof.changes), "tensor")
+        count = count_of(len(proof.changes), "tensor")
         return f"{name}: {count} would change; {_cause(proof)}."
     assert proof.noise is not None
     return f"{sound}, and reproduced within noise: {proof.noise.sentence()}; {_cause(proof)}."
@@ -135,15 +136,11 @@ def _cause(proof: Proof) -> str:
         unmoved = {True: ", float64 has moved, too", False: ", float64 has not moved", None: ""}[found.float64_moved]
         return f"the same sources{unmoved}: the environment ({where})"
     moved = [
-        f"the {what} moved {_count(len(shares), 'tensor')}{_at_most(shares)}"
+        f"the {what} moved {count_of(len(shares), 'tensor')}{_at_most(shares)}"
         for what in ("code", "environment")
         if (shares := [share for item in found.tensors if (share := getattr(item, what)) != 0.0])
     ]
     return f"{', '.join(moved) or 'the code moved none on recorded inputs and weights'} ({proof.sources[0]}; {where})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _at_most(shares: Sequence[float | None]) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from goldsmith.foundation.wording import count_of
 from goldsmith.guard.leaks import Finding
 from goldsmith.render.columns import wrapped
 
@@ -39,11 +40,11 @@ def show_leaks(console: Console, leaks: Sequence[Leak], where: str, parts_sought
         for line in wrapped(leak.why, console.width - 10) if console.is_terminal else [leak.why]:
             console.print(Text(f"          {line}"), soft_wrap=True)
     if leaks:
-        count = f"{len(leaks)} finding{'' if len(leaks) == 1 else 's'}"
+        count = count_of(len(leaks), "finding")
         text = f"{count} in {where}: remove each, or allow it with a reason in [guard] of goldsmith.toml."
         console.print()
         console.print(Text(text, "bold red"), soft_wrap=not console.is_terminal)
     else:
-        parts = f"{parts_sought} part{'' if parts_sought == 1 else 's'} of solutions"
+        parts = f"{count_of(parts_sought, 'part')} of solutions"
         text = f"Nothing found in {where}: searched for {parts}."
         console.print(Text(text, "bold green"), soft_wrap=not console.is_terminal)

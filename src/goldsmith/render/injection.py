@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.course.layout import Course
+from goldsmith.foundation.wording import count_of
 from goldsmith.injection.journal import Change
 from goldsmith.injection.results import InjectionResult, ResetResult
 
@@ -40,7 +41,7 @@ def show_resets(resets: Sequence[ResetResult]) -> None:
             continue
         for path in item.kept:
             print(f"  edits are in {path}")
-        count = f"{len(item.files)} file{'' if len(item.files) == 1 else 's'}"
+        count = count_of(len(item.files), "file")
         print(f"{item.name}: {count} as before the injection, byte for byte (checked).")
     if not resets:
         print("Nothing is injected.")

@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from goldsmith.foundation.wording import count_of
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import (
     COULD_NOT_RUN,
@@ -215,7 +216,7 @@ def score_line(rigor: Rigor) -> str:
 
 
 def _mutants(count: int) -> str:
-    return f"{count} mutant{'' if count == 1 else 's'}"
+    return count_of(count, "mutant")
 
 
 def shown_score(score: float) -> str:

@@ -18,6 +18,7 @@ from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import placements
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.scaffold import OBSTACLES
+from goldsmith.foundation.wording import count_of
 from goldsmith.scaffold.changes import Change, Plan
 from goldsmith.scaffold.init_plan import has_assignments
 from goldsmith.scaffold.layout_detection import Doubt, Layout, Note
@@ -155,7 +156,7 @@ def show_init_end(console: Console, plan: Plan, written: Collection[Change], *, 
     left = len(plan.pending) - len(written)
     whole = all(change.standing == "unchanged" for change in plan.changes)
     nothing = "Everything is there already" if whole else "Nothing to write"
-    count = f"{len(written)} file{'' if len(written) == 1 else 's'} written" if written else nothing
+    count = f"{count_of(len(written), 'file')} written" if written else nothing
     more = f", {left} left out" if left else ""
     console.print(f"{count}{more}.", style="bold green", highlight=False)
     if not dry_run:

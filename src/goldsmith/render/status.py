@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from goldsmith.course.layout import Course
+from goldsmith.foundation.wording import and_more
 from goldsmith.generate.freshness import NO_RECIPE, NO_SOLUTION
 from goldsmith.generate.status import AssignmentStatus
 from goldsmith.render.console import LOG_WIDTH
@@ -25,7 +26,7 @@ def show_status(console: Console, items: Sequence[AssignmentStatus], course: Cou
     for heading in ("assignment" if course else "recipe", "gold", "why"):
         table.add_column(heading)
     for item in items:
-        more = f" (and {len(item.reasons) - 1} more)" if len(item.reasons) > 1 else ""
+        more = and_more(item.reasons)
         why = f"{item.reasons[0]}{more}" if item.reasons else ""
         table.add_row(item.name, Text(item.outcome, style=_COLOURS[item.outcome]), why)
     console.print(table)

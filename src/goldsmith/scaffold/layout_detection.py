@@ -17,6 +17,7 @@ from goldsmith.course.config import ROOT, Config, project_name
 from goldsmith.course.ignored_names import HANDED_IN, LITTER
 from goldsmith.course.layout import is_numbered, is_students_code
 from goldsmith.course.solutions import SUFFIX
+from goldsmith.foundation.wording import count_of
 from goldsmith.scaffold.pairs import (
     NOT_WRITTEN,
     PROJECT_FILES,
@@ -194,7 +195,7 @@ def _without_solutions(root: Path, tree: Tree, plain: Mapping[str, str]) -> Layo
     own = {file: names for file, names in left.items() if not _is_no_students(file)}
     if sum(map(len, own.values())) >= _FEWEST_STUBS:
         file, names = max(own.items(), key=lambda item: (len(item[1]), item[0]))
-        count = f"{len(names)} part{'' if len(names) == 1 else 's'}"
+        count = count_of(len(names), "part")
         evidence = f"{file} leaves {count} to write, and no folder holds several assignments"
         return Layout({**plain, "assignments": ROOT}, {"assignments": evidence}, whole=_own_name(root))
     return Layout(plain)

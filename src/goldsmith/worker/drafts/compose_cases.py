@@ -9,14 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from goldsmith.worker.drafts import variations
 from goldsmith.worker.drafts.blocks import Blocks, backward_lines, has_gradient, recorded
 from goldsmith.worker.drafts.recipe_text import Block, DraftCase, Scope, snake
-from goldsmith.worker.drafts.specs import (
-    Built,
-    Literal,
-    Spec,
-    Steps,
-    arrays_in,
-    build,
-)
+from goldsmith.worker.drafts.specs import Built, Literal, Spec, Steps, arrays_in, build
 from goldsmith.worker.drafts.working_calls import CALL, Call, Finder
 
 MAIN = "gold_output"
@@ -126,7 +119,7 @@ class Composer(Blocks):
         for profile in ("stress", "init"):
             for preparation in (prepared, []) if prepared else ([],):
                 scope = Scope(weights=profile)
-                thing = scope.model(_variable(target.name), variations.without_dropout(owner))
+                thing = scope.model(snake(target.name), variations.without_dropout(owner))
                 for path, call in preparation:
                     self._call_first(scope, call, f"{thing}.{path}", path.replace(".", "_"))
                 blocks = list(self._method_blocks(calls, thing, target.is_model))
@@ -250,7 +243,3 @@ class Composer(Blocks):
 def _plain_model(spec: Spec) -> Built:
     assert isinstance(spec, Built)
     return spec
-
-
-def _variable(name: str) -> str:
-    return snake(name)
