@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from goldsmith.check.attribution import Shown
 from goldsmith.check.part_verdicts import judge_parts
-from goldsmith.check.verdicts import (
-    CaseVerdict,
-    ModuleVerdict,
-    PartVerdict,
-    Verdict,
-    gravest,
-)
+from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.course.config import RubricConfig
 from goldsmith.grade.rubric import Rubric, make_rubric

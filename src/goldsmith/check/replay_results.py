@@ -21,13 +21,7 @@ import msgspec
 from goldsmith.check import bounds
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
-from goldsmith.process.messages import (
-    ALONE,
-    Attempt,
-    Failure,
-    Frame,
-    RunName,
-)
+from goldsmith.process.messages import ALONE, Attempt, Failure, Frame, RunName
 from goldsmith.process.result_log import entries_in
 from goldsmith.process.untrusted_files import UntrustedFolder
 from goldsmith.workspace.copies import Workspace

@@ -14,12 +14,7 @@ from goldsmith.course.git import git, read_blob
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course, is_students_code
 from goldsmith.course.solutions import SUFFIX, Placement
-from goldsmith.errors.check import (
-    NoSuchSubmission,
-    NothingToCheck,
-    SubmissionIsPrivate,
-    SubmissionLeaves,
-)
+from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.workspace.temporary import private_folder

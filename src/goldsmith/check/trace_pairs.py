@@ -35,12 +35,7 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdi
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.call_forms import is_reference
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.safetensors_reader import (
-    Bfloat16,
-    Mapped,
-    open_mapped,
-    parse_bytes,
-)
+from goldsmith.gold.safetensors_reader import Bfloat16, Mapped, open_mapped, parse_bytes
 
 AMPLIFIED = 20.0
 """How many times farther off than its input a call's output may be and still be explained by its input."""

@@ -41,12 +41,7 @@ def guard(
     findings: list[Finding] = []
     with report_errors("guard", as_json=json, debug=debug, subjects="findings") as report:
         from goldsmith.errors.course import OneTargetOnly, Unreadable
-        from goldsmith.guard.public_files import (
-            public_at,
-            public_files,
-            public_in,
-            staged_files,
-        )
+        from goldsmith.guard.public_files import public_at, public_files, public_in, staged_files
         from goldsmith.guard.scan import guarded_by, injected_findings, sweep
         from goldsmith.render.console import open_console
         from goldsmith.render.guard import leaks_from, show_leaks

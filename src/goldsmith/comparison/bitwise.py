@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from goldsmith.gold.arrays import (
-    as_numpy,
-    is_array,
-    leaf_facts,
-    leaves_of,
-)
+from goldsmith.gold.arrays import as_numpy, is_array, leaf_facts, leaves_of
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,7 @@ from pathlib import Path
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.subject import Subject
-from goldsmith.errors.course import (
-    NoSolution,
-    SolutionFitsNothing,
-    SolutionIsAmbiguous,
-    SolutionsCollide,
-)
+from goldsmith.errors.course import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
 
 SUFFIX = "_solution.py"
 

@@ -19,13 +19,7 @@ from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.generate.imported_sources import changed_imports, implementation_is_here, portable_replacements
 from goldsmith.generate.sources import changes_between, hash_sources
 from goldsmith.gold.facts import installed_version, public_version
-from goldsmith.gold.manifest import (
-    MANIFEST,
-    FileEntry,
-    Manifest,
-    Provenance,
-    read_manifest,
-)
+from goldsmith.gold.manifest import MANIFEST, FileEntry, Manifest, Provenance, read_manifest
 from goldsmith.injection.journal import journals, read_journal
 from goldsmith.workspace.snapshot import file_hash
 

@@ -18,12 +18,7 @@ from goldsmith.course.subject import Project, Replacements, Subject
 from goldsmith.errors.gold import TreeChanged, UnknownRevision
 from goldsmith.gold.manifest import Stamp
 from goldsmith.workspace.copies import Workspace
-from goldsmith.workspace.snapshot import (
-    Snapshot,
-    changed_paths,
-    file_hash,
-    take_snapshot,
-)
+from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from goldsmith.errors.gold import CannotWrite
-from goldsmith.foundation.ownership import (
-    TOKEN,
-    is_marked,
-    make_marked,
-    new_token,
-    remove_made,
-    remove_unfinished,
-)
+from goldsmith.foundation.ownership import TOKEN, is_marked, make_marked, new_token, remove_made, remove_unfinished
 from goldsmith.foundation.signals import uninterrupted
 
 _AT_FDCWD = -100

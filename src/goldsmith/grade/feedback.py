@@ -7,13 +7,7 @@ has printed, named or raised can become markup.
 from __future__ import annotations
 
 from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    ERROR,
-    PROVIDED_CHANGED,
-    Verdict,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, Verdict
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.grade.rubric import CASE

@@ -12,14 +12,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    ERROR,
-    CaseVerdict,
-    Outcome,
-    Verdict,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, CaseVerdict, Outcome, Verdict
 from goldsmith.grade.redaction import Redaction, one_line, redact
 from goldsmith.grade.rubric import PART, Rubric
 from goldsmith.grade.scoring import ItemOutcome, ItemResult, Scorer, total

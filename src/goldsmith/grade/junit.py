@@ -6,12 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    ERROR,
-    PROVIDED_CHANGED,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import one_line
 from goldsmith.grade.rubric import CASE, PART, Kind

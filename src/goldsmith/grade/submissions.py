@@ -19,24 +19,13 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.check.bounds import MAX_BYTES
-from goldsmith.check.submissions import (
-    Submission,
-    open_revision,
-    open_submission,
-    places_of,
-    private_place,
-)
+from goldsmith.check.submissions import Submission, open_revision, open_submission, places_of, private_place
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import Placement
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.check import (
-    NoSuchSubmission,
-    SubmissionIsLink,
-    SubmissionIsPrivate,
-    SubmissionLeaves,
-)
+from goldsmith.errors.check import NoSuchSubmission, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive, NothingHandedIn

@@ -25,12 +25,7 @@ from goldsmith.course.git import git
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import Placement
 from goldsmith.errors.course import Unreadable
-from goldsmith.errors.injection import (
-    CannotInject,
-    CannotReset,
-    EditedMeanwhile,
-    MovedMeanwhile,
-)
+from goldsmith.errors.injection import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile
 from goldsmith.foundation.atomic_files import copy_durably, move_durably, new_token, partial_of, sync_folder
 from goldsmith.foundation.ownership import remove_made
 from goldsmith.foundation.signals import uninterrupted

@@ -29,15 +29,7 @@ from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
 from goldsmith.model_parity.output_pairs import CannotPairOutputs, pair_outputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
-from goldsmith.process.sides import (
-    FLOAT64,
-    GRADIENTS,
-    INPUT_GRADIENTS,
-    OUTPUT,
-    Loaded,
-    RunAsk,
-    Side,
-)
+from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
 ORGANISED_DIFFERENTLY = 1e-9
 """Two models whose outputs agree to this in float64 compute the same, whatever is inside."""

@@ -20,14 +20,7 @@ from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.gold.arrays import judged_part
 from goldsmith.gold.load import GoldCase
-from goldsmith.internal_tests.suite_result import (
-    COUNTS,
-    Chosen,
-    SuiteReport,
-    pytest_arguments,
-    read_suite,
-    tests_of,
-)
+from goldsmith.internal_tests.suite_result import COUNTS, Chosen, SuiteReport, pytest_arguments, read_suite, tests_of
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.untrusted_files import UntrustedFolder

@@ -15,13 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    DIFFERS,
-    ERROR,
-    PROVIDED_CHANGED,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows

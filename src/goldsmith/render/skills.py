@@ -8,14 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.skills.install import Installed, SkillResult
-from goldsmith.skills.installed_state import (
-    CURRENT,
-    EDITED,
-    EDITED_OUTDATED,
-    FOREIGN,
-    MISSING,
-    OUTDATED,
-)
+from goldsmith.skills.installed_state import CURRENT, EDITED, EDITED_OUTDATED, FOREIGN, MISSING, OUTDATED
 
 _MAX_DIFF_LINES = 40
 _SAID = {

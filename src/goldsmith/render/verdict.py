@@ -11,15 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import (
-    AGREES,
-    COULD_NOT_RUN,
-    DIFFERS,
-    ERROR,
-    PROVIDED_CHANGED,
-    CaseVerdict,
-    Verdict,
-)
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, CaseVerdict, Verdict
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.render.columns import beside, wrapped
 

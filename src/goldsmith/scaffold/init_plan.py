@@ -24,12 +24,7 @@ from goldsmith.scaffold.layout_detection import Layout, Note, detect
 from goldsmith.scaffold.pytest_marker import marker_change
 from goldsmith.scaffold.workflow import WORKFLOW, lacks_address, workflow_change
 from goldsmith.skills.bundled import SkillFile, skill_files
-from goldsmith.skills.installed_state import (
-    FOREIGN,
-    MISSING,
-    OUTDATED,
-    standing_of,
-)
+from goldsmith.skills.installed_state import FOREIGN, MISSING, OUTDATED, standing_of
 
 PARTS = ("settings", "marker", "gitignore", "ci", "hook", "scripts", "skills")
 DEV_UTILS = "scripts/dev_utils.py"

@@ -11,12 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from goldsmith.course.layout import Course
-from goldsmith.errors.scaffold import (
-    AssignmentExists,
-    BadName,
-    InTheWay,
-    NoPlaceForAnother,
-)
+from goldsmith.errors.scaffold import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
 from goldsmith.scaffold.changes import Change, Plan, whole_file
 from goldsmith.scaffold.template_files import template
 

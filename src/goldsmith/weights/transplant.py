@@ -14,18 +14,7 @@ from typing import Any
 
 from goldsmith.weights.fused import BY_HEAD, Held, common_sizes, put_together, take_apart
 from goldsmith.weights.matching import UNBUILT, Match, Shape, can_reshape, next_matches
-from goldsmith.weights.rules import (
-    ALTERNATING,
-    BLOCKS,
-    BUILT_IN,
-    BY_PIXEL,
-    Adapter,
-    Matrix,
-    Rule,
-    fill,
-    match,
-    unclear,
-)
+from goldsmith.weights.rules import ALTERNATING, BLOCKS, BUILT_IN, BY_PIXEL, Adapter, Matrix, Rule, fill, match, unclear
 
 BY_NAME, BY_RULE, BY_SHAPE = "name", "rule", "shape"
 

@@ -25,17 +25,7 @@ from goldsmith.instruments.file_access import Reads
 from goldsmith.instruments.forbidden_calls import Sightings
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import NotRead, OwnFiles
-from goldsmith.process.messages import (
-    EVENTS,
-    NO_RESULT,
-    NOT_CONFINED,
-    RESULT,
-    Event,
-    Failure,
-    FailureKind,
-    Job,
-    Result,
-)
+from goldsmith.process.messages import EVENTS, NO_RESULT, NOT_CONFINED, RESULT, Event, Failure, FailureKind, Job, Result
 from goldsmith.process.parent_watch import end_with_parent
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports

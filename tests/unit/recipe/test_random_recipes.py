@@ -15,14 +15,7 @@ from goldsmith.generate.recording import file_entry
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.load import load_gold
-from goldsmith.gold.manifest import (
-    MANIFEST,
-    Manifest,
-    Provenance,
-    Stamp,
-    case_entry,
-    encode,
-)
+from goldsmith.gold.manifest import MANIFEST, Manifest, Provenance, Stamp, case_entry, encode
 from goldsmith.gold.reread import inspect_gold
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition

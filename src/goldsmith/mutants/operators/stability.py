@@ -5,16 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from goldsmith.mutants.operators.patterns import (
-    called,
-    is_method,
-    is_plain,
-    keep,
-    keyword,
-    same,
-    subject,
-    uses_torch,
-)
+from goldsmith.mutants.operators.patterns import called, is_method, is_plain, keep, keyword, same, subject, uses_torch
 from goldsmith.mutants.registry import Site, operator
 from goldsmith.mutants.source import Edit
 

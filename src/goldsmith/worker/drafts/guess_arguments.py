@@ -15,18 +15,7 @@ from typing import Any
 
 from goldsmith.worker.drafts import argument_use as usage
 from goldsmith.worker.drafts.documented_shapes import Sizes, annotated_shape, only_shape, shapes_in_docstring
-from goldsmith.worker.drafts.specs import (
-    BOOLEANS,
-    INTEGERS,
-    UNIFORM,
-    Array,
-    Built,
-    Code,
-    Group,
-    Literal,
-    Spec,
-    Steps,
-)
+from goldsmith.worker.drafts.specs import BOOLEANS, INTEGERS, UNIFORM, Array, Built, Code, Group, Literal, Spec, Steps
 from goldsmith.worker.drafts.variations import distinct_settings
 
 _TEXT = "the cat sat on the mat, and the dog sat by it"

@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
-from goldsmith.gold.arrays import (
-    is_array,
-    judged_leaves,
-    leaf_facts,
-    numbers_of,
-)
+from goldsmith.gold.arrays import is_array, judged_leaves, leaf_facts, numbers_of
 from goldsmith.gold.checks import Evidence, verify
 from goldsmith.gold.facts import CaseFacts, LeafFacts
 from goldsmith.gold.files import read_payload
