@@ -60,7 +60,7 @@ def attribute(
     stay as they are, and nothing in the failing cases counts as seen to be right."""
     shown = Shown.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
     try:
-        return _attributed(workspace, folder, shown, verdicts, replays, layouts)
+        return _attribute(workspace, folder, shown, verdicts, replays, layouts)
     except (GoldsmithError, OSError):
         raise
     except Exception as error:  # a bug of ours, perhaps provoked by a child's files: its text may be forged
@@ -73,7 +73,7 @@ def attribute(
         }
 
 
-def _attributed(
+def _attribute(
     workspace: ReplayWorkspace,
     folder: Path,
     shown: Shown,
@@ -182,7 +182,7 @@ class Shown:
 
     @classmethod
     def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> Shown:
-        runs = {name: entry.runs or _traced(entry, folder) for name, entry in entries.items()}
+        runs = {name: entry.runs or _runs_in_trace(entry, folder) for name, entry in entries.items()}
         return cls(runs, {name: entry.origins for name, entry in entries.items()})
 
     def width(self, case: str) -> int:
@@ -210,7 +210,7 @@ def part_of(callable_name: str) -> str:
     return callable_name.partition(".")[0]
 
 
-def _traced(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
+def _runs_in_trace(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
     """Read from the trace what a case runs, for older gold that does not record it."""
     calls = calls_in(open_mapped(folder / entry.trace)) if entry.trace else []
     return tuple(dict.fromkeys(call.name for call in calls if call.own))
@@ -270,7 +270,7 @@ class Blame:
         others = [item for case, items in self.seen.items() if case != verdict.name for item in items]
         caught = {item.callable for item in others if item.outcome == DIFFERS} | self._alone_in_a_case(verdict.name)
         name = next((name for name in inside if name in caught), None)
-        return self._inferred(verdict, name) if name else None
+        return self._infer(verdict, name) if name else None
 
     def _alone_in_a_case(self, but: str) -> set[str]:
         """Return functions that are all that another failing case runs: nothing else can be to blame there."""
@@ -315,7 +315,7 @@ class Blame:
                 called = tuple(name for name in called if not self._is_cleared(name)) or called
             only = called[0] if len({part_of(name) for name in called}) == 1 else ""
             raising = self._raising(verdict) or only
-            return self._inferred(verdict, raising) if raising else None
+            return self._infer(verdict, raising) if raising else None
         roots = self._roots(verdict)
         inside = self._inside(verdict.name, roots)
         right = {item.callable for item in verdict.modules if item.outcome == AGREES}
@@ -325,7 +325,7 @@ class Blame:
             *(name for name in suspects if not self._is_cleared(name)),
             *roots[-1:],
         ]
-        return self._inferred(verdict, candidates[0]) if candidates else None
+        return self._infer(verdict, candidates[0]) if candidates else None
 
     def _raising(self, verdict: CaseVerdict) -> str:
         """Return the last function of the students' in the traceback of a case that could not run, or the constructor
@@ -361,7 +361,7 @@ class Blame:
         traced = {call.name for call in pair.gold}
         return [name for name in runs if name in inner or name in roots or name not in traced]
 
-    def _inferred(self, verdict: CaseVerdict, callable_name: str) -> ModuleVerdict:
+    def _infer(self, verdict: CaseVerdict, callable_name: str) -> ModuleVerdict:
         """Blame a part, at its first call in gold's trace where there is one."""
         pair = self.pairs.get(verdict.name)
         call = next((call for call in _calls(pair) if call.name == callable_name), None)

@@ -122,7 +122,7 @@ def _only_raised_in_float64(replayed: CaseRuns) -> bool:
 
 def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRuns, guessing: bool) -> CaseVerdict:
     gold, expected = criteria.gold, dict(criteria.expected)
-    actual, notes = _selected(replayed.leaves("plain"), expected)
+    actual, notes = _select_leaves(replayed.leaves("plain"), expected)
     nothing = [path for path in expected if path in actual and actual[path] is None and path.count(".") <= 1]
     if any(expected[path] is not None for path in nothing):
         text = f"{shown_path(nothing[0])} is None; is a `return` missing?"
@@ -170,7 +170,7 @@ def decide(
     """Decide by the comparisons in a case's own dtype and in float64, if there is one. What is right in float64 may be
     off by rounding in its own dtype, if it `may_round`, unless it computes in the coarser dtype `inside`."""
     if wide is None:
-        return _decided(verdict, natural.agrees, natural, inside)
+        return _conclude(verdict, natural.agrees, natural, inside)
     rounds = wide.agrees and not natural.agrees and _is_rounding(natural.leaves)
     if rounds and not inside and may_round:
         note = "right in float64; rounding takes it a little past its tolerance in its own dtype"
@@ -179,11 +179,11 @@ def decide(
         )
     if natural.agrees:
         verdict = msgspec.structs.replace(verdict, leaves=wide.leaves, judged_in="float64")
-        return _decided(verdict, wide.agrees, wide, inside if wide.agrees else "")
-    return _decided(verdict, False, natural, inside)
+        return _conclude(verdict, wide.agrees, wide, inside if wide.agrees else "")
+    return _conclude(verdict, False, natural, inside)
 
 
-def _decided(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
+def _conclude(verdict: CaseVerdict, agrees: bool, comparison: Comparison, inside: str) -> CaseVerdict:
     """Fill in the outcome and reason. `inside` is the dtype, coarser than the case's own, that was computed in."""
     if agrees:
         note = f"computed in {inside} inside, and within its tolerance all the same"
@@ -229,7 +229,7 @@ def _in_float64(
     wanted = {path: gold.reference[path] for path in criteria.float64_paths if path in expected}
     if not wanted:
         return None, ""
-    selected, _ = _selected(replayed.leaves("float64"), wanted)
+    selected, _ = _select_leaves(replayed.leaves("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
     sharper = {path: _sharper(criteria.tolerances[path]) for path in wanted}
     comparison = criteria.compare_once(
@@ -268,7 +268,7 @@ def _is_rounding(natural: Sequence[LeafComparison]) -> bool:
     return all(leaf.agrees or (leaf.problem == "values" and leaf.excess <= ROUNDING) for leaf in natural)
 
 
-def _selected(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Take the first of several items where gold has only one: extra return values are not a mistake."""
     found, notes = dict(actual), []
     inside: dict[str, list[str]] = {}
@@ -310,9 +310,9 @@ def _with_conduct(verdict: CaseVerdict, criteria: Criteria, replayed: CaseRuns) 
     plain = replayed.first
     notes = list(dict.fromkeys([*verdict.notes, *plain.notes]))
     outcome, reason, kind = verdict.outcome, verdict.reason, verdict.kind
-    first, _ = _selected(replayed.leaves("plain"), criteria.expected)
+    first, _ = _select_leaves(replayed.leaves("plain"), criteria.expected)
     for run in (run for run in _SECOND_RUNS if run in replayed.attempts):
-        second, _ = _selected(replayed.leaves(run), criteria.expected)
+        second, _ = _select_leaves(replayed.leaves(run), criteria.expected)
         if _are_the_same(first, second):
             continue
         again = compare_case(second, first, criteria.gold, equal_nan=True, guessing=False)

@@ -69,7 +69,7 @@ def open_submission(assignment: Assignment, what: str | None, name: str = "") ->
         private = private_place(assignment.course, path)
         if private is not None and not _lies_plainly_in(path, assignment.course, private):
             raise SubmissionIsPrivate(name or what, private)
-        opened = _from_path(assignment, _resolved(path), name or what, path.name)
+        opened = _from_path(assignment, _resolve(path), name or what, path.name)
         yield replace(opened, beside=places_of(assignment, [path]))
         return
     with open_revision(assignment, assignment.course, what, name) as submission:
@@ -89,14 +89,14 @@ def open_revision(assignment: Assignment, course: Course, revision: str, name: s
 
 def private_place(course: Course, path: Path) -> Path | None:
     """Return the folder of solutions or gold that `path` really lies in, relative to the course."""
-    real = _resolved(path)
+    real = _resolve(path)
     for private in (*course.solution_folders, course.fixtures_folder):
         if real.is_relative_to(private.resolve()):
             return course.relative(private)
     return None
 
 
-def _resolved(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -114,18 +114,18 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
     if path.is_file():
         called = called or path.name
         if Path(called).suffix != ".py":
-            raise NothingToCheck(name, "it is no Python file and no folder", _wanted(assignment))
+            raise NothingToCheck(name, "it is no Python file and no folder", _wanted_files(assignment))
         lone = Placement(path, _place(assignment, Path(called)))
-        if str(lone.target) not in _wanted(assignment):
-            raise NothingToCheck(name, f"{called} is not a file that students write", _wanted(assignment))
+        if str(lone.target) not in _wanted_files(assignment):
+            raise NothingToCheck(name, f"{called} is not a file that students write", _wanted_files(assignment))
         return Submission(name, (lone,))
     if not path.is_dir():
-        raise NothingToCheck(name, "it is neither a file nor a folder", _wanted(assignment))
+        raise NothingToCheck(name, "it is neither a file nor a folder", _wanted_files(assignment))
     home = _home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
     folder = home.resolve()
-    package = package_of(assignment, folder, _wanted(assignment))
+    package = package_of(assignment, folder, _wanted_files(assignment))
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
     for file in files_handed_in(assignment, folder, name):
@@ -137,13 +137,12 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
         if file.is_file() and not file.is_relative_to(assignment.variants):
             placed.append(Placement(file, _place(assignment, inside)))
     if not any(item.target.suffix in _CODE for item in placed):
-        raise NothingToCheck(name, "it holds no Python file", _wanted(assignment))
-    if not any(str(item.target) in _wanted(assignment) for item in placed):
-        raise NothingToCheck(name, "none of the starter's files is in it", _wanted(assignment))
+        raise NothingToCheck(name, "it holds no Python file", _wanted_files(assignment))
+    if not any(str(item.target) in _wanted_files(assignment) for item in placed):
+        raise NothingToCheck(name, "none of the starter's files is in it", _wanted_files(assignment))
     _refuse_folders_for_files(assignment, name, placed, own)
-    kept = [
-        file for file in to_write(assignment, _wanted(assignment)) if file not in {str(item.target) for item in placed}
-    ]
+    brought = {str(item.target) for item in placed}
+    kept = [file for file in to_write(assignment, _wanted_files(assignment)) if file not in brought]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
     return Submission(name, tuple(placed), notes=tuple(notes))
 
@@ -155,9 +154,9 @@ def _refuse_folders_for_files(
     for item in placed:
         for above in item.target.parents:
             if above.as_posix() in own or (assignment.starter / above).is_file():
-                raise NothingToCheck(name, f"{above} is a folder in it", _wanted(assignment))
+                raise NothingToCheck(name, f"{above} is a folder in it", _wanted_files(assignment))
         if (assignment.starter / item.target).is_dir():
-            raise NothingToCheck(name, f"{item.target} is not a folder in it", _wanted(assignment))
+            raise NothingToCheck(name, f"{item.target} is not a folder in it", _wanted_files(assignment))
 
 
 def _stays(file: Path, folder: Path) -> bool:
@@ -177,7 +176,7 @@ def _place(assignment: Assignment, inside: Path) -> Path:
 
 def _home(assignment: Assignment, folder: Path) -> Path:
     """Find the assignment's files in a folder: at its top, at their place in a course, or one level down."""
-    wanted = _wanted(assignment)
+    wanted = _wanted_files(assignment)
     course = assignment.course
     candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
@@ -193,7 +192,7 @@ def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     """Find the assignment's files in a repository that is not a course: at its root, in the folder of that name, or
     else in the only folder that has any of them. A solution is never taken for a submission."""
     folders: dict[str, None] = {}
-    for wanted in (name for name in _wanted(assignment) if Path(name).name != "__init__.py"):
+    for wanted in (name for name in _wanted_files(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
         folders |= dict.fromkeys(end.rstrip("/") for end in ends)
     course = assignment.course
@@ -207,7 +206,7 @@ def _as_solution(name: str) -> str:
     return f"{name.removesuffix('.py')}{SUFFIX}"
 
 
-def _wanted(assignment: Assignment) -> list[str]:
+def _wanted_files(assignment: Assignment) -> list[str]:
     """List the starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
@@ -232,7 +231,7 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
         other = _home_in(assignment, list_names(course, commit, name))
         listed = None if other is None else list_revision(course, f"{commit}:{other}", name)
     if listed is None:
-        raise NothingToCheck(name, f"it has no {starter}", _wanted(assignment))
+        raise NothingToCheck(name, f"it has no {starter}", _wanted_files(assignment))
     for item in listed:  # not `git archive`, which obeys the revision's own attributes
         inside = item.path
         if item.mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
@@ -242,5 +241,5 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(read_blob(course, item.blob, item.size))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted(assignment)) from None
+            raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted_files(assignment)) from None
     return True

@@ -9,7 +9,7 @@ from goldsmith.comparison.explanations import guess
 from goldsmith.comparison.leaves import Leaf, Plain, leaf_of
 from goldsmith.comparison.limits import Limit
 from goldsmith.comparison.numeric_pass import Pass
-from goldsmith.comparison.pairs import described
+from goldsmith.comparison.pairs import describe
 from goldsmith.comparison.results import LeafComparison, Number, Problem
 
 _MAX_TEXT_CHARS, _SHOWN_TEXT = 200, 40
@@ -185,7 +185,7 @@ def mismatch(
 
 def unmatched(path: str, problem: Problem, value: Any) -> LeafComparison:
     if isinstance(value, dict | list | tuple):
-        dtype: str = described(value)
+        dtype: str = describe(value)
         shape: tuple[int, ...] = ()
     else:
         leaf = leaf_of(value, path)

@@ -234,11 +234,11 @@ def opened(path: Path) -> Any:
         case ".npz":
             return read_payload(path)
         case ".pt" | ".pth":
-            return _loaded(path)
+            return _load(path)
     raise ValueError(f"{path} cannot be compared: its name ends in none of .safetensors, .npy, .npz and .pt.")
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     try:
         import torch
     except ModuleNotFoundError:

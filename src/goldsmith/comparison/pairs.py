@@ -51,7 +51,7 @@ def _walk(actual: Any, gold: Any, path: str, note: str, depth: int) -> Iterator[
         yield from _alone(actual, gold, path, depth)
         return
     if "" in kinds or (kinds[0] == "dict") != (kinds[1] == "dict"):
-        yield Pair(path, actual, gold, note, (_described(actual, kinds[0]), _described(gold, kinds[1])))
+        yield Pair(path, actual, gold, note, (_describe(actual, kinds[0]), _describe(gold, kinds[1])))
         return
     if kinds[0] != kinds[1]:
         note = f"{kinds[0]} where gold has a {kinds[1]}"
@@ -106,12 +106,12 @@ def _items(value: Any) -> dict[Any, Any]:
     return named if len(named) == len(value) else dict(value)
 
 
-def _described(value: Any, container: str) -> str:
+def _describe(value: Any, container: str) -> str:
     if container:
         return f"a {container} of {len(_items(value))}"
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Describe a container in words, for one that only one side has."""
-    return _described(value, _container(value))
+    return _describe(value, _container(value))

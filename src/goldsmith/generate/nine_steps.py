@@ -39,7 +39,7 @@ from goldsmith.generate.variants import idle_variants, record_variants
 from goldsmith.gold.checks import Check, check_tolerances, verify
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.gold.effortless_answers import find_hollow, hollow_advice, hollow_problems
-from goldsmith.gold.hints import Advice, advise, unsilenced
+from goldsmith.gold.hints import Advice, advise, drop_silenced
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import MANIFEST
 from goldsmith.gold.publish import Staging
@@ -198,7 +198,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         result, solution = _record(run, placed, sources, workspaces, watcher)
         recordings = [solution]
         recordings += record_variants(
-            stack, assignment, options, solution, watcher, lambda *ended: _finished(run, *ended)
+            stack, assignment, options, solution, watcher, lambda *ended: _take_result(run, *ended)
         )
 
         progress.step(6)
@@ -221,7 +221,7 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         advice = [*advise(result.cases), *noise]
         if result.mode == "cases":
             advice += _try_hollow_answers(run, contents, staging, advice)
-        run.advice = unsilenced(advice, assignment.config.silence)
+        run.advice = drop_silenced(advice, assignment.config.silence)
         document(run, contents, staging)
         if run.check_solution is not None and not staging.equals_target():
             progress.step(7, f"{COPY_NAMES[assignment.kind]} is checked against it")
@@ -279,7 +279,7 @@ def _record(
             fork_server=run.fork_server if build else None,  # not worth it for one of two recordings alone
             fresh=jobs[1:],
         )
-    result = _finished(run, workspaces, endings[:2])
+    result = _take_result(run, workspaces, endings[:2])
     built = [ending.result.built for ending in endings[2:] if ending.result is not None]
     if build and not built:
         run.notes.append("the starter's models could not be built in time, so their parameters were not compared")
@@ -370,7 +370,7 @@ def _hints(run: GenerationState) -> Iterator[str]:
     yield "allow={…} in the recipe, with a reason"
 
 
-def _finished(run: GenerationState, workspaces: list[Workspace], endings: list[ProcessExit]) -> Result:
+def _take_result(run: GenerationState, workspaces: list[Workspace], endings: list[ProcessExit]) -> Result:
     """Return the first run's result, once both have finished.
 
     A run that failed by itself explains more than its sibling, which was stopped because of it.

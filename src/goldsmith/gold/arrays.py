@@ -117,10 +117,10 @@ def leaf_facts(path: str, value: Any) -> LeafFacts:
         nan=int(nan.sum()),
         inf=int(inf.sum()),
         first_bad=tuple(int(index) for index in bad[0]) if len(bad) else None,
-        min=_rounded(finite.min()) if finite.size else None,
-        max=_rounded(finite.max()) if finite.size else None,
-        mean=_rounded(finite.mean()) if finite.size else None,
-        rms=_rounded(root_mean_square(finite)) if finite.size else None,
+        min=_rounded_float(finite.min()) if finite.size else None,
+        max=_rounded_float(finite.max()) if finite.size else None,
+        mean=_rounded_float(finite.mean()) if finite.size else None,
+        rms=_rounded_float(root_mean_square(finite)) if finite.size else None,
         constant=numbers.size > 1 and not bool(nan.any()) and bool((numbers == numbers.flat[0]).all()),
     )
 
@@ -167,6 +167,6 @@ def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
     return np.asarray(np.abs(array) if np.iscomplexobj(array) else array, dtype=np.float64)
 
 
-def _rounded(number: Any) -> float:
+def _rounded_float(number: Any) -> float:
     """Round to nine digits: enough to read, too few to change with the last bits of a sum."""
     return float(f"{float(number):.9g}")

@@ -67,7 +67,7 @@ def _form(value: Any, number: Iterator[int]) -> Any:
     return NO_FORM
 
 
-def rebuilt(form: Any, tensors: dict[str, Any]) -> Any:
+def rebuild(form: Any, tensors: dict[str, Any]) -> Any:
     """Rebuild the value that has this form, with `tensors` by their numbers."""
     return map_tree(lambda leaf: tensors[str(leaf[TENSOR])] if is_reference(leaf) else leaf, form, is_reference)
 

@@ -26,7 +26,7 @@ def advise(cases: Sequence[CaseFacts]) -> list[Advice]:
     return [*(advice for case in cases for advice in _about_case(case)), *_about_all(cases)]
 
 
-def unsilenced(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
+def drop_silenced(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
     """Return all advice that the course has not silenced by name."""
     return [item for item in advice if item.name not in silenced]
 

@@ -90,7 +90,7 @@ def _of_zip(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
 def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
     """Yield files by name with a reader, and folders with None. `tarfile` keeps the headers of all files: they are
     dropped to bound memory."""
-    with _decompressed(archive) as stream:
+    with _decompress(archive) as stream:
         bounded = _Bounded(stream, _MAX_PIECE_BYTES, _MAX_TAR_BYTES)
         bounded.begin(_MAX_HEAD_BYTES)
         with tarfile.open(fileobj=bounded, mode="r:") as content:
@@ -106,7 +106,7 @@ def _of_tar(archive: Path) -> Iterator[tuple[str, IO[bytes] | None]]:
 
 
 @contextlib.contextmanager
-def _decompressed(archive: Path) -> Iterator[IO[bytes]]:
+def _decompress(archive: Path) -> Iterator[IO[bytes]]:
     """Open a tar by its compression, whatever its name says."""
     with archive.open("rb") as file:
         begins = file.read(6)

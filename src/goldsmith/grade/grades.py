@@ -147,7 +147,7 @@ def grade(
     points only where they are in the code: what a process reports about itself proves nothing."""
     shown = redact(verdict, veil or Redaction())
     scene = Scorer(shown, rubric)
-    items = tuple(_cleaned(scene.result(item)) for item in rubric.items)
+    items = tuple(_clean(scene.result(item)) for item in rubric.items)
     first = _first_wrong(shown, scene)
     earned = total([item.earned for item in items])
     cost = min(earned, forbidden_costs) if any(use.in_code for use in verdict.forbidden) else 0.0
@@ -198,7 +198,7 @@ def failed(name: str, assignment: str, rubric: Rubric, error: Exception) -> Verd
     return Verdict(name=name, assignment=assignment, outcome=ERROR, cases=cases)
 
 
-def _cleaned(item: ItemResult) -> ItemResult:
+def _clean(item: ItemResult) -> ItemResult:
     return msgspec.structs.replace(item, why=one_line(item.why))
 
 

@@ -188,12 +188,12 @@ def _cluster(grades: list[Grade]) -> Cluster:
         outcome=first.outcome,
         first_divergence=first.first_divergence,
         cause=first.cause,
-        description=one_line(_described(first)),
+        description=one_line(_describe(first)),
         names=tuple(grade.name for grade in grades),
     )
 
 
-def _described(grade: Grade) -> str:
+def _describe(grade: Grade) -> str:
     if grade.outcome == ERROR:
         return _why(grade)
     if grade.outcome == COULD_NOT_RUN:

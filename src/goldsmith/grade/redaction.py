@@ -50,20 +50,20 @@ class Redaction:
 def private_lines(private: Iterable[str], public: Iterable[str]) -> tuple[str, ...]:
     """List lines of `private` texts that are long enough to reveal something and are in no `public` text, longest
     first."""
-    known = {_joined(line) for text in public for line in text.splitlines()}
-    found = {_joined(line) for text in private for line in text.splitlines()}
+    known = {_join(line) for text in public for line in text.splitlines()}
+    found = {_join(line) for text in private for line in text.splitlines()}
     telling = sorted(line for line in found - known if len(line) >= _MIN_LINE_CHARS)
     return tuple(sorted(telling, key=len, reverse=True))
 
 
-def _joined(text: str) -> str:
+def _join(text: str) -> str:
     return " ".join(text.split())
 
 
 def one_line(text: str, longest: int = MAX_TEXT_CHARS) -> str:
     """Join text into one line, escape what cannot be seen (control characters, direction marks, broken bytes), and cut
     it at `longest`."""
-    line = without_commands(_joined(text[: 8 * longest]))
+    line = without_commands(_join(text[: 8 * longest]))
     if not line.isprintable():
         line = "".join(char if char.isprintable() else _escape(ord(char)) for char in line)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
@@ -131,7 +131,7 @@ def _shown(value: Any, paths: tuple[str, ...], lines: tuple[str, ...]) -> Any:
 def _text(value: str, paths: tuple[str, ...], lines: tuple[str, ...]) -> str:
     """Clean one text. Cached, because most texts in a verdict are in every verdict."""
     if lines:
-        value = _any_of(lines).sub("…", _joined(value))
+        value = _any_of(lines).sub("…", _join(value))
     return one_line(without_paths(value, paths))
 
 

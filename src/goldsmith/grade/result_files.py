@@ -74,22 +74,22 @@ def _column(grade: Grade, name: str) -> str:
         case "seconds":
             return f"{grade.seconds:.1f}"
         case "review":
-            return _listed(grade.review)
+            return _list(grade.review)
         case "not_judged":
-            return _listed(item.name for item in grade.items if item.outcome in _UNJUDGED)
+            return _list(item.name for item in grade.items if item.outcome in _UNJUDGED)
         case "withheld":
-            return _listed(item.name for item in grade.items if item.withheld)
+            return _list(item.name for item in grade.items if item.withheld)
         case "provided_changed":
-            return _listed(grade.provided)
+            return _list(grade.provided)
         case "similarity":
             found = sorted((grade.similarity or {}).items(), key=lambda item: (-item[1], item[0]))
-            return _listed(f"{part} {share:.2f}" for part, share in found)
+            return _list(f"{part} {share:.2f}" for part, share in found)
         case "stand_ins":
-            return _listed(grade.stand_ins)
+            return _list(grade.stand_ins)
     return str(getattr(grade, name))
 
 
-def _listed(names: Any) -> str:
+def _list(names: Any) -> str:
     return "; ".join(names)
 
 
@@ -176,17 +176,17 @@ def file_names(names: Sequence[str]) -> list[str]:
     Names that would become equal get part of their digest, identical names a number.
     """
     stems = [_stem(name) for name in names]
-    shared = Counter(_folded(stem) for stem in stems)
+    shared = Counter(_fold(stem) for stem in stems)
     taken: set[str] = set()
     found = []
     for name, stem in zip(names, stems, strict=True):
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        wanted = stem if shared[_folded(stem)] == 1 else f"{stem}-{digest}"
+        wanted = stem if shared[_fold(stem)] == 1 else f"{stem}-{digest}"
         chosen, count = wanted, 1
-        while _folded(chosen) in taken or (chosen != stem and shared[_folded(chosen)]):
+        while _fold(chosen) in taken or (chosen != stem and shared[_fold(chosen)]):
             count += 1
             chosen = f"{wanted}-{count}"
-        taken.add(_folded(chosen))
+        taken.add(_fold(chosen))
         found.append(chosen)
     return found
 
@@ -198,5 +198,5 @@ def _stem(name: str) -> str:
     return f"submission-{stem}".rstrip("-") if not stem or _RESERVED.fullmatch(stem) else stem
 
 
-def _folded(stem: str) -> str:
+def _fold(stem: str) -> str:
     return unicodedata.normalize("NFC", stem.casefold())

@@ -44,7 +44,7 @@ def everything(verdict: Verdict, *, reveal: bool = False) -> list[str]:
         lines += ["", "| part | outcome | |", "|---|---|---|"]
         lines += [_row(part.name, words.OUTCOMES[part.outcome], words.part_sentence(part)) for part in verdict.parts]
     for same in words.alike(case for case in verdict.cases if case.outcome != AGREES):
-        lines += _explained(same, reveal)
+        lines += _explain(same, reveal)
     return lines
 
 
@@ -53,7 +53,7 @@ def _sentence(verdict: Verdict) -> str:
     return escaped(words.ended(text[:1].upper() + text[1:]))
 
 
-def _explained(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
+def _explain(same: Sequence[CaseVerdict], reveal: bool) -> list[str]:
     """Describe cases that failed for the same reason."""
     case = same[0]
     heading = ["", f"**{escaped(case.name)}**" + (f": {escaped(case.title)}" if case.title else ""), ""]
@@ -81,12 +81,12 @@ def _traceback(case: CaseVerdict) -> list[str]:
     if case.failure is None or not case.failure.frames:
         return []
     frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
-    return ["", "```text", *(_fenced(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
+    return ["", "```text", *(_fence(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
 
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(map(escaped, cells))} |"
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     return one_line(text).replace("```", "'''")

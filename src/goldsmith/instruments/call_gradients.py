@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from goldsmith.gold.call_forms import rebuilt, tensors_in
+from goldsmith.gold.call_forms import rebuild, tensors_in
 
 
 def passed_back(
@@ -29,7 +29,7 @@ def passed_back(
         item.requires_grad_(item.is_floating_point() or item.is_complex())
     with torch.enable_grad():
         # copies: a call may overwrite its inputs, which autograd refuses for leaves
-        args, kwargs = rebuilt(form, {str(number): item.clone() for number, item in enumerate(inputs)})
+        args, kwargs = rebuild(form, {str(number): item.clone() for number, item in enumerate(inputs)})
         outputs = [item for item in tensors_in([call(*args, **kwargs)]) if item.requires_grad]
         total = sum((item * _direction(item, number)).sum() for number, item in enumerate(outputs))
     if not outputs:

@@ -74,9 +74,9 @@ class Tracer:
             handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(module.register_forward_hook(leave, with_kwargs=True, always_call=True))
 
-    def watched(self) -> contextlib.AbstractContextManager[None]:
+    def watch(self) -> contextlib.AbstractContextManager[None]:
         """Trace functions that students write within this context."""
-        return self._own_code.watched(self) if self._own_code else contextlib.nullcontext()
+        return self._own_code.watch(self) if self._own_code else contextlib.nullcontext()
 
     def detach(self) -> None:
         _remove(self._outer)
@@ -151,7 +151,7 @@ class Tracer:
                 continue
             try:
                 passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
-                found = {name: projections(_copied(item)) for name, item in passed.items()}
+                found = {name: projections(_copy(item)) for name, item in passed.items()}
             except Exception:
                 continue  # the call cannot be differentiated
             known.add(kind)
@@ -290,7 +290,7 @@ class Tracer:
             return f"#{content}"
         stored = self._stored.setdefault(content, name)
         if stored not in self.tensors:
-            copy = self.tensors[stored] = _copied(tensor)
+            copy = self.tensors[stored] = _copy(tensor)
             self._bytes += copy.nbytes
         return stored
 
@@ -381,7 +381,7 @@ def _differ(one: Any, two: Any) -> bool:
     return one is not None and two is not None and not one.equal(two)
 
 
-def _copied(array: Any) -> Any:
+def _copy(array: Any) -> Any:
     """Return a copy on the CPU of the current numbers."""
     if not is_tensor(array):
         return array.copy(order="C")

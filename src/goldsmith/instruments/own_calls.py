@@ -69,7 +69,7 @@ class OwnCode:
         self.found: dict[str, None] = {}
 
     @contextlib.contextmanager
-    def watched(self, listener: Listener) -> Iterator[None]:
+    def watch(self, listener: Listener) -> Iterator[None]:
         """Report every call in this thread to `listener` within this context."""
         if self._written is not None and not self._written:
             yield

@@ -14,7 +14,7 @@ from goldsmith.gold.calibration import CONTROLS, NOISE, NOISY_SAFETY, SAFETY, ZE
 from goldsmith.gold.facts import CaseFacts, FileFacts, LeafFacts
 from goldsmith.gold.files import NOISY_PREFIX
 from goldsmith.gold.safetensors_reader import Bfloat16
-from goldsmith.gold.tolerances import Tolerance, with_room
+from goldsmith.gold.tolerances import Tolerance, with_floor
 from goldsmith.process.sides import FLOAT64, OWN, Ran, RunAsk, Side
 
 QUICK = 4
@@ -81,7 +81,7 @@ def measure_noise(
         sharp = calibrate(_facts(wide.values, "float64"), Trials(exact, differences))
         found.wide = _limits(sharp, exact)
         found.wide.tolerances = {
-            path: with_room(item, "float64", FINEST) for path, item in found.wide.tolerances.items()
+            path: with_floor(item, "float64", FINEST) for path, item in found.wide.tolerances.items()
         }
         _allow_zeros(found, gold, exact)
         found.calls = _call_noise(wide, runs)

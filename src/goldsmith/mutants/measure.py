@@ -62,7 +62,7 @@ def mutants_for(assignment: Assignment, names: Sequence[str] = ()) -> list[Mutan
     found = make_mutants(assignment, placements(assignment), operators_of(assignment.course))
     if not found:
         raise NothingToMutate(assignment.name)
-    return _selected(found, names)
+    return _select(found, names)
 
 
 def with_any_mutant(assignments: Sequence[Assignment], names: Sequence[str]) -> Sequence[Assignment]:
@@ -82,7 +82,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     started = time.monotonic()
     mutants = mutants_for(assignment)
     gold = open_gold(assignment, Submission("the solution"), allow_stale=wanted.allow_stale)
-    chosen = _spread(_selected(mutants, wanted.names), wanted.most)
+    chosen = _spread(_select(mutants, wanted.names), wanted.most)
     placed = placements(assignment)
     cache = finding_cache(assignment, gold)
     found = {item.name: cache.get(item) for item in chosen} if wanted.keep else {}
@@ -91,7 +91,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     kept = len(chosen) - len(pending)
     wanted.on_start(len(pending), kept)
     if pending:
-        with contextlib.closing(_tried(assignment, gold, wanted, pending, findings)) as tried:
+        with contextlib.closing(_try_all(assignment, gold, wanted, pending, findings)) as tried:
             for mutant, item in tried:
                 cache.put(mutant, item)
                 findings[mutant.name] = item
@@ -99,7 +99,7 @@ def measure(assignment: Assignment, wanted: RigorOptions) -> Rigor:
     cache.evict()
     return Rigor(
         assignment=assignment.name,
-        findings=tuple(_explained(findings[item.name], assignment.config.survivors) for item in chosen),
+        findings=tuple(_explain(findings[item.name], assignment.config.survivors) for item in chosen),
         made=len(mutants),
         kept=kept,
         customary=customary_case(list(gold)),
@@ -121,7 +121,7 @@ def _without_tests(wanted: RigorOptions, findings: Sequence[Finding]) -> list[st
     return ["the internal tests are not compared: there are none, or the solution itself does not pass them"]
 
 
-def _explained(found: Finding, survivors: Mapping[str, str]) -> Finding:
+def _explain(found: Finding, survivors: Mapping[str, str]) -> Finding:
     """Add the course's explanation to a survivor or a mutant that was not told apart; never to any other."""
     if found.outcome not in (SURVIVED, NOT_TOLD_APART) or found.name not in survivors:
         return found
@@ -143,7 +143,7 @@ def _is_known(found: Finding | None, baselines: bool) -> bool:
     return found is not None and not (baselines and None in (found.beside.plain, found.beside.tests))
 
 
-def _selected(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
+def _select(mutants: list[Mutant], names: Sequence[str]) -> list[Mutant]:
     for name in names:
         if not any(_is_meant(item, name) for item in mutants):
             known = {text for item in mutants for text in (item.name, item.part, item.operator)}
@@ -161,7 +161,7 @@ def _spread(mutants: list[Mutant], most: int | None) -> list[Mutant]:
     return [mutants[index * len(mutants) // most] for index in range(most)]
 
 
-def _tried(
+def _try_all(
     assignment: Assignment, gold: Gold, wanted: RigorOptions, mutants: Sequence[Mutant], known: Mapping[str, Finding]
 ) -> Generator[tuple[Mutant, Finding]]:
     """Yield every mutant's finding as it comes, after checking that the solution agrees with its gold."""

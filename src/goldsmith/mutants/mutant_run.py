@@ -61,13 +61,13 @@ class MutantRunner:
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
             with self._borrow(mutant) as pooled:
-                screened = self._screened(pooled.stage, cases)
+                screened = self._screen(pooled.stage, cases)
                 if screened.against is not None:
                     found = _caught(mutant, screened.against)
                 elif screened.accepted:
                     found = finding(mutant, EQUIVALENT, reason=f"the recipe accepts it: {screened.accepted}")
                 else:
-                    found = self._probed(pooled.stage, mutant, cases, screened.replays)
+                    found = self._probe(pooled.stage, mutant, cases, screened.replays)
                 pooled.dirty = found.outcome == CRASHED  # a process of it may still be running
         seconds = time.monotonic() - started
         return msgspec.structs.replace(found, beside=self.baselines(mutant), seconds=seconds)
@@ -115,7 +115,7 @@ class MutantRunner:
 
     # --- does any case see it? ----------------------------------------------------------------------------------------
 
-    def _screened(self, stage: ReplayWorkspace, cases: Sequence[str]) -> _Screened:
+    def _screen(self, stage: ReplayWorkspace, cases: Sequence[str]) -> _Screened:
         """Replay cases, the quickest first, until one sees the mutant."""
         seen: dict[str, CaseVerdict] = {}
 
@@ -150,7 +150,7 @@ class MutantRunner:
 
     # --- would any case see it? ---------------------------------------------------------------------------------------
 
-    def _probed(
+    def _probe(
         self, stage: ReplayWorkspace, mutant: Mutant, cases: Sequence[str], replays: Mapping[str, CaseRuns]
     ) -> Finding:
         """Decide on a mutant that no case sees: it survived, unless no run tells it from the solution."""
@@ -160,7 +160,7 @@ class MutantRunner:
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
         own = max(self._apart(name, replays[name]) for name in cases)
-        shown, tried, cut_off = self._shown(stage, cases)
+        shown, tried, cut_off = self._try_conditions(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"
             return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
@@ -175,7 +175,9 @@ class MutantRunner:
         advice = ADVICE[best] if shown[best] > own else _MORE
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
-    def _shown(self, stage: ReplayWorkspace, cases: Sequence[str]) -> tuple[dict[Perturbation, float], int, bool]:
+    def _try_conditions(
+        self, stage: ReplayWorkspace, cases: Sequence[str]
+    ) -> tuple[dict[Perturbation, float], int, bool]:
         """Return deviations by condition, in how many runs they were found, and whether any run was cut off.
 
         A run that was cut off shows nothing: another mutant on the same machine may have caused it.

@@ -120,7 +120,7 @@ def _changes(
             if not isinstance(site.node, operator.looks_at):
                 continue
             for edit in _edits(operator, site):
-                changed = source.spliced(edit)
+                changed = source.splice(edit)
                 if changed is not None:
                     yield operator, site, changed
 

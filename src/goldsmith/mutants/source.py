@@ -77,7 +77,7 @@ class Source:
 
         yield from inside(self.tree.body, "")
 
-    def spliced(self, edit: Edit) -> bytes | None:
+    def splice(self, edit: Edit) -> bytes | None:
         """Return the file after `edit`; None if that is not Python, changes nothing, or changes more than one line."""
         start, end, before = self._statement_around(edit)
         head, tail = self.content[start : edit.start], self.content[edit.end : end]

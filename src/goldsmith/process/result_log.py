@@ -35,9 +35,9 @@ def write_attempt(
     """Append an entry in one write."""
     parts = [attempt_as_json(attempt), _as_bytes(arrays) if arrays else b"", trace]
     sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
-    head = _padded(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
+    head = _pad(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
     with file.open("ab") as stream:
-        stream.write(b"".join([head, *map(_padded, parts)]))
+        stream.write(b"".join([head, *map(_pad, parts)]))
 
 
 def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], int]]:
@@ -60,7 +60,7 @@ def entries_in(content: memoryview) -> Iterator[tuple[Entry, list[memoryview], i
         yield entry, [content[begin : begin + size] for begin, size in zip(begins, sizes, strict=False)], place
 
 
-def _padded(content: bytes) -> bytes:
+def _pad(content: bytes) -> bytes:
     """Pad to a multiple of `_ALIGNED`: aligned numbers are read faster."""
     return content + b" " * (_next(len(content)) - len(content))
 

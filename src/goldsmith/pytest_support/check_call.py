@@ -13,7 +13,7 @@ from goldsmith.errors.pytest import GoldMismatch, NotOneCall
 from goldsmith.gold.arrays import is_array
 from goldsmith.gold.load import GoldCase
 from goldsmith.process.messages import KeptCase
-from goldsmith.pytest_support.outputs_by_name import compared
+from goldsmith.pytest_support.outputs_by_name import compare_output
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
@@ -31,11 +31,11 @@ def check_call(target: Callable[..., Any], case: GoldCase, adapter: Adapter, *, 
     misplaced: CannotPlace | None = None
     for layout in layouts:
         try:
-            actual = _called(target, case, adapter, layout, train)
+            actual = _call(target, case, adapter, layout, train)
         except CannotPlace as problem:
             misplaced = misplaced or problem
             continue
-        found.append(compared(_main_output(actual, case), case, entry.outputs[0]))
+        found.append(compare_output(_main_output(actual, case), case, entry.outputs[0]))
         if found[-1].agrees:
             return found[-1]
     if not found:
@@ -55,7 +55,7 @@ def _refuse_other_forms(case: GoldCase) -> None:
         raise NotOneCall(case.name, f"calls its model {entry.calls} times")
 
 
-def _called(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
+def _call(target: Callable[..., Any], case: GoldCase, adapter: Adapter, layout: str, train: bool | None) -> Any:
     entry = case.entry
     kept = KeptCase.of(entry, case.path)
     given = GoldInputs.from_payload(case.data, kept, adapter=adapter, layout=layout)

@@ -13,7 +13,7 @@ from goldsmith.errors.check import NoSuchCase
 from goldsmith.errors.pytest import GoldMismatch, NoSuchOutput, WhichCase, blamed_on_the_caller
 from goldsmith.gold.load import Gold, GoldCase
 from goldsmith.pytest_support.check_call import check_call
-from goldsmith.pytest_support.outputs_by_name import compared, find, known_names
+from goldsmith.pytest_support.outputs_by_name import compare_output, find, known_names
 from goldsmith.pytest_support.replay import JudgedCase, Replay
 from goldsmith.weights.rules import Adapter
 
@@ -94,7 +94,7 @@ class CaseForTests(_Readable):
     def assert_close(self, name: str, value: Any) -> Comparison:
         """Compare `value` with what the recipe recorded as `name`, within the tolerance in the manifest."""
         with self._named():
-            return _agreed(compared(value, self.judged, name))
+            return _agreed(compare_output(value, self.judged, name))
 
     @blamed_on_the_caller
     def replay(self, path: str | Path | None = None) -> JudgedCase:

@@ -49,7 +49,7 @@ def _inside(place: Place, name: str, own: str) -> Place | None:
     return next((item for item in below if item), None)
 
 
-def compared(actual: Any, case: GoldCase, name: str) -> Comparison:
+def compare_output(actual: Any, case: GoldCase, name: str) -> Comparison:
     """Compare `actual` with gold's `name`, within tolerance; with the nearest of the answers that the case accepts."""
     own = find(case, name)
     if own is None:
@@ -72,14 +72,14 @@ def _beside(leaves: Mapping[str, Any], case: GoldCase, name: str) -> Comparison 
     expected = leaves_of({place.path: place.value})
     return compare(
         leaves,
-        _renamed(expected, place.path, name),
-        tolerances=_renamed(tolerances, place.path, name),
-        noisy=_renamed(case.noisy, place.path, name),
-        equal_nan=list(_renamed({path: None for path in expected if case.allows_nan(path)}, place.path, name)),
+        _rename(expected, place.path, name),
+        tolerances=_rename(tolerances, place.path, name),
+        noisy=_rename(case.noisy, place.path, name),
+        equal_nan=list(_rename({path: None for path in expected if case.allows_nan(path)}, place.path, name)),
     )
 
 
-def _renamed(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
+def _rename(by_path: Mapping[str, T], path: str, name: str) -> dict[str, T]:
     """Select what is at `path` or below it, as if `path` were called `name`."""
     return {
         name + key[len(path) :]: value for key, value in by_path.items() if key == path or key.startswith(f"{path}.")

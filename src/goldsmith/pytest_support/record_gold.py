@@ -35,7 +35,7 @@ def record(session: GoldSession, assignment: Assignment) -> Recorded:
     found = once(
         session.folder,
         f"record {assignment.gold}",
-        lambda: msgspec.msgpack.encode(_recorded(session, assignment)),
+        lambda: msgspec.msgpack.encode(_record(session, assignment)),
         _SUFFIX,
     )
     return msgspec.msgpack.decode(found, type=Recorded)
@@ -46,7 +46,7 @@ def all_recorded(folder: Path) -> list[Recorded]:
     return sorted(found, key=lambda item: item.assignment)
 
 
-def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
+def _record(session: GoldSession, assignment: Assignment) -> Recorded:
     from goldsmith.workspace.lock import project_lock
 
     name, overwrite = assignment.name, session.record == "overwrite"
@@ -55,7 +55,7 @@ def _recorded(session: GoldSession, assignment: Assignment) -> Recorded:
         with project_lock(assignment.course, doing, wait=True, on_wait=lambda text: None):
             return _make(assignment, overwrite, starter=session.submission is not None)
     except GoldsmithError as error:
-        return _failed(name, str(error))
+        return _failure(name, str(error))
 
 
 def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded:
@@ -70,7 +70,7 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
     except GoldUnreadable as error:
         if not overwrite:
             where = assignment.course.relative(error.path)
-            return _failed(name, f"{where} is not usable: {error.problem}; --gold-record=overwrite replaces it.")
+            return _failure(name, f"{where} is not usable: {error.problem}; --gold-record=overwrite replaces it.")
         return _record_outcome(
             _generate(assignment, None, overwrite), f"{name}: regenerated, the previous gold was unreadable"
         )
@@ -79,7 +79,7 @@ def _make(assignment: Assignment, overwrite: bool, *, starter: bool) -> Recorded
         return Recorded(name, f"{name}: left alone, it is fresh")
     outcome = _generate(assignment, manifest, overwrite)
     if outcome.outcome == "stale":
-        return _failed(
+        return _failure(
             name,
             f"the gold of {name} is stale ({reasons[0]}) and was kept, since regenerating it would change "
             f"{len(outcome.changes)} of its tensors: look with `goldsmith diff {name}`, "
@@ -115,8 +115,8 @@ def _options(assignment: Assignment, before: Manifest | None) -> Options:
 def _record_outcome(outcome: Outcome, line: str) -> Recorded:
     if outcome.ok:
         return Recorded(outcome.name, line)
-    return _failed(outcome.name, outcome.error.message if outcome.error else f"it was {outcome.outcome}")
+    return _failure(outcome.name, outcome.error.message if outcome.error else f"it was {outcome.outcome}")
 
 
-def _failed(name: str, why: str) -> Recorded:
+def _failure(name: str, why: str) -> Recorded:
     return Recorded(name, f"{name}: {why}", f"--gold-record made no gold for {name}: {why}")

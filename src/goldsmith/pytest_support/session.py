@@ -153,18 +153,18 @@ class GoldSession:
 
         self.gold(assignment)
         shown = str(path) if path is not None else self.submission
-        place = None if shown is None else _located(shown, assignment.course.root if path else self.invoked)
+        place = None if shown is None else _locate(shown, assignment.course.root if path else self.invoked)
         key = (str(assignment.gold), place, tuple(cases), self.timeout)
         if key not in self._verdicts:
             found = once(
                 self.folder,
                 f"replay {key}",
-                lambda: msgspec.msgpack.encode(self._checked(assignment, place, shown, cases)),
+                lambda: msgspec.msgpack.encode(self._check(assignment, place, shown, cases)),
             )
             self._verdicts[key] = msgspec.msgpack.decode(found, type=Verdict)
         return self._verdicts[key]
 
-    def _checked(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
+    def _check(self, assignment: Assignment, place: str | None, shown: str | None, cases: Sequence[str]) -> Verdict:
         import dataclasses
 
         from goldsmith.check.check import check
@@ -200,7 +200,7 @@ def _speaks_of_gold(item: pytest.Item) -> bool:
     return item.get_closest_marker("gold") is not None or bool(_FIXTURES.intersection(fixtures))
 
 
-def _located(what: str, folder: Path) -> str:
+def _locate(what: str, folder: Path) -> str:
     """Resolve a path from `folder`; anything else is a git revision."""
     return str((folder / what).resolve()) if (folder / what).exists() else what
 

@@ -164,9 +164,9 @@ class Case:
         facts = self.weight_facts.get(name) if self._given is None else self._given.facts.get(name)
         return set(facts.buffers) if facts else set()
 
-    def watched(self) -> contextlib.AbstractContextManager[None]:
+    def watch(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which calls of the students' code are noted, where this case is traced."""
-        return self._tracer.watched() if self._tracing else contextlib.nullcontext()
+        return self._tracer.watch() if self._tracing else contextlib.nullcontext()
 
     def _reuse_weights(self, name: str, model: Any, rebuild: Callable[[], Any]) -> None:
         if self._draws is not None:

@@ -65,15 +65,15 @@ def can_reshape(one: Shape, two: Shape) -> bool:
 def _in_order(rest: Shapes, free: Shapes, known: Sequence[Match]) -> Sequence[Match]:
     """Match all weights, if both sides have the same shapes in the same order. Separate q, k and v count as the one
     matrix that they would form together."""
-    mine, theirs = list(_collapsed(rest)), list(_collapsed(free))
-    if [_joined(unit, rest) for unit in mine] != [_joined(unit, free) for unit in theirs]:
+    mine, theirs = list(_collapse(rest)), list(_collapse(free))
+    if [_join_shapes(unit, rest) for unit in mine] != [_join_shapes(unit, free) for unit in theirs]:
         return ()
     found = [_match_units(one, rest, two, free) for one, two in zip(mine, theirs, strict=True)]
     return [match for matches in found for match in matches] if all(found) else ()
 
 
-def _collapsed(shapes: Shapes) -> Iterator[tuple[str, ...]]:
-    units = {name: unit for unit in _units(shapes) if _joined(unit, shapes) is not None for name in unit}
+def _collapse(shapes: Shapes) -> Iterator[tuple[str, ...]]:
+    units = {name: unit for unit in _units(shapes) if _join_shapes(unit, shapes) is not None for name in unit}
     yield from dict.fromkeys(units.get(name, (name,)) for name in shapes)
 
 
@@ -110,10 +110,11 @@ def _pair_units(
 ) -> list[Match]:
     """Pair units of the same joined shape in order, where both sides have equally many of it."""
     found: list[Match] = []
-    sizes = {_joined(unit, rest) for unit in mine} - {None}
+    sizes = {_join_shapes(unit, rest) for unit in mine} - {None}
     for size in sorted(sizes, key=str):
         pair = [
-            [unit for unit in side if _joined(unit, shapes) == size] for side, shapes in ((mine, rest), (theirs, free))
+            [unit for unit in side if _join_shapes(unit, shapes) == size]
+            for side, shapes in ((mine, rest), (theirs, free))
         ]
         if len(pair[0]) != len(pair[1]):
             continue
@@ -122,7 +123,7 @@ def _pair_units(
     return found
 
 
-def _joined(unit: Sequence[str], shapes: Shapes) -> Shape | None:
+def _join_shapes(unit: Sequence[str], shapes: Shapes) -> Shape | None:
     """Return the shape of a unit's matrices stacked along the first axis, None if they cannot be stacked."""
     if len(unit) == 1:
         return shapes[unit[0]]
@@ -148,7 +149,7 @@ def _held(unit: tuple[str, ...]) -> Side:
 def _fused(
     one: tuple[str, ...], two: tuple[str, ...], mine: Side, other: Side, rest: Shapes, free: Shapes
 ) -> Iterator[Match]:
-    if _joined(one, rest) is not None and _joined(one, rest) == _joined(two, free):
+    if _join_shapes(one, rest) is not None and _join_shapes(one, rest) == _join_shapes(two, free):
         sizes = common_sizes(mine, [rest[name][0] for name in one], other, [free[name][0] for name in two])
         if sizes is not None:
             yield Match(one, two, mine, other, sizes)
@@ -230,8 +231,8 @@ def _threes(whole: Shapes, apart: Shapes) -> Iterator[tuple[str, tuple[str, ...]
         components[at] = "*"
         groups.setdefault((".".join(components), shape), []).append(name)
     threes = [tuple(names) for names in groups.values() if len(names) == 3]
-    for size in dict.fromkeys(_joined(names, apart) for names in threes):
-        fitting = [names for names in threes if _joined(names, apart) == size]
+    for size in dict.fromkeys(_join_shapes(names, apart) for names in threes):
+        fitting = [names for names in threes if _join_shapes(names, apart) == size]
         wanted = [name for name, shape in whole.items() if shape == size]
         if size is not None and len(fitting) == len(wanted):
             yield from zip(wanted, fitting, strict=True)

@@ -24,7 +24,7 @@ def apply_stress(model: torch.nn.Module, seed: int) -> None:
         for name, weight in model.named_parameters():
             if not weight.is_floating_point():
                 continue
-            weight.copy_(_drawn(name, weight, seed, is_table=id(weight) in embeddings))
+            weight.copy_(_draw(name, weight, seed, is_table=id(weight) in embeddings))
         for name, buffer in model.named_buffers():
             if name.endswith("running_mean"):
                 buffer.copy_(_uniform(name, buffer, seed, -0.5, 0.5))
@@ -42,7 +42,7 @@ def apply_stress_to_arrays(weights: Any, seed: int, name: str = "") -> int:
         return sum(apply_stress_to_arrays(item, seed, f"{name}.{at}") for at, item in enumerate(weights))
     if is_tensor(weights):
         if weights.is_floating_point():
-            weights.detach().copy_(_drawn(name, weights, seed, is_table=False))
+            weights.detach().copy_(_draw(name, weights, seed, is_table=False))
             return 1
     elif isinstance(weights, np.ndarray) and np.issubdtype(weights.dtype, np.floating) and weights.flags.writeable:
         weights[...] = _drawn_array(name, weights, seed)
@@ -63,7 +63,7 @@ def _drawn_array(name: str, weight: Any, seed: int) -> Any:
     return weight + source.uniform(0.1, 0.5, weight.shape) * source.choice([-1.0, 1.0], weight.shape)
 
 
-def _drawn(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:
+def _draw(name: str, weight: torch.Tensor, seed: int, is_table: bool) -> torch.Tensor:
     import torch
 
     if weight.dim() >= 2:

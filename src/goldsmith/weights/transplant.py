@@ -58,15 +58,15 @@ class Placed(Match):
         if self.sizes:
             found = put_together(take_apart(gold, self.mine, self.sizes), self.other)
         elif self.shapes is not None:
-            found = [_reshaped(item, *self.shapes, self.rule.axes) for item in gold]
-        return [_transposed(item) if self.rule.transpose else item for item in found]
+            found = [_reshape(item, *self.shapes, self.rule.axes) for item in gold]
+        return [_transpose(item) if self.rule.transpose else item for item in found]
 
     def bring_back(self, theirs: Sequence[Any]) -> list[Any]:
         """Convert their tensors to gold's, for gradients and trained weights."""
-        flat = [_transposed(item) if self.rule.transpose else item for item in theirs]
+        flat = [_transpose(item) if self.rule.transpose else item for item in theirs]
         if self.sizes:
             return put_together(take_apart(flat, self.other, self.sizes), self.mine)
-        return flat if self.shapes is None else [_reshaped(item, *self.shapes[::-1], self.rule.axes) for item in flat]
+        return flat if self.shapes is None else [_reshape(item, *self.shapes[::-1], self.rule.axes) for item in flat]
 
     @property
     def words(self) -> str:
@@ -145,7 +145,7 @@ def plan(
     Raises `CannotPlace` if a weight has no place.
     """
     if turned:
-        other = {name: _turned(shape) if name in turned else shape for name, shape in theirs.items()}
+        other = {name: _swap_last_axes(shape) if name in turned else shape for name, shape in theirs.items()}
         whole = plan(gold, other, adapter, layout, settings, plain=plain)
         moved = (_transposing(item) if set(item.theirs) & set(turned) else item for item in whole.placed)
         return replace(whole, placed=tuple(moved))
@@ -180,7 +180,7 @@ def plan(
     doubts = list(dict.fromkeys(reason for name, reason in reasons.items() if name in rest))
     while not doubts and (found := next_matches(rest, free, placed, plain=plain)):
         for one in found:
-            place(_guessed(one, rest, free, layout, settings))
+            place(_guess(one, rest, free, layout, settings))
     if layout in BUILT_IN and not any(_is_otherwise(item) for item in placed):
         raise CannotPlace(gold, theirs, ["nothing is taken for granted that could be otherwise"])
     if rest:
@@ -193,7 +193,7 @@ def _transposing(item: Placed) -> Placed:
     return replace(item, how=BY_SHAPE, rule=replace(item.rule, transpose=not item.rule.transpose))
 
 
-def _guessed(
+def _guess(
     found: Match, rest: Mapping[str, Shape], free: Mapping[str, Shape], layout: str, settings: Mapping[str, Any]
 ) -> Placed:
     """Return the placement of a match under the default assumptions, or under the layout that is being tried."""
@@ -248,7 +248,7 @@ def _fitting(
 ) -> Placed | str:
     """Return the rule applied to these names, or why it is ambiguous; an empty string if the sizes rule it out."""
     wanted = [rest[name] for name in mine]
-    found = [_turned(free[name]) if rule.transpose else free[name] for name in other]
+    found = [_swap_last_axes(free[name]) if rule.transpose else free[name] for name in other]
     if rule.parts == 1:
         return _renamed(rule, mine, other, wanted[0], found[0]) or ""
     if any(not shape for shape in (*wanted, *found)) or len({shape[1:] for shape in (*wanted, *found)}) != 1:
@@ -283,11 +283,11 @@ def _held(matrix: Matrix, settings: Mapping[str, Any]) -> Held:
     return Held(matrix.parts, matrix.order, int(heads))
 
 
-def _transposed(tensor: Any) -> Any:
+def _transpose(tensor: Any) -> Any:
     return tensor.mT if tensor.dim() >= 2 else tensor
 
 
-def _reshaped(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
+def _reshape(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> Any:
     """Return the same numbers in another shape; `axes` refer to the shape that has more of them."""
     if not axes:
         return tensor.reshape(after)
@@ -297,7 +297,7 @@ def _reshaped(tensor: Any, before: Shape, after: Shape, axes: Sequence[int]) -> 
     return whole.permute(*(axes.index(axis) for axis in range(len(axes))))
 
 
-def _turned(shape: Shape) -> Shape:
+def _swap_last_axes(shape: Shape) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if len(shape) >= 2 else shape
 
 

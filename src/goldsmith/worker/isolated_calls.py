@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from goldsmith.gold.arrays import array_hash, is_tensor
-from goldsmith.gold.call_forms import rebuilt, tensors_in
+from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ALONE, Attempt, Failure, Isolated, RunRequest
@@ -47,8 +47,8 @@ def run_alone(
         target = _target(session, ask, item, definition)
         if item.gradients:  # before a call has changed anything
             arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
-        for number, change in enumerate((_as_given, _disturbed, _as_given)):
-            for name, value in _called(target, item, change, session.device).items():
+        for number, change in enumerate((_as_given, _disturb, _as_given)):
+            for name, value in _call(target, item, change, session.device).items():
                 arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
     except BaseException as error:
         attempt = Attempt(failure=cause_of(error, session.job, ask.case))
@@ -103,17 +103,17 @@ def _function(name: str, definition: CaseDefinition, own_files: OwnFiles) -> Any
     raise MissingPartUsed(name, None)
 
 
-def _called(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
+def _call(target: _Target, item: Isolated, change: Callable[[Any], Any], device: str) -> dict[str, Any]:
     """Return the results of one call, and the weights that it changed."""
     tensors = {name: change(value) for name, value in _read(item, device).items()}
-    args, kwargs = rebuilt(item.form, tensors)
+    args, kwargs = rebuild(item.form, tensors)
     settled = target.settled
     if settled is None or not (item.function or item.state):
-        return _numbered(target, args, kwargs)
+        return _number(target, args, kwargs)
     settled.model.load_state_dict(target.built, strict=False)
     settled.put({name: tensors[f"state.{name}"] for name in item.state})
     before = {name: array_hash(value) for name, value in settled.weights().items()}
-    found = _numbered(target, args, kwargs)
+    found = _number(target, args, kwargs)
     after = {name: value for name, value in settled.weights().items() if array_hash(value) != before.get(name)}
     return found | {f"after.{name}": value for name, value in after.items()}
 
@@ -131,7 +131,7 @@ def _gradients(target: _Target, item: Isolated, device: str) -> dict[str, Any]:
     return passed_back(target.call, item.form, inputs, settled.gradients, settled.frozen())
 
 
-def _numbered(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
+def _number(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     with torch.no_grad() if torch else contextlib.nullcontext():
         returned = target.call(*args, **kwargs)
@@ -174,7 +174,7 @@ def _as_given(tensor: Any) -> Any:
     return tensor
 
 
-def _disturbed(tensor: Any) -> Any:
+def _disturb(tensor: Any) -> Any:
     """Change a tensor for the call in between, which reveals a module that remembers earlier inputs."""
     if not is_tensor(tensor):
         return tensor[::-1] * 1.5 if tensor.dtype.kind == "f" and tensor.ndim else tensor

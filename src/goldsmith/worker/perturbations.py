@@ -45,23 +45,23 @@ class PerturbedInputs(GoldInputs):
         if self.condition == "draws":
             return self._fill_like(made, made)
         if self.condition in _FACTORS or self.condition in _MAX_MAGNITUDES:
-            return dataclasses.replace(self, change=lambda array: self._resized(self.change(array)))._fill_like(
+            return dataclasses.replace(self, change=lambda array: self._resize(self.change(array)))._fill_like(
                 made, kept
             )
         value = super().input(name, made)
         if self.condition == "longer":
             return [*value, *reversed(value)] if isinstance(value, list) else value
         if self.condition == "moved":
-            return _each(value, _moved)
+            return _each(value, _move)
         if self.condition == "ties":
-            return _each(value, _tied)
+            return _each(value, _tie)
         if self.condition in _ROWS:
             sizes = Counter(len(leaf) for item in self.inputs.values() for leaf in _arrays(item) if leaf.ndim)
             usual = sizes.most_common(1)[0][0] if sizes else -1
             return _each(value, lambda leaf: _with_rows(leaf, usual, _ROWS[self.condition]))
         return _each(value, _another_number) if self.condition == "numbers" else value
 
-    def _resized(self, array: Any) -> Any:
+    def _resize(self, array: Any) -> Any:
         """Scale an array up by a factor; or down by one, and at least so far that no element exceeds it."""
         if self.condition in _FACTORS:
             return array * _FACTORS[self.condition]
@@ -148,7 +148,7 @@ class ModelPerturbation:
     def _stress_object(self, model: Any) -> None:
         for name, value in list(getattr(model, "__dict__", {}).items()):
             if is_array(value) and not is_tensor(value) and value.dtype.kind == "f" and value.size:
-                setattr(model, name, _moved(value))
+                setattr(model, name, _move(value))
                 self.applied = True
 
     def _other_mode(self, model: Any) -> None:
@@ -169,7 +169,7 @@ def _call_before(model: Any) -> None:
     def call(module: Any, args: Any, kwargs: Any) -> None:
         handle.remove()
         with torch.random.fork_rng(devices=[]), torch.no_grad(), contextlib.suppress(Exception):
-            module.forward(*_each(args, _moved), **_each(kwargs, _moved))
+            module.forward(*_each(args, _move), **_each(kwargs, _move))
 
     handle = model.register_forward_pre_hook(call, with_kwargs=True)
 
@@ -193,7 +193,7 @@ class CallsBefore:
             return
         self._called[id(owner), method] = owner
         with contextlib.suppress(Exception):
-            getattr(owner, method)(*_each(args, _moved_within), **_each(kwargs, _moved_within))
+            getattr(owner, method)(*_each(args, _move_within), **_each(kwargs, _move_within))
 
     def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
         """Do nothing."""
@@ -207,12 +207,12 @@ def _caller_of(frame: FrameType, owner: Any) -> str:
     return back.f_code.co_filename if back else ""
 
 
-def _moved_within(leaf: Any) -> Any:
+def _move_within(leaf: Any) -> Any:
     """Shift numbers; copy an object that holds arrays and shift those."""
     if is_array(leaf) or is_module(leaf) or isinstance(leaf, type) or not getattr(leaf, "__dict__", None):
-        return _moved(leaf)
+        return _move(leaf)
     other = copy.copy(leaf)
-    other.__dict__.update({name: _moved(value) for name, value in vars(leaf).items()})
+    other.__dict__.update({name: _move(value) for name, value in vars(leaf).items()})
     return other
 
 
@@ -230,7 +230,7 @@ def _arrays(value: Any) -> list[Any]:
     return [leaf for leaf in leaves_in(value) if is_array(leaf)]
 
 
-def _moved(leaf: Any) -> Any:
+def _move(leaf: Any) -> Any:
     """Shift each number by a different amount, up to 0.3 of the largest; invert every third boolean."""
     if not is_array(leaf) or not math.prod(leaf.shape):
         return leaf
@@ -251,7 +251,7 @@ def _moved(leaf: Any) -> Any:
     return moved.requires_grad_(leaf.requires_grad)
 
 
-def _tied(leaf: Any) -> Any:
+def _tie(leaf: Any) -> Any:
     """Round numbers to a few levels, so that many are equal."""
     if not is_array(leaf) or "float" not in str(leaf.dtype) or not math.prod(leaf.shape):
         return leaf

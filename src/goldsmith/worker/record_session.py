@@ -88,7 +88,7 @@ class Session:
         seed_everything(self.seed, threads=self.threads)
         draws = self._recorded_draws(definition)
         case = Case(definition, self.seed, self.device, self._given(definition), draws, self.own_code)
-        with watch_optimisers() as optimisers, case.watched():
+        with watch_optimisers() as optimisers, case.watch():
             definition.function(case)
         payload, tracer = case.finish()
         case.keep_gradients()

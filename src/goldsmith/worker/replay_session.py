@@ -105,11 +105,11 @@ class ReplaySession(Session):
             if run == "op_outputs":
                 with record_op_outputs(sys.modules["torch"]) as arrays:
                     definition.function(case)
-                return _written(output, ask, Attempt(), arrays)
+                return _write(output, ask, Attempt(), arrays)
             with (
                 _circumstances(run) as purity,
                 noting_made(vars(sys.modules["__main__"])) as case.made,
-                case.watched(),
+                case.watch(),
                 self._called_before(run),
             ):
                 definition.function(case)
@@ -133,7 +133,7 @@ class ReplaySession(Session):
             rounded_to=purity.rounded_to,
             seconds=time.monotonic() - started,
         )
-        return _written(output, ask, attempt, arrays, trace)
+        return _write(output, ask, attempt, arrays, trace)
 
     def _call_before(self, definition: CaseDefinition, layout: str) -> None:
         """Run a case on other inputs first, so that state kept between calls shows in the run that counts."""
@@ -144,7 +144,7 @@ class ReplaySession(Session):
         """Return a context that does the same for state in objects, which the case may create again."""
         if run != "repeated" or self.own_code is None:
             return contextlib.nullcontext()
-        return self.own_code.watched(CallsBefore(self.job.recipe))
+        return self.own_code.watch(CallsBefore(self.job.recipe))
 
     def case_for(self, definition: CaseDefinition, run: RunName, layout: str) -> ReplayCase:
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
@@ -169,7 +169,7 @@ class ReplaySession(Session):
         return ReplayCase(definition, self.seed, self.device, given, own_code=own_code, changes=changes)
 
 
-def _written(file: Path, ask: RunRequest, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
+def _write(file: Path, ask: RunRequest, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b"") -> Attempt:
     try:
         write_attempt(file, ask.case, ask.run, attempt, arrays, trace)
     except Exception as error:

@@ -109,7 +109,7 @@ def _new_folder() -> Path:
         folder = Path(tempfile.gettempdir()).resolve()
         for _ in range(_MAX_ATTEMPTS):
             parent = _parent_in(folder)
-            with contextlib.suppress(FileNotFoundError), _locked(parent) as stands:  # it may have been removed
+            with contextlib.suppress(FileNotFoundError), _lock_parent(parent) as stands:  # it may have been removed
                 if stands:
                     token = new_token()
                     make_marked(parent / token, _mark_of(token), 0o700)
@@ -138,14 +138,14 @@ def _standing_parents() -> list[Path]:
 
 def _remove_if_empty(parent: Path) -> None:
     """Remove the parent of all private folders when it is empty, unless another process is making one."""
-    with contextlib.suppress(OSError), _locked(parent, alone=True) as stands:
+    with contextlib.suppress(OSError), _lock_parent(parent, alone=True) as stands:
         if stands and os.listdir(parent) == [MARK]:
             os.unlink(parent / MARK)
             os.rmdir(parent)
 
 
 @contextlib.contextmanager
-def _locked(parent: Path, *, alone: bool = False) -> Iterator[bool]:
+def _lock_parent(parent: Path, *, alone: bool = False) -> Iterator[bool]:
     """Lock a folder itself; yield whether the folder under that name is still the same one.
 
     On a file system that cannot lock folders, only removing (`alone`) is refused.

@@ -98,7 +98,7 @@ class Traced:
         return model
 
     def __enter__(self) -> Traced:
-        self._watching = self.tracer.watched()
+        self._watching = self.tracer.watch()
         self._watching.__enter__()
         return self
 

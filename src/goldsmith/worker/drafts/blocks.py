@@ -11,7 +11,7 @@ from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.weights.values import first_of
 from goldsmith.worker.drafts import variations
 from goldsmith.worker.drafts.recipe_text import Block, Scope
-from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, arrays_in, build, mapped
+from goldsmith.worker.drafts.specs import Arguments, Array, Built, Literal, Spec, arrays_in, build, map_spec
 from goldsmith.worker.drafts.working_calls import CALL, Call, Finder, is_called, sizes_of
 
 _OPERATORS = {"__len__": "len({0})", "__getitem__": "{0}[{1}]", "__contains__": "{1} in {0}", "__str__": "str({0})"}
@@ -250,7 +250,7 @@ def _fewer(arguments: Arguments) -> Arguments:
 def _asking(spec: Spec) -> Spec:
     """Return a floating torch array that requires its gradient; any other spec unchanged."""
     return (
-        mapped(
+        map_spec(
             spec,
             lambda item: (
                 dataclasses.replace(item, gradient=True)

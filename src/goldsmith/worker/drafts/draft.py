@@ -81,16 +81,16 @@ class _Drafting:
         for target in targets:
             found = self._calls.get(target.name, [])
             if target.is_optimiser:
-                yield from self._proved(target, draft_optimiser(target, self._sightings.of(target.name)))
+                yield from self._prove(target, draft_optimiser(target, self._sightings.of(target.name)))
             elif target.is_model and found:
                 name = MAIN if target.name == main else snake(target.name)
-                yield from self._proved(target, self._composer.of_model(found, name))
+                yield from self._prove(target, self._composer.of_model(found, name))
             elif target.is_class and found:
-                yield from self._proved(target, self._composer.of_object(found))
+                yield from self._prove(target, self._composer.of_object(found))
             elif found:
-                yield from self._proved(target, self._composer.of_function(found[0]))
+                yield from self._prove(target, self._composer.of_function(found[0]))
             elif target.object is not None and not target.is_class and takes_parameters(target):
-                yield from self._proved(target, draft_over_parameters(target))
+                yield from self._prove(target, draft_over_parameters(target))
             if target.is_class and target.object is not None and not target.is_optimiser:
                 yield from self.initial(target, targets)
 
@@ -98,12 +98,12 @@ class _Drafting:
         """Yield a case for how a class initialises its weights, where students write that."""
         kinds = tuple(item.object for item in targets if inspect.isclass(item.object) and item is not target)
         owner = self._finder.built.get(target.name)
-        yield from self._proved(target, draft_initial(target, owner, self._seed, lambda it: isinstance(it, kinds)))
+        yield from self._prove(target, draft_initial(target, owner, self._seed, lambda it: isinstance(it, kinds)))
 
     def _forward(self, target: Target) -> Call | None:
         return next((call for call in self._calls.get(target.name, ()) if call.method in ("forward", CALL)), None)
 
-    def _proved(self, target: Target, drafts: Iterable[DraftCase]) -> Iterator[DraftCase]:
+    def _prove(self, target: Target, drafts: Iterable[DraftCase]) -> Iterator[DraftCase]:
         """Yield the drafts that work; of several with one name, the first."""
         done: set[str] = set()
         for draft in drafts:

@@ -138,7 +138,7 @@ class _Guesser:
     def candidates(self, name: str, parameter: inspect.Parameter, at: int) -> list[Spec]:
         hint = self._hints.get(name, parameter.annotation)
         found = list(self._by_hint(name, hint)) if hint is not parameter.empty else []
-        return [_turned(item, at) for item in dict.fromkeys(found or self._by_name(name, at))][:40]
+        return [_turn(item, at) for item in dict.fromkeys(found or self._by_name(name, at))][:40]
 
     def _by_hint(self, name: str, hint: Any) -> Iterator[Spec]:
         shaped = annotated_shape(hint)
@@ -203,12 +203,12 @@ class _Guesser:
             key, item = (inner[0], inner[1]) if len(inner) == 2 else (str, int)
             keys = ["the", "cat", "mat"] if key is str else [b"t", b"h"] if key is bytes else [3, 1, 7]
             values = [next(iter(self._by_hint(names, item)), Literal(2 + at)) for at in range(len(keys))]
-            varied = [_varied(value, at) for at, value in enumerate(values)]
-            yield _joined("dict", varied, tuple(keys))
+            varied = [_vary(value, at) for at, value in enumerate(values)]
+            yield _join("dict", varied, tuple(keys))
             return
         if issubclass(origin, tuple) and inner and inner[-1] is not Ellipsis:
             options = [next(iter(self._by_hint(names, item)), Literal(2)) for item in inner]
-            yield _joined("tuple", options)
+            yield _join("tuple", options)
             return
         element = inner[0] if inner else int
         kind = "set" if issubclass(origin, set | frozenset) else "tuple" if issubclass(origin, tuple) else "list"
@@ -224,7 +224,7 @@ class _Guesser:
             yield Literal(set(values) if kind == "set" else tuple(values) if kind == "tuple" else values)
             return
         for number, item in enumerate(self._by_hint(names, element)):
-            yield _joined(kind if kind != "set" else "list", [_varied(item, at) for at in range(3)])
+            yield _join(kind if kind != "set" else "list", [_vary(item, at) for at in range(3)])
             if number == 3:
                 return
 
@@ -344,14 +344,14 @@ def _function(arguments: int) -> str:
     return f"lambda {', '.join(names)}: {' + '.join(f'{at + 2} * {name}' for at, name in enumerate(names))} + 1"
 
 
-def _varied(spec: Spec, at: int) -> Spec:
+def _vary(spec: Spec, at: int) -> Spec:
     """Change a number by its position, so that a container's items are not all the same."""
     if isinstance(spec, Literal) and type(spec.value) in (int, float):
         return Literal(spec.value + at * (1 if type(spec.value) is int else 0.6))
     return spec
 
 
-def _turned(spec: Spec, at: int) -> Spec:
+def _turn(spec: Spec, at: int) -> Spec:
     """Change a list or text by the argument's position, so that no two arguments are the same."""
     if not at or not isinstance(spec, Literal):
         return spec
@@ -361,7 +361,7 @@ def _turned(spec: Spec, at: int) -> Spec:
     return spec
 
 
-def _joined(kind: str, items: Sequence[Spec], keys: tuple[Any, ...] = ()) -> Spec:
+def _join(kind: str, items: Sequence[Spec], keys: tuple[Any, ...] = ()) -> Spec:
     if all(isinstance(item, Literal) for item in items):
         values = [item.value for item in items if isinstance(item, Literal)]
         return Literal(

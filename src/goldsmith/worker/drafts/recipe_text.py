@@ -64,7 +64,7 @@ class DraftCase:
         function = f"{self.name}_case" if self.name in taken else self.name
         mark = f'@gs.{self.kind}(name="{self.name}")' if function != self.name else f"@gs.{self.kind}"
         lines = [*self.setup.lines, *(line for block in self.blocks for line in block.lines)]
-        body = "\n".join(textwrap.indent(_wrapped(line), "    ") for line in lines)
+        body = "\n".join(textwrap.indent(_wrap(line), "    ") for line in lines)
         return f'{mark}\ndef {function}(case):\n    """{self.title}"""\n{body}'
 
 
@@ -114,7 +114,7 @@ class Scope:
             if all(isinstance(item, Array | Literal | Group) for item in walk(spec)):
                 return self._input(name, f"lambda: {self.source(spec)}")
             parts = [self.argument(f"{name}_{at + 1}", item) for at, item in enumerate(spec.items)]
-            return _joined(spec, parts)
+            return _join(spec, parts)
         if isinstance(spec, Built) and spec.is_model:
             return self.model(name, spec)
         if isinstance(spec, Built) and spec.holds_array:
@@ -165,7 +165,7 @@ class Scope:
         if isinstance(spec, Group):
             if spec.kind == "list" and len(spec.items) > 1 and len(set(spec.items)) == 1:
                 return f"[{self.source(spec.items[0])} for _ in range({len(spec.items)})]"
-            return _joined(spec, [self.source(item) for item in spec.items])
+            return _join(spec, [self.source(item) for item in spec.items])
         if isinstance(spec, Named):
             return spec.name if spec.module == "builtins" else self.use(spec.module, spec.name)
         if isinstance(spec, Code):
@@ -182,7 +182,7 @@ class Scope:
         return name
 
 
-def _joined(spec: Group, parts: Sequence[str]) -> str:
+def _join(spec: Group, parts: Sequence[str]) -> str:
     if spec.kind == "dict":
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(spec.keys, parts, strict=True)) + "}"
     inside = ", ".join(parts)
@@ -197,7 +197,7 @@ def _holds_sets(value: object) -> bool:
     return isinstance(value, set | frozenset)
 
 
-def _wrapped(line: str) -> str:
+def _wrap(line: str) -> str:
     """Wrap a long line that builds a model."""
     head, call, inside = line.partition(" = case.model(")
     if len(line) <= _WIDTH or not call:

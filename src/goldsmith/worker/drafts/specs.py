@@ -179,10 +179,10 @@ def arrays_in(arguments: Arguments) -> list[Array]:
     return [item for spec in arguments.values() for item in walk(spec) if isinstance(item, Array)]
 
 
-def mapped(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
+def map_spec(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
     """Return the spec with `change` applied to every innermost one."""
     parts = spec.parts()
-    return spec.with_parts(tuple(mapped(item, change) for item in parts)) if parts else change(spec)
+    return spec.with_parts(tuple(map_spec(item, change) for item in parts)) if parts else change(spec)
 
 
 def build(arguments: Arguments) -> dict[str, Any]:

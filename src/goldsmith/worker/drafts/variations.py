@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from goldsmith.worker.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, mapped
+from goldsmith.worker.drafts.specs import INTEGERS, Arguments, Array, Built, Group, Literal, Spec, arrays_in, map_spec
 
 _OTHER_SIZES = (5, 7, 13, 9, 17, 19, 11, 23)
 _TEXTS = ("a", "", "The End. The end!  The\tEND\n", "naïve café, 東京 🙂 it's", "aaabbb aaab ab")
 
 
-def _resized(arguments: Arguments, change: Callable[[Array], Array]) -> Arguments:
+def _resize(arguments: Arguments, change: Callable[[Array], Array]) -> Arguments:
     def apply(spec: Spec) -> Spec:
         return change(spec) if isinstance(spec, Array) else spec
 
     return {
-        name: mapped(spec, apply) if not isinstance(spec, Built) or not spec.is_model else spec
+        name: map_spec(spec, apply) if not isinstance(spec, Built) or not spec.is_model else spec
         for name, spec in arguments.items()
     }
 
@@ -36,7 +36,7 @@ def resize(arguments: Arguments, old: int, new: int, *, first_only: bool = False
         )
         return dataclasses.replace(array, shape=shape)
 
-    return _resized(arguments, change)
+    return _resize(arguments, change)
 
 
 def distinct_settings(arguments: Arguments) -> Arguments | None:
@@ -91,7 +91,7 @@ def distinct(arguments: Arguments, taken: set[int]) -> Iterator[Arguments]:
 
 def _with_axis(arguments: Arguments, array: Array, at: int, size: int) -> Arguments:
     other = dataclasses.replace(array, shape=(*array.shape[:at], size, *array.shape[at + 1 :]))
-    return _resized(arguments, lambda item: other if item == array else item)
+    return _resize(arguments, lambda item: other if item == array else item)
 
 
 def with_batch(arguments: Arguments, taken: set[int]) -> Arguments | None:
@@ -127,7 +127,7 @@ def scaled(arguments: Arguments, factor: float) -> Arguments | None:
     """Multiply normally distributed arrays by `factor`; return None where no array is floating."""
     if not any(array.is_floating for array in _direct(arguments)):
         return None
-    return _resized(
+    return _resize(
         arguments, lambda item: dataclasses.replace(item, scale=item.scale * factor) if item.draw == "normal" else item
     )
 
@@ -149,7 +149,7 @@ def ragged(arguments: Arguments) -> Arguments | None:
     for name, spec in arguments.items():
         if not (isinstance(spec, Group) and spec.kind == "list" and len(spec.items) > 0):
             continue
-        last = mapped(
+        last = map_spec(
             spec.items[-1],
             lambda item: (
                 dataclasses.replace(item, shape=(max(1, item.shape[0] // 2), *item.shape[1:]))

@@ -122,7 +122,7 @@ class Finder:
     def _call(
         self, target: Target, method: str, owner: Built | None, name: str, prior: Sequence[Call] = ()
     ) -> Call | None:
-        seen = [_explicit(target, method, _trimmed(item)) for item in self._sightings.of(name)]
+        seen = [_explicit(target, method, _trim(item)) for item in self._sightings.of(name)]
         failures: list[str] = []
         for arguments in seen:
             result, error = self.run(target, method, owner, arguments, prior)
@@ -231,7 +231,7 @@ def _about(target: Target, method: str) -> str:
     return f"{target.docs.get(method, '')}\n{more}"
 
 
-def _trimmed(arguments: Arguments) -> Arguments:
+def _trim(arguments: Arguments) -> Arguments:
     """Replace optimisers by plain SGD with a learning rate so large that steps show."""
     return {name: Steps("SGD", (("lr", 0.5),)) if isinstance(spec, Steps) else spec for name, spec in arguments.items()}
 

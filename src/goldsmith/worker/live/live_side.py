@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, is_tensor
-from goldsmith.gold.call_forms import rebuilt, tensors_in
+from goldsmith.gold.call_forms import rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.float64_mode import Float64Watch, in_float64
 from goldsmith.instruments.module_traces import Tracer
@@ -345,7 +345,7 @@ class LiveSide:
                 parameter.grad = None
             passed = passed_back(module, item.form, given, self._gradients)
             return {f"gradient.{name}": value for name, value in passed.items()}
-        args, kwargs = rebuilt(item.form, {str(number): tensor for number, tensor in enumerate(given)})
+        args, kwargs = rebuild(item.form, {str(number): tensor for number, tensor in enumerate(given)})
         with torch.no_grad():
             returned = module(*args, **kwargs)
         return {str(number): value for number, value in enumerate(tensors_in([returned]))}
