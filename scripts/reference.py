@@ -7,16 +7,14 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import json_forms
 import msgspec
 import structures
-import typer.main
 
-from goldsmith.cli.app import app
+from goldsmith.cli.app import commands
 from goldsmith.course.config import AssignmentConfig, Config, GuardConfig, ItemConfig, RigorConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
@@ -27,18 +25,11 @@ NOTE = "<!-- Written by `make reference`; change the code it is made from. -->"
 EVERYWHERE = ("course", "json", "no_color", "debug")
 
 
-def commands(group: Any = None, above: str = "goldsmith") -> Iterator[tuple[str, Any]]:
-    """Every command with its full name, those of groups included."""
-    group = group or typer.main.get_command(app)
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{above} {name}")
-        elif not command.hidden:
-            yield f"{above} {name}", command
+COMMANDS: dict[str, Any] = {f"goldsmith {name}": command for name, command in commands()}
 
 
 def command_page() -> str:
-    found = list(commands())
+    found = list(COMMANDS.items())
     shared = {option.name: option for _, command in found for option in command.params if option.name in EVERYWHERE}
     lines = [
         "# Commands",
@@ -84,16 +75,14 @@ def _options(options: list[Any]) -> list[str]:
 
 
 def _choices(item: Any) -> str:
-    choices = getattr(item.type_descriptor, "choices", None)
+    choices = getattr(item.type, "choices", None)
     return "|".join(choices) if choices else str(item.name).upper()
 
 
 def _default(item: Any) -> str:
     if isinstance(item.show_default, str):
         return f" Default: {item.show_default}."
-    if item.is_flag or item.default is None:
-        return ""
-    return f" Default: {item.default}."
+    return f" Default: {item.default}." if item.show_default and isinstance(item.default, str | float) else ""
 
 
 def _help(text: str) -> str:
@@ -219,7 +208,7 @@ def exit_code_page() -> str:
         "| command | exit codes |",
         "|---|---|",
     ]
-    for name, command in commands():
+    for name, command in COMMANDS.items():
         said = re.search(r"Exit codes: (.*)", " ".join(command.help.split()))
         lines.append(f"| [`{name}`](cli.md#{name.replace(' ', '-')}) | {_cell(said[1]) if said else '0 all well.'} |")
     lines += ["", "## Outcomes", "", "Spelt the same everywhere, on the terminal with a space for the hyphen.", ""]

@@ -12,15 +12,15 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import msgspec
 import numpy as np
 import pytest
-import typer.main
 import yaml
 
 import goldsmith
 from goldsmith.check.verdict_words import how_far, leaf_lines
-from goldsmith.cli.app import app
+from goldsmith.cli.app import commands
 from goldsmith.course.config import Config
 from goldsmith.weights.rules import read_adapter
 from support.doc_pages import PAGES, ROOT, Block, act_out, anchors_of, blocks_of, links_of
@@ -97,13 +97,13 @@ def _typed(block: Block) -> None:
 
 
 def _command(words: list[str]) -> None:
-    group = typer.main.get_command(app)
-    while hasattr(group, "commands"):
-        group, words = group.commands[words[0]], words[1:]
+    known = dict(commands())
+    length = 1 if words[0] in known else 2
+    command, words = known[" ".join(words[:length])], words[length:]
     stop = next((number for number, word in enumerate(words) if word in ("|", "||", ">", "&&")), len(words))
     try:
-        group.make_context("goldsmith", words[:stop])
-    except typer.BadParameter as problem:
+        command.make_context("goldsmith", words[:stop])
+    except click.BadParameter as problem:
         if "does not exist" not in problem.message:  # it may speak of a file that its reader has
             raise
 

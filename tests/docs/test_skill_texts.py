@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 from structures import every_error
 
-from goldsmith.cli.app import app
+from goldsmith.cli.app import commands
 from goldsmith.generate.ensure_recipe import KINDS
 from goldsmith.skills.bundled import skill_files, skill_names
 from support.check_course import checked_course, hand_in
@@ -68,11 +67,9 @@ def parse(line: str) -> None:
     """As the real command line would, up to where the command itself would begin."""
     program, *words = shlex.split(line)
     assert program == "goldsmith"
-    command: Any = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        name = words.pop(0)
-        command = command.commands[name]
-    command.make_context(command.name, words)
+    known = dict(commands())
+    length = 1 if words[0] in known else 2
+    known[" ".join(words[:length])].make_context("goldsmith", words[length:])
 
 
 @pytest.mark.parametrize(("skill", "line"), everything(command_lines))

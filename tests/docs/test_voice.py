@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from structures import every_error
 
-from goldsmith.cli.app import app
+from goldsmith.cli.app import commands
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import SubmissionIsLink
 from goldsmith.errors.scaffold import OBSTACLES
@@ -203,15 +202,7 @@ def test_docstrings_of_functions_begin_with_a_verb() -> None:
     assert not other
 
 
-def commands_of(group: typing.Any, before: str = "") -> dict[str, typing.Any]:
-    """Every command by its name, those of groups too: `skills install`."""
-    found = {}
-    for name, item in group.commands.items():
-        found |= commands_of(item, f"{before}{name} ") if hasattr(item, "commands") else {f"{before}{name}": item}
-    return found
-
-
-COMMANDS = commands_of(typer.main.get_command(app))
+COMMANDS: dict[str, typing.Any] = dict(commands())
 OPTIONS = {
     name: {option for item in command.params for option in (*item.opts, *item.secondary_opts)} | {"--help", "-h"}
     for name, command in COMMANDS.items()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from goldsmith.cli.app import app
 from goldsmith.comparison.against_gold import compare_case

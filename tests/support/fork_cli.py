@@ -57,8 +57,9 @@ def _running(python_path: str) -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
-    for name in ("rich.console", "goldsmith.cli.app", "goldsmith.generate", "goldsmith.render"):
+    for name in ("rich.console", "goldsmith.generate", "goldsmith.render"):
         importlib.import_module(name)
+    dict(importlib.import_module("goldsmith.cli.app").commands())
     played = hasattr(sys.modules.get("sitecustomize"), "FACTS")  # another system, by `systems.py`, which has numpy
     assert played or "numpy" not in sys.modules
     fork = sys.modules["sitecustomize"].fork if played else os.fork

@@ -73,8 +73,8 @@ def play():
     import shutil, signal, subprocess, sys, sysconfig, tempfile  # noqa: E401
 
     sysconfig.get_config_vars()
-    for name in ("filelock", "msgspec", "numpy", "prompt_toolkit", "rich.console", "safetensors.numpy", "typer.main",
-                 "typer._adapters", "zoneinfo", "select", "socket", "multiprocessing", "asyncio"):
+    for name in ("filelock", "msgspec", "numpy", "prompt_toolkit", "rich.console", "safetensors.numpy", "click",
+                 "zoneinfo", "select", "socket", "multiprocessing", "asyncio"):
         try:
             importlib.import_module(name)
         except ImportError:

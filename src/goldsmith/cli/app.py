@@ -1,96 +1,72 @@
-"""The application: all commands, and what they share."""
+"""The application: commands by name, each imported when it is asked for."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+from collections.abc import Iterator
+from importlib import import_module
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from goldsmith._version import __version__
-from goldsmith.cli import (
-    check,
-    diff,
-    doctor,
-    generate,
-    grade,
-    guard,
-    help,
-    init,
-    inject,
-    new,
-    record,
-    reset,
-    rigor,
-    skills,
-    status,
-    test,
-    verify,
-)
+from goldsmith.cli.command import Group
+
+_FUNCTIONS = {
+    "init": "init",
+    "new": "new",
+    "generate": "generate",
+    "record": "record",
+    "status": "status",
+    "verify": "verify",
+    "diff": "diff",
+    "check": "check",
+    "test": "try_tests",
+    "rigor": "rigor",
+    "grade": "grade",
+    "inject": "inject",
+    "reset": "reset",
+    "guard": "guard",
+    "skills": "skills",
+    "doctor": "doctor",
+    "help": "help_",
+}
+"""Every command, in the order of the help, with the function in the module of that name."""
+_WITHOUT_COLOUR = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
 
 
-class _PlainFlags:
-    """Show no type next to an option that takes no value."""
+class _Application(Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_FUNCTIONS)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in found:
-            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-                parameter.metavar = ""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _FUNCTIONS:
+            return None
+        found: click.Command = getattr(import_module(f"goldsmith.cli.{cmd_name}"), _FUNCTIONS[cmd_name])
         return found
 
 
-class _Command(_PlainFlags, TyperCommand):
-    pass
-
-
-class _Group(_PlainFlags, TyperGroup):
-    pass
-
-
-app = typer.Typer(
-    name="goldsmith",
-    cls=_Group,
-    help="Make, verify and document gold-standard test fixtures from a reference solution; the starter is untouched.",
+@click.group(
+    "goldsmith",
+    cls=_Application,
     epilog="First steps: `goldsmith init` in your course; or `goldsmith init --example my-course`, to try it out.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+        "color": False if _WITHOUT_COLOUR else None,
+    },
 )
-app.command(cls=_Command, name="init")(init.init)
-app.command(cls=_Command, name="new")(new.new)
-app.command(cls=_Command, name="generate")(generate.generate)
-app.command(cls=_Command, name="record")(record.record)
-app.command(cls=_Command, name="status")(status.status)
-app.command(cls=_Command, name="verify")(verify.verify)
-app.command(cls=_Command, name="diff")(diff.diff)
-app.command(cls=_Command, name="check")(check.check)
-app.command(cls=_Command, name="test")(test.try_tests)
-app.command(cls=_Command, name="rigor")(rigor.rigor)
-app.command(cls=_Command, name="grade")(grade.grade)
-app.command(cls=_Command, name="inject")(inject.inject)
-app.command(cls=_Command, name="reset")(reset.reset)
-app.command(cls=_Command, name="guard")(guard.guard)
-for command in skills.app.registered_commands:
-    command.cls = _Command
-app.add_typer(skills.app, name="skills", cls=_Group)
-app.command(cls=_Command, name="doctor")(doctor.doctor)
-app.command(cls=_Command, name="help")(help.help_)
+@click.version_option(__version__, message="goldsmith %(version)s", help="Print the version and exit.")
+def app() -> None:
+    """Make, verify and document gold-standard test fixtures from a reference solution; the starter is untouched."""
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"goldsmith {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
-    ] = False,
-) -> None:
-    pass
+def commands(group: click.Group = app, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield every command by its full name, such as `skills install`, those of groups included."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{above}{name} ")
+        elif command is not None:
+            yield f"{above}{name}", command

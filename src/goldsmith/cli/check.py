@@ -3,59 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
-    at_a_terminal,
-    choose_subject,
-    replay_progress,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import PATH, at_a_terminal, choose_subject, course_options, replay_progress, report_errors
 from goldsmith.errors.usage import BadOption
 
 
+@command
+@argument("assignment", "A", "The assignment, or a recipe file; omit it for a menu.", required=False)
+@argument("submission", "PATH", "A folder, a file or a git revision; omit it for the working tree.", required=False)
+@option(
+    "--with",
+    "implementation",
+    metavar="[NAME=]WHERE",
+    help="The same as PATH; for a recipe file also a module, and NAME, the module that it takes the place of.",
+)
+@option("--case", "cases", metavar="NAME", multiple=True, help="Only this case; may be given several times.")
+@flag("--markdown", help="Print a comment for the student, in Markdown.")
+@flag("--reveal", help="Also show gold's values in the Markdown.")
+@flag("--verbose", help="With --markdown: every case and part, not only what to look at first.")
+@option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")
+@option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
+@option("--device", metavar="D", default="cpu", help="Where models run.")
+@flag("--allow-stale", help="Check against gold that is stale.")
+@course_options
 def check(
-    assignment: Annotated[
-        str | None, typer.Argument(metavar="A", help="The assignment, or a recipe file; omit it for a menu.")
-    ] = None,
-    submission: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", help="A folder, a file or a git revision; omit it for the working tree."),
-    ] = None,
-    implementation: Annotated[
-        str | None,
-        typer.Option(
-            "--with",
-            metavar="[NAME=]WHERE",
-            help="The same as PATH; for a recipe file also a module, and NAME, the module that it takes the place of.",
-        ),
-    ] = None,
-    cases: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case; may be given several times.")
-    ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for the student, in Markdown.")] = False,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Also show gold's values in the Markdown.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --markdown: every case and part, not only what to look at first.")
-    ] = False,
-    adapter: Annotated[
-        Path | None, typer.Option("--adapter", metavar="FILE", help="An adapter to use instead of the course's.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
-    ] = None,
-    device: Annotated[str, typer.Option("--device", metavar="D", help="Where models run.")] = "cpu",
-    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Check against gold that is stale.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignment: str | None,
+    submission: str | None,
+    implementation: str | None,
+    cases: tuple[str, ...],
+    markdown: bool,
+    reveal: bool,
+    verbose: bool,
+    adapter: Path | None,
+    timeout: float | None,
+    device: str,
+    allow_stale: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Replay the recipe on another implementation and say what is wrong with it.
 
@@ -93,7 +82,7 @@ def check(
             request = Request(
                 options=options_from(config, device=device),
                 case_timeout=timeout or config.case_timeout,
-                cases=tuple(cases or ()),
+                cases=cases,
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=watcher,
@@ -110,4 +99,4 @@ def check(
             from goldsmith.render.verdict import show_verdict
 
             show_verdict(open_console(no_color=no_color), verdict)
-    raise typer.Exit(verdict.exit_code)
+    raise Exit(verdict.exit_code)

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
-    at_a_terminal,
-    choose_subject,
-    make_progress,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command, flag
+from goldsmith.cli.options import at_a_terminal, choose_subject, course_options, make_progress, report_errors
 from goldsmith.errors.base import AGAINST
 
 
+@command
+@argument("name", "A", "The assignment, or a recipe file; omit it for a menu.", required=False)
+@argument("revision", "REV", "A git revision to compare with; omit it to compare with a new run.", required=False)
+@flag("--exact", help="Also show differences that are within noise.")
+@flag("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
+@course_options
 def diff(
-    name: Annotated[
-        str | None, typer.Argument(metavar="A", help="The assignment, or a recipe file; omit it for a menu.")
-    ] = None,
-    revision: Annotated[
-        str | None,
-        typer.Argument(metavar="REV", help="A git revision to compare with; omit it to compare with a new run."),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Also show differences that are within noise.")] = False,
-    redraw: Annotated[
-        bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
-    ] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    name: str | None,
+    revision: str | None,
+    exact: bool,
+    redraw: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Show, tensor by tensor, what regenerating would change, or what changed since a git revision.
 
@@ -66,4 +56,4 @@ def diff(
             from goldsmith.render.gold_diff import show_difference
 
             show_difference(open_console(no_color=no_color), found)
-    raise typer.Exit(AGAINST if found.changes else 0)
+    raise Exit(AGAINST if found.changes else 0)

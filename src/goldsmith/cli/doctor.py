@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
+from goldsmith.cli.command import command
+from goldsmith.cli.options import output_options, report_errors
 from goldsmith.errors.base import AGAINST
 
 
-def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: DebugOption = False) -> None:
+@command
+@output_options
+def doctor(json: bool, no_color: bool, debug: bool) -> None:
     """Show what on this machine affects a recipe's results, and how well submissions can be sandboxed.
 
     Exit codes: 0 nothing interferes, 1 something does.
@@ -27,4 +30,4 @@ def doctor(json: JsonOption = False, no_color: NoColorOption = False, debug: Deb
             report.print(facts, ok=ok, more=machine)
         else:
             show_machine(open_console(no_color=no_color), facts, machine)
-    raise typer.Exit(0 if ok else AGAINST)
+    raise Exit(0 if ok else AGAINST)

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
-import typer
+import click
+from click.exceptions import Exit
 
-from goldsmith.cli.gold_runs import (
-    AllowLargeOption,
-    CalibrateOption,
-    CheckOption,
-    DeviceOption,
-    ExactOption,
-    ForceOption,
-    NoWaitOption,
-    RedrawOption,
-    SeedOption,
-    Show,
-    TimeoutOption,
-    VerboseOption,
-    YesOption,
-    calibration,
-    check_gold,
-    make_gold,
-    report_all,
-)
+from goldsmith.cli.command import command, option
+from goldsmith.cli.gold_runs import Show, calibration, check_gold, gold_run_options, make_gold, report_all
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose,
+    course_options,
     open_course,
     refuse_recipes,
     report_errors,
+    several_assignments,
 )
 from goldsmith.errors.base import COULD_NOT_RUN
 
@@ -46,54 +27,52 @@ if TYPE_CHECKING:
     from goldsmith.generate.outcome import Outcome
 
 
-class Kind(StrEnum):
-    outputs = "outputs"
-    checkpoint = "checkpoint"
-    both = "both"
-
-
-EXAMPLES = """
-Examples:
-
-    goldsmith generate                     choose from a menu
-    goldsmith generate scratch-1           one assignment
-    goldsmith generate all --yes --json    every assignment, for a script
-    goldsmith generate all --check         would anything change? (for CI, on any machine)
-    goldsmith generate all --check --exact the same, to the last bit
-    goldsmith generate hw3 --kind both     no recipe yet: write one to start from
-
-Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
-3 could not run or gold refused.
-"""
-
-
+@command
+@several_assignments
+@option(
+    "--kind", type=click.Choice(["outputs", "checkpoint", "both"]), help="What to record when there is no recipe yet."
+)
+@gold_run_options
+@course_options
 def generate(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
-    ] = None,
-    kind: Annotated[Kind | None, typer.Option(help="What to record when there is no recipe yet.")] = None,
-    seed: SeedOption = None,
-    device: DeviceOption = None,
-    timeout: TimeoutOption = None,
-    allow_large: AllowLargeOption = False,
-    calibrate: CalibrateOption = None,
-    force: ForceOption = False,
-    exact: ExactOption = False,
-    redraw: RedrawOption = False,
-    check: CheckOption = False,
-    yes: YesOption = False,
-    no_wait: NoWaitOption = False,
-    verbose: VerboseOption = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...],
+    kind: Literal["outputs", "checkpoint", "both"] | None,
+    seed: int | None,
+    device: str | None,
+    timeout: float | None,
+    allow_large: bool,
+    calibrate: bool | None,
+    force: bool,
+    exact: bool,
+    redraw: bool,
+    check: bool,
+    yes: bool,
+    no_wait: bool,
+    verbose: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
+    """Run the solution with fixed seeds; verify, document and publish its gold.
+
+    Examples:
+
+        goldsmith generate                        choose from a menu
+        goldsmith generate scratch-1              one assignment
+        goldsmith generate all --yes --json       every assignment, for a script
+        goldsmith generate all --check            would anything change? (for CI, on any machine)
+        goldsmith generate all --check --exact    the same, to the last bit
+        goldsmith generate hw3 --kind both        no recipe yet: write one to start from
+
+    Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
+    3 could not run or gold refused.
+    """
     outcomes: list[Outcome] = []
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
         from goldsmith.generate.options import options_from
 
-        refuse_recipes("generate", *(assignments or ()))
+        refuse_recipes("generate", *assignments)
         found = open_course(course)
         config = found.config
         options = options_from(
@@ -101,7 +80,7 @@ def generate(
             seed=config.seed if seed is None else seed,
             timeout=config.timeout if timeout is None else timeout,
             device=device or "cpu",
-            kind=kind.value if kind else None,
+            kind=kind,
             allow_large=allow_large,
             force=force,
             exact=exact,
@@ -109,7 +88,7 @@ def generate(
             calibrate=calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
-        chosen = choose(found, assignments or [], "generate", ask=interactive, no_color=no_color)
+        chosen = choose(found, assignments, "generate", ask=interactive, no_color=no_color)
         show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         if check:
             given = {"seed": seed, "device": device}
@@ -119,10 +98,7 @@ def generate(
             make_gold(found, planned, interactive, yes, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
-    raise typer.Exit(max(bad, default=0))
-
-
-generate.__doc__ = f"Run the solution with fixed seeds; verify, document and publish its gold.\n{EXAMPLES}"
+    raise Exit(max(bad, default=0))
 
 
 def _planned(assignment: Assignment, options: Options, interactive: bool, no_color: bool) -> Options:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
 
-from goldsmith.cli.options import JsonReport, make_progress
+from goldsmith.cli.command import Function, add_options, flag, option
+from goldsmith.cli.options import JsonReport, Seconds, make_progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,37 +20,38 @@ if TYPE_CHECKING:
     from goldsmith.render.summary import Summary
 
 
-SeedOption = Annotated[int | None, typer.Option(metavar="N", min=0, max=2**32 - 1, help="The seed.", show_default="42")]
-DeviceOption = Annotated[
-    str | None, typer.Option(metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu")
-]
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", min=0.1, help="Stop a recipe after this much processor time.", show_default="600"),
-]
-AllowLargeOption = Annotated[bool, typer.Option("--allow-large", help="Accept gold above 100 MB.")]
-CalibrateOption = Annotated[
-    bool | None,
-    typer.Option(
+_OPTIONS = (
+    option("--seed", metavar="N", type=click.IntRange(0, 2**32 - 1), help="The seed.", show_default="42"),
+    option("--device", metavar="D", help="Where models run: cpu, cuda, cuda:1, mps.", show_default="cpu"),
+    option(
+        "--timeout",
+        metavar="SECONDS",
+        type=Seconds(),
+        help="Stop a recipe after this much processor time.",
+        show_default="600",
+    ),
+    flag("--allow-large", help="Accept gold above 100 MB."),
+    option(
         "--calibrate/--no-calibrate",
+        default=None,
         help="Measure tolerances again, or not at all.",
         show_default="where something changed",
     ),
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Regenerate gold even if it is fresh.")]
-ExactOption = Annotated[bool, typer.Option("--exact", help="Treat any different bit as a change, even within noise.")]
-RedrawOption = Annotated[
-    bool, typer.Option("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
-]
-CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; exit with 1 if anything would change.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")]
-NoWaitOption = Annotated[
-    bool, typer.Option("--no-wait", help="Exit instead of waiting if another goldsmith is running here.")
-]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what the recipe prints.")]
-
+    flag("--force", help="Regenerate gold even if it is fresh."),
+    flag("--exact", help="Treat any different bit as a change, even within noise."),
+    flag("--redraw", help="Draw inputs and weights again instead of using recorded ones."),
+    flag("--check", help="Write nothing; exit with 1 if anything would change."),
+    flag("--yes", "-y", help="Do not ask any questions."),
+    flag("--no-wait", help="Exit instead of waiting if another goldsmith is running here."),
+    flag("--verbose", "-v", help="Show what the recipe prints."),
+)
 _QUESTION_LINES = 6
 """Lines that a question takes, so that what it is about stays visible above it."""
+
+
+def gold_run_options(function: Function) -> Function:
+    """Add the options that say how gold is made, such as `seed` and `force`."""
+    return add_options(_OPTIONS, function)
 
 
 def calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always", "off"]:

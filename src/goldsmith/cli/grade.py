@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
+from click.exceptions import Exit
 
+from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
+    PATH,
     at_a_terminal,
     choose_one,
+    course_options,
     open_course,
     refuse_recipes,
     report_errors,
@@ -29,61 +29,56 @@ if TYPE_CHECKING:
     from goldsmith.render.grades import GradedSubmission
 
 
-def _certificate(name: str, text: str) -> Any:
-    return typer.Option(name, metavar="FILE", exists=True, dir_okay=False, readable=True, help=text)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@command
+@argument("assignment", "A", "The assignment.", required=False)
+@argument(
+    "submissions", "SUBMISSION…", "Folders, .zip, .tar or .py files, git revisions, or folders of these.", nargs=-1
+)
+@option("--refs", metavar="PATTERN", multiple=True, help="Every branch and tag that matches.")
+@option("--output", "-o", metavar="DIR", type=PATH, help="Where to write; default private/grades/A.")
+@flag("--fresh", help="New inputs and weights from a secret seed, so that leaked gold is worthless.")
+@option("--engine", metavar="local|dask", default="local", help="Where submissions run.")
+@option("--scheduler", metavar="ADDRESS", default="", help="A running Dask scheduler; by default one is started here.")
+@option(
+    "--tls-ca-file", metavar="FILE", type=_FILE, help="The authority that signed the scheduler's certificate (tls://…)."
+)
+@option("--tls-cert", metavar="FILE", type=_FILE, help="The certificate to show to the scheduler.")
+@option("--tls-key", metavar="FILE", type=_FILE, help="Its key, unless it is in the same file.")
+@option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
+)
+@option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
+@option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
+@flag("--verbose", help="Write feedback on every case and every part.")
+@flag("--again", help="Run all again, even those with a cached verdict.")
+@flag("--allow-stale", help="Grade against gold that is stale.")
+@flag("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
+@course_options
 def grade(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment.")] = None,
-    submissions: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SUBMISSION…", help="Folders, .zip, .tar or .py files, git revisions, or folders of these."
-        ),
-    ] = None,
-    refs: Annotated[
-        list[str] | None, typer.Option("--refs", metavar="PATTERN", help="Every branch and tag that matches.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where to write; default private/grades/A."),
-    ] = None,
-    fresh: Annotated[
-        bool,
-        typer.Option("--fresh", help="New inputs and weights from a secret seed, so that leaked gold is worthless."),
-    ] = False,
-    engine: Annotated[str, typer.Option("--engine", metavar="local|dask", help="Where submissions run.")] = "local",
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            "--scheduler", metavar="ADDRESS", help="A running Dask scheduler; by default one is started here."
-        ),
-    ] = "",
-    tls_ca_file: Annotated[
-        Path | None, _certificate("--tls-ca-file", "The authority that signed the scheduler's certificate (tls://…).")
-    ] = None,
-    tls_cert: Annotated[Path | None, _certificate("--tls-cert", "The certificate to show to the scheduler.")] = None,
-    tls_key: Annotated[Path | None, _certificate("--tls-key", "Its key, unless it is in the same file.")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many run at once; default one for each processor."),
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="SECONDS", help="Stop a case after this much processor time.")
-    ] = None,
-    memory: Annotated[
-        float, typer.Option("--memory", metavar="GIB", help="Memory for all processes of a submission.")
-    ] = 6.0,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Write feedback on every case and every part.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Run all again, even those with a cached verdict.")] = False,
-    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Grade against gold that is stale.")] = False,
-    allow_unsandboxed: Annotated[
-        bool, typer.Option("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
-    ] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignment: str | None,
+    submissions: tuple[str, ...],
+    refs: tuple[str, ...],
+    output: Path | None,
+    fresh: bool,
+    engine: str,
+    scheduler: str,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    jobs: int | None,
+    timeout: float | None,
+    memory: float,
+    verbose: bool,
+    again: bool,
+    allow_stale: bool,
+    allow_unsandboxed: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Check a class, each submission sandboxed, and write grades, feedback and an overview.
 
@@ -131,7 +126,7 @@ def grade(
                 raise bad_setting(chosen.course.root, ["packages"], f"{name} is not installed here")
         tls = _tls(scheduler, tls_ca_file, tls_cert, tls_key)
         count = jobs or processors()
-        items = collect(chosen, submissions or (), refs or ())
+        items = collect(chosen, submissions, refs)
         folder = output or chosen.course.grades_folder / chosen.name
         if not allow_unsandboxed:
             probe().require()
@@ -167,7 +162,7 @@ def grade(
             print(render.closing_lines(result, chosen.course.relative(folder)))
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
-    raise typer.Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
+    raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
 
 
 def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:
@@ -176,9 +171,9 @@ def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | No
     if ca_file is None and cert is None and key is None:
         return None
     if ca_file is None or cert is None:
-        raise typer.BadParameter("--tls-ca-file and --tls-cert belong together: give both, and --tls-key")
+        raise click.UsageError("--tls-ca-file and --tls-cert belong together: give both, and --tls-key")
     if not scheduler.startswith("tls://"):
-        raise typer.BadParameter("--tls-… are for a scheduler that is running: give --scheduler tls://HOST:PORT")
+        raise click.UsageError("--tls-… are for a scheduler that is running: give --scheduler tls://HOST:PORT")
     return Tls(str(ca_file), str(cert), str(key) if key else None)
 
 

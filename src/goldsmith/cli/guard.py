@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.options import CourseOption, DebugOption, JsonOption, NoColorOption, open_course, report_errors
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import PATH, course_options, open_course, report_errors
 from goldsmith.errors.base import AGAINST
 
 if TYPE_CHECKING:
     from goldsmith.guard.leaks import Finding
 
-EXAMPLES = """
-Compares function by function, even if files, functions and variables were renamed; looks into notebooks, Markdown and
-commented-out code; finds solution markers, gold, private folders, and secrets.
 
-Examples:
-
-    goldsmith guard                  the course, without private folders
-    goldsmith guard ../handout       a folder or archive for students
-    goldsmith guard --ref release    a branch, with its history
-    goldsmith guard --staged         what the next commit would add
-
-Exit codes: 0 nothing found, 1 something was, 2 bad usage, 3 it could not know what to look for.
-"""
-
-
+@command
+@argument("path", "PATH", "A folder or file that students get.", type=PATH, required=False)
+@option("--ref", metavar="REV", help="A git revision with its history.")
+@flag("--staged", help="Only what is staged for the next commit.")
+@course_options
 def guard(
-    path: Annotated[Path | None, typer.Argument(metavar="PATH", help="A folder or file that students get.")] = None,
-    ref: Annotated[str | None, typer.Option("--ref", metavar="REV", help="A git revision with its history.")] = None,
-    staged: Annotated[bool, typer.Option("--staged", help="Only what is staged for the next commit.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    path: Path | None, ref: str | None, staged: bool, course: Path, json: bool, no_color: bool, debug: bool
 ) -> None:
+    """Say whether any solution is visible in what students get.
+
+    Compares function by function, even if files, functions and variables were renamed; looks into notebooks, Markdown
+    and commented-out code; finds solution markers, gold, private folders, and secrets.
+
+    Examples:
+
+        goldsmith guard                  the course, without private folders
+        goldsmith guard ../handout       a folder or archive for students
+        goldsmith guard --ref release    a branch, with its history
+        goldsmith guard --staged         what the next commit would add
+
+    Exit codes: 0 nothing found, 1 something was, 2 bad usage, 3 it could not know what to look for.
+    """
     findings: list[Finding] = []
     with report_errors("guard", as_json=json, debug=debug, subjects="findings") as report:
         from goldsmith.errors.course import OneTargetOnly, Unreadable
@@ -68,7 +68,4 @@ def guard(
             report.print(leaks, ok=not leaks)
         else:
             show_leaks(open_console(no_color=no_color), leaks, what, len(guarded.secrets))
-    raise typer.Exit(AGAINST if findings else 0)
-
-
-guard.__doc__ = f"Say whether any solution is visible in what students get.\n{EXAMPLES}"
+    raise Exit(AGAINST if findings else 0)

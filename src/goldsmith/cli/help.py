@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated
 
-import typer
-
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, report_errors
+from goldsmith.cli.command import argument, command
+from goldsmith.cli.options import output_options, report_errors
 from goldsmith.help_topics import TOPICS
 
-EXAMPLES = """
-Lists the topics, or shows one. `goldsmith COMMAND --help` lists a command's options.
 
-Examples:
+@command
+@argument("topic", "TOPIC", "The page to show; omit it for a list.", default="")
+@output_options
+def help_(topic: str, json: bool, no_color: bool, debug: bool) -> None:
+    """Show a page about goldsmith: recipes, adapters, grading and more.
 
-    goldsmith help                  the topics
-    goldsmith help adapters         how to write an adapter
+    Lists the topics, or shows one. `goldsmith COMMAND --help` lists a command's options.
 
-Exit codes: 0 shown, 2 there is no such topic.
-"""
+    Examples:
 
+        goldsmith help                  the topics
+        goldsmith help adapters         how to write an adapter
 
-def help_(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The page to show; omit it for a list.")] = "",
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
-) -> None:
+    Exit codes: 0 shown, 2 there is no such topic.
+    """
     with report_errors("help", as_json=json, debug=debug, subjects="topics") as report:
         from goldsmith.errors.usage import BadUsage
 
@@ -42,6 +38,3 @@ def help_(
             report.print(topics)
         else:
             show_topics(open_console(no_color=no_color), topics)
-
-
-help_.__doc__ = f"Show a page about goldsmith: recipes, adapters, grading and more.\n{EXAMPLES}"

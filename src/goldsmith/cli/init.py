@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from goldsmith.cli.options import (
-    DebugOption,
-    JsonOption,
-    JsonReport,
-    NoColorOption,
-    at_a_terminal,
-    open_course,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import PATH, JsonReport, at_a_terminal, open_course, output_options, report_errors
 
 if TYPE_CHECKING:
     from goldsmith.render.scaffold import ScaffoldFile
@@ -24,72 +16,75 @@ if TYPE_CHECKING:
     from goldsmith.scaffold.layout_detection import Layout
 
 
-class Part(StrEnum):
-    settings = "settings"
-    marker = "marker"
-    gitignore = "gitignore"
-    ci = "ci"
-    hook = "hook"
-    scripts = "scripts"
-    skills = "skills"
+_EXTRAS = ("scripts", "skills")
+_PARTS = ("settings", "marker", "gitignore", "ci", "hook", *_EXTRAS)
 
 
-class Extra(StrEnum):
-    scripts = "scripts"
-    skills = "skills"
-
-
-EXAMPLES = """
-Detects where assignments, solutions and tests are, says how it found them, and writes goldsmith.toml, the pytest
-marker, lines of .gitignore, a CI workflow and a pre-commit hook; with --with also scripts/dev_utils.py and the skills
-for coding agents. It shows every change first and asks once. Your files are never overwritten or moved, and a second
-run changes nothing. Where the layout is unclear, it asks; without a terminal it stops and names the option that
-decides.
-
-With --example it copies a course with three assignments (a transformer, a vision encoder, a policy), each with
-starter, solution, recipe, tests and gold.
-
-Examples:
-
-    goldsmith init                          in your course, or in an empty folder
-    goldsmith init --dry-run                only show what it would do
-    goldsmith init --yes --without ci       for a script
-    goldsmith init --assignments .          assignments are at the root
-    goldsmith init --one-assignment hw2     the whole repository is one assignment
-    goldsmith init --with skills            also the skills for coding agents
-    goldsmith init --example my-course      a course to try things on
-
-Exit codes: 0 everything is there, 1 changes wait for your approval, 2 bad usage or configuration, 3 could not be
-written.
-"""
-
-
+@command
+@argument("folder", "DIR", "The course, or the folder to make.", type=PATH, default=".")
+@flag("--example", help="Copy the bundled course into DIR.")
+@option("--without", type=click.Choice(_PARTS), multiple=True, help="Leave this part out; may be given several times.")
+@option(
+    "--with",
+    "with_parts",
+    type=click.Choice(_EXTRAS),
+    multiple=True,
+    help="Also add this part; may be given several times.",
+)
+@option(
+    "--assignments", metavar="DIR", default="", help="The folder of assignments; `.` is the root.", show_default="found"
+)
+@option("--solutions", metavar="DIR", default="", help="The folder of solutions.", show_default="found")
+@option("--internal-tests", metavar="DIR", default="", help="The folder of tests for staff.", show_default="found")
+@option(
+    "--one-assignment",
+    metavar="A",
+    default="",
+    help="The whole repository is one assignment, of this name.",
+    show_default="found",
+)
+@flag("--dry-run", help="Show everything, write nothing.")
+@flag("--yes", "-y", help="Do not ask any questions.")
+@output_options
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The course, or the folder to make.")] = Path("."),
-    example: Annotated[bool, typer.Option("--example", help="Copy the bundled course into DIR.")] = False,
-    without: Annotated[
-        list[Part] | None, typer.Option("--without", help="Leave this part out; may be given several times.")
-    ] = None,
-    with_parts: Annotated[
-        list[Extra] | None, typer.Option("--with", help="Also add this part; may be given several times.")
-    ] = None,
-    assignments: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder of assignments; `.` is the root.", show_default="found")
-    ] = "",
-    solutions: Annotated[str, typer.Option(metavar="DIR", help="The folder of solutions.", show_default="found")] = "",
-    internal_tests: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder of tests for staff.", show_default="found")
-    ] = "",
-    one_assignment: Annotated[
-        str,
-        typer.Option(metavar="A", help="The whole repository is one assignment, of this name.", show_default="found"),
-    ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show everything, write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    folder: Path,
+    example: bool,
+    without: tuple[str, ...],
+    with_parts: tuple[str, ...],
+    assignments: str,
+    solutions: str,
+    internal_tests: str,
+    one_assignment: str,
+    dry_run: bool,
+    yes: bool,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
+    """Set goldsmith up in a course, or copy the bundled example course.
+
+    Detects where assignments, solutions and tests are, says how it found them, and writes goldsmith.toml, the pytest
+    marker, lines of .gitignore, a CI workflow and a pre-commit hook; with --with also scripts/dev_utils.py and the
+    skills for coding agents. It shows every change first and asks once. Your files are never overwritten or moved, and
+    a second run changes nothing. Where the layout is unclear, it asks; without a terminal it stops and names the option
+    that decides.
+
+    With --example it copies a course with three assignments (a transformer, a vision encoder, a policy), each with
+    starter, solution, recipe, tests and gold.
+
+    Examples:
+
+        goldsmith init                          in your course, or in an empty folder
+        goldsmith init --dry-run                only show what it would do
+        goldsmith init --yes --without ci       for a script
+        goldsmith init --assignments .          assignments are at the root
+        goldsmith init --one-assignment hw2     the whole repository is one assignment
+        goldsmith init --with skills            also the skills for coding agents
+        goldsmith init --example my-course      a course to try things on
+
+    Exit codes: 0 everything is there, 1 changes wait for your approval, 2 bad usage or configuration, 3 could not be
+    written.
+    """
     files: list[ScaffoldFile] = []
     with report_errors("init", as_json=json, debug=debug, finished=files, subjects="files") as report:
         from goldsmith.errors.scaffold import ExampleIsWhole
@@ -102,12 +97,9 @@ def init(
         folders = {"assignments": assignments, "solutions": solutions, "internal-tests": internal_tests}
         said = {key: value.rstrip("/") or value for key, value in folders.items() if value}
         layout = _layout(folder, said, one_assignment, ask=at_a_terminal() and not (yes or json), no_color=no_color)
-        parts = [part.value for part in without or []], [part.value for part in with_parts or []]
+        parts = list(without), list(with_parts)
         ask = at_a_terminal() and not (yes or json or dry_run)
         _add(folder, layout, parts, files, report, ask, yes, dry_run, json, no_color)
-
-
-init.__doc__ = f"Set goldsmith up in a course, or copy the bundled example course.\n{EXAMPLES}"
 
 
 def _copy(folder: Path, json: bool) -> None:

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from goldsmith.cli.command import argument, command
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose_one,
+    course_options,
     locked,
     open_course,
     refuse_recipes,
     report_errors,
 )
 
-EXAMPLES = """
-Nothing is lost: what was there before, even uncommitted edits, is kept and restored by `goldsmith reset`.
 
-Examples:
+@command
+@argument("assignment", "A", "The assignment; omit it for a menu.", required=False)
+@course_options
+def inject(assignment: str | None, course: Path, json: bool, no_color: bool, debug: bool) -> None:
+    """Put the solution's files in the place of the starter's.
 
-    goldsmith inject              choose from a menu
-    goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it out again
+    Nothing is lost: what was there before, even uncommitted edits, is kept and restored by `goldsmith reset`.
 
-Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
-"""
+    Examples:
 
+        goldsmith inject              choose from a menu
+        goldsmith inject scratch-1    then `goldsmith reset scratch-1` takes it out again
 
-def inject(
-    assignment: Annotated[str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu.")] = None,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
-) -> None:
+    Exit codes: 0 injected (now or already), 2 bad usage, 3 could not: then everything is as it was.
+    """
     with report_errors("inject", as_json=json, debug=debug) as report:
         from goldsmith.injection.results import inject_assignment
 
@@ -54,6 +46,3 @@ def inject(
             from goldsmith.render.injection import show_injection
 
             show_injection(done)
-
-
-inject.__doc__ = f"Put the solution's files in the place of the starter's.\n{EXAMPLES}"

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
+import click
 
-from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
-    at_a_terminal,
-    open_course,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import at_a_terminal, course_options, open_course, report_errors
 
 if TYPE_CHECKING:
-    from goldsmith.scaffold.new_plan import Kind as KindName
+    from goldsmith.scaffold.new_plan import Kind
 
 
-class Kind(StrEnum):
-    torch = "torch"
-    numpy = "numpy"
-
-
-EXAMPLES = """
-Writes a small exercise that works at once: starter, solution, recipe, tests that students run, tests for staff, and
-the students' README. Then make it your own. No existing file is overwritten.
-
-Examples:
-
-    goldsmith new hw1                   choose between torch and NumPy
-    goldsmith new hw1 --kind numpy
-    goldsmith generate hw1              then make its gold
-
-Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.
-"""
-
-
+@command
+@argument("assignment", "A", "Its name, such as hw-1.")
+@option(
+    "--kind", type=click.Choice(["torch", "numpy"]), help="What it uses.", show_default="torch where that is installed"
+)
+@flag("--dry-run", help="Show everything, write nothing.")
+@flag("--yes", "-y", help="Do not ask any questions.")
+@course_options
 def new(
-    assignment: Annotated[str, typer.Argument(metavar="A", help="Its name, such as hw-1.")],
-    kind: Annotated[
-        Kind | None, typer.Option(help="What it uses.", show_default="torch where that is installed")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show everything, write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask any questions.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignment: str, kind: Kind | None, dry_run: bool, yes: bool, course: Path, json: bool, no_color: bool, debug: bool
 ) -> None:
+    """Create an assignment to start from: starter, solution, recipe, tests, README.
+
+    Writes a small exercise that works at once: starter, solution, recipe, tests that students run, tests for staff, and
+    the students' README. Then make it your own. No existing file is overwritten.
+
+    Examples:
+
+        goldsmith new hw1                   choose between torch and NumPy
+        goldsmith new hw1 --kind numpy
+        goldsmith generate hw1              then make its gold
+
+    Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.
+    """
     with report_errors("new", as_json=json, debug=debug) as report:
         from goldsmith.render.console import open_console
         from goldsmith.render.scaffold import NewAssignment, scaffold_files, show_new_assignment
@@ -72,14 +57,11 @@ def new(
             show_new_assignment(open_console(no_color=no_color), plan, assignment, dry_run=dry_run)
 
 
-new.__doc__ = f"Create an assignment to start from: starter, solution, recipe, tests, README.\n{EXAMPLES}"
-
-
-def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> KindName:
+def _kind(wanted: Kind | None, *, ask: bool, no_color: bool) -> Kind:
     from goldsmith.scaffold.new_plan import usual_kind
 
     if wanted is not None:
-        return wanted.value
+        return wanted
     usual = usual_kind()
     if not ask:
         return usual

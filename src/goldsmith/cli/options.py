@@ -9,13 +9,12 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from goldsmith.cli.command import Function, add_options, argument, flag, option
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.course import NoAssignments, NothingChosen
-from goldsmith.errors.gold import Interrupted, Unexpected
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.foundation.platforms import require
 
@@ -27,14 +26,46 @@ if TYPE_CHECKING:
     from goldsmith.generate.progress import Progress
     from goldsmith.process.launcher import Watcher
 
-CourseOption = Annotated[
-    Path, typer.Option("--course", "-C", metavar="DIR", help="A folder in the course.", show_default="here")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Log what goldsmith does, and show tracebacks.")]
-NoColorOption = Annotated[
-    bool, typer.Option("--no-color", help="No colours; NO_COLOR in the environment does the same.")
-]
+PATH = click.Path(path_type=Path)
+
+
+def _set_color(ctx: click.Context, parameter: click.Parameter, no_color: bool) -> bool:
+    """Have click print without colours, too."""
+    ctx.color = False if no_color else ctx.color
+    return no_color
+
+
+_COURSE = option(
+    "--course", "-C", metavar="DIR", type=PATH, default=".", help="A folder in the course.", show_default="here"
+)
+_OUTPUT = (
+    flag("--json", help="Print one JSON object on standard output, and nothing else."),
+    flag("--no-color", help="No colours; NO_COLOR in the environment does the same.", callback=_set_color),
+    flag("--debug", help="Log what goldsmith does, and show tracebacks."),
+)
+several_assignments = argument("assignments", "A… | all", "Names of assignments; omit them for a menu.", nargs=-1)
+
+
+def course_options(function: Function) -> Function:
+    """Add the options that every command in a course has: `course`, `json`, `no_color` and `debug`."""
+    decorated: Function = _COURSE(output_options(function))
+    return decorated
+
+
+def output_options(function: Function) -> Function:
+    """Add the options that every command has: `json`, `no_color` and `debug`."""
+    return add_options(_OUTPUT, function)
+
+
+class Seconds(click.FloatRange):
+    """A time of at least a tenth of a second."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0.1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = super().convert(value, param, ctx)
+        return seconds if seconds >= 0.1 else self.fail(f"nan is not in the range x>={self.min}.", param, ctx)
 
 
 @dataclass(frozen=True)
@@ -79,7 +110,7 @@ def report_errors(
     try:
         require(command)
         yield report
-    except (typer.Exit, typer.BadParameter):
+    except (click.exceptions.Exit, click.UsageError):
         raise
     except (Exception, KeyboardInterrupt) as problem:
         error = _as_error(problem, command)
@@ -88,10 +119,12 @@ def report_errors(
         if as_json:
             report.print(finished, ok=False, error=error)
         print(without_commands(f"goldsmith {command}: {error}"), file=sys.stderr)
-        raise typer.Exit(error.exit_code) from None
+        raise click.exceptions.Exit(error.exit_code) from None
 
 
 def _as_error(problem: BaseException, command: str) -> GoldsmithError:
+    from goldsmith.errors.gold import Interrupted, Unexpected
+
     if isinstance(problem, GoldsmithError):
         return problem
     return Interrupted(command) if isinstance(problem, KeyboardInterrupt) else Unexpected(repr(problem))
@@ -167,6 +200,8 @@ def choose(
     if names:
         return found
     if not ask:
+        from goldsmith.errors.course import NothingChosen
+
         raise NothingChosen(command, [item.name for item in found])
     from goldsmith.cli.prompts import ask_assignments
 
@@ -182,6 +217,8 @@ def choose_one(
         return course.assignment(name)
     found = _assignments(course)
     if not ask:
+        from goldsmith.errors.course import NothingChosen
+
         raise NothingChosen(command, [item.name for item in found], several=False, after=after)
     from goldsmith.cli.prompts import ask_assignment
 
@@ -202,6 +239,8 @@ def choose_subject(
 def _assignments(course: Course) -> list[Assignment]:
     found = course.assignments()
     if not found:
+        from goldsmith.errors.course import NoAssignments
+
         raise NoAssignments(course.relative(course.assignments_folder))
     return found
 

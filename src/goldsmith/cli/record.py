@@ -2,61 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.gold_runs import (
-    AllowLargeOption,
-    CalibrateOption,
-    CheckOption,
-    DeviceOption,
-    ExactOption,
-    ForceOption,
-    NoWaitOption,
-    RedrawOption,
-    SeedOption,
-    Show,
-    TimeoutOption,
-    VerboseOption,
-    YesOption,
-    calibration,
-    check_gold,
-    make_gold,
-    report_all,
-)
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, at_a_terminal, report_errors
+from goldsmith.cli.command import argument, command, option
+from goldsmith.cli.gold_runs import Show, calibration, check_gold, gold_run_options, make_gold, report_all
+from goldsmith.cli.options import at_a_terminal, output_options, report_errors
 from goldsmith.errors.base import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from goldsmith.generate.outcome import Outcome
 
 
+@command
+@argument("recipes", "RECIPE…", "Python files with cases.", nargs=-1, required=True)
+@option(
+    "--with",
+    "implementation",
+    metavar="[NAME=]WHERE",
+    help="Record from this folder, file or module instead of what the recipe imports.",
+)
+@gold_run_options
+@output_options
 def record(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE…", help="Python files with cases.")],
-    implementation: Annotated[
-        str | None,
-        typer.Option(
-            "--with",
-            metavar="[NAME=]WHERE",
-            help="Record from this folder, file or module instead of what the recipe imports.",
-        ),
-    ] = None,
-    seed: SeedOption = None,
-    device: DeviceOption = None,
-    timeout: TimeoutOption = None,
-    allow_large: AllowLargeOption = False,
-    calibrate: CalibrateOption = None,
-    force: ForceOption = False,
-    exact: ExactOption = False,
-    redraw: RedrawOption = False,
-    check: CheckOption = False,
-    yes: YesOption = False,
-    no_wait: NoWaitOption = False,
-    verbose: VerboseOption = False,
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    recipes: tuple[str, ...],
+    implementation: str | None,
+    seed: int | None,
+    device: str | None,
+    timeout: float | None,
+    allow_large: bool,
+    calibrate: bool | None,
+    force: bool,
+    exact: bool,
+    redraw: bool,
+    check: bool,
+    yes: bool,
+    no_wait: bool,
+    verbose: bool,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Record verified, documented gold of a recipe file anywhere, without a course.
 
@@ -104,4 +90,4 @@ def record(
                 make_gold(lone.project, planned, interactive, yes, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
-    raise typer.Exit(max(bad, default=0))
+    raise Exit(max(bad, default=0))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
+    PATH,
     at_a_terminal,
+    course_options,
     locked,
     open_course,
     refuse_recipes,
@@ -23,32 +20,36 @@ if TYPE_CHECKING:
     from goldsmith.course.layout import Course
     from goldsmith.injection.results import EditChoice, ResetResult
 
-EXAMPLES = """
-Edits made while a solution was injected are never lost silently: you choose what happens to them.
 
-Examples:
-
-    goldsmith reset                            what is injected; a menu if several are
-    goldsmith reset scratch-1 --keep           make edits part of the solution
-    goldsmith reset scratch-1 --save DIR       save edits in a folder
-    goldsmith reset scratch-1 --discard        discard edits
-
-Exit codes: 0 reset (or nothing was injected), 1 edited files are in the way, 2 bad usage, 3 could not.
-"""
-
-
+@command
+@argument("assignment", "A", "The assignment; omit it for a menu, or every injected one.", required=False)
+@flag("--keep", help="Write edits back into the solution.")
+@option("--save", metavar="DIR", type=PATH, help="Write edits into this folder.")
+@flag("--discard", help="Discard edits.")
+@course_options
 def reset(
-    assignment: Annotated[
-        str | None, typer.Argument(metavar="A", help="The assignment; omit it for a menu, or every injected one.")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Write edits back into the solution.")] = False,
-    save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write edits into this folder.")] = None,
-    discard: Annotated[bool, typer.Option("--discard", help="Discard edits.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignment: str | None,
+    keep: bool,
+    save: Path | None,
+    discard: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
+    """Take the solution out again: every byte, mode and link as before.
+
+    Edits made while a solution was injected are never lost silently: you choose what happens to them.
+
+    Examples:
+
+        goldsmith reset                            what is injected; a menu if several are
+        goldsmith reset scratch-1 --keep           make edits part of the solution
+        goldsmith reset scratch-1 --save DIR       save edits in a folder
+        goldsmith reset scratch-1 --discard        discard edits
+
+    Exit codes: 0 reset (or nothing was injected), 1 edited files are in the way, 2 bad usage, 3 could not.
+    """
     resets: list[ResetResult] = []
     with report_errors("reset", as_json=json, debug=debug, finished=resets) as report:
         from goldsmith.errors.injection import OneWayOnly
@@ -72,9 +73,6 @@ def reset(
             from goldsmith.render.injection import show_resets
 
             show_resets(resets)
-
-
-reset.__doc__ = f"Take the solution out again: every byte, mode and link as before.\n{EXAMPLES}"
 
 
 def _chosen(course: Course, assignment: str | None, ask: bool, no_color: bool) -> list[str]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+from click.exceptions import Exit
 
+from goldsmith.cli.command import command, flag, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
     at_a_terminal,
     choose,
+    course_options,
     open_course,
     refuse_recipes,
     report_errors,
+    several_assignments,
 )
 from goldsmith.errors.usage import BadOption
 
@@ -28,36 +28,35 @@ if TYPE_CHECKING:
     from goldsmith.render.rigor import MutantResult
 
 
+@command
+@several_assignments
+@option("--min", "least", metavar="SCORE", type=float, help="Exit with 1 if a score is below this.")
+@option("--only", metavar="NAME", multiple=True, help="Only this mutant, part or operator; may be given several times.")
+@option("--max", "most", metavar="N", type=click.IntRange(1), help="Try at most this many mutants, spread evenly.")
+@flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
+@flag("--all", "everything", help="Also list the mutants that were killed.")
+@flag("--list", "listed", help="Show the mutants without trying them.")
+@flag("--again", help="Try all again, even those with a cached result.")
+@option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
+)
+@flag("--allow-stale", help="Measure gold that is stale.")
+@course_options
 def rigor(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
-    ] = None,
-    least: Annotated[
-        float | None, typer.Option("--min", metavar="SCORE", help="Exit with 1 if a score is below this.")
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Only this mutant, part or operator; may be given several times."),
-    ] = None,
-    most: Annotated[
-        int | None, typer.Option("--max", metavar="N", min=1, help="Try at most this many mutants, spread evenly.")
-    ] = None,
-    baselines: Annotated[
-        bool,
-        typer.Option("--baselines", help="Also try the internal tests and plain tolerances on them. Slow."),
-    ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also list the mutants that were killed.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Show the mutants without trying them.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Try all again, even those with a cached result.")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="How many run at once; default one for each processor."),
-    ] = None,
-    allow_stale: Annotated[bool, typer.Option("--allow-stale", help="Measure gold that is stale.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...],
+    least: float | None,
+    only: tuple[str, ...],
+    most: int | None,
+    baselines: bool,
+    everything: bool,
+    listed: bool,
+    again: bool,
+    jobs: int | None,
+    allow_stale: bool,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Find mistakes that the gold would miss, say why, and what to add to the recipe.
 
@@ -79,10 +78,10 @@ def rigor(
     with report_errors("rigor", as_json=json, debug=debug, subjects="mutants", finished=mutants) as report:
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
-        refuse_recipes("rigor", *(assignments or ()))
+        refuse_recipes("rigor", *assignments)
         opened = open_course(course)
         ask = at_a_terminal() and not json
-        named = choose(opened, assignments or [], "rigor", ask=ask, no_color=no_color)
+        named = choose(opened, assignments, "rigor", ask=ask, no_color=no_color)
 
         from goldsmith.doctor import processors
         from goldsmith.generate.options import options_from
@@ -95,7 +94,7 @@ def rigor(
         wanted = RigorOptions(
             options=options_from(config),
             case_timeout=config.case_timeout,
-            names=tuple(only or ()),
+            names=only,
             most=most,
             jobs=jobs or processors(),
             keep=not again,
@@ -109,7 +108,7 @@ def rigor(
                 report.print(render.listed_mutants(known))
             else:
                 render.show_mutants(console, [item for some in known.values() for item in some])
-            raise typer.Exit(0)
+            raise Exit(0)
         for assignment in chosen:
             result = _measure(assignment, wanted, no_color)
             measured.append(result)
@@ -123,7 +122,7 @@ def rigor(
         elif below:
             names = ", ".join(item.assignment for item in below)
             console.print(f"Below --min {least}: {names}.", style="bold red", highlight=False)
-    raise typer.Exit(1 if below else 3 if untried else 0)
+    raise Exit(1 if below else 3 if untried else 0)
 
 
 def _measure(assignment: Assignment, wanted: RigorOptions, no_color: bool) -> Rigor:

@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+from click.exceptions import Exit
 
-from goldsmith.cli.options import DebugOption, JsonOption, NoColorOption, open_course, report_errors
+from goldsmith.cli.command import Group, argument, flag, option
+from goldsmith.cli.options import PATH, open_course, output_options, report_errors
 from goldsmith.errors.base import AGAINST
 
 COMMAND = "skills install"
 
-app = typer.Typer(help="The coding-agent skills of a course.", no_args_is_help=True, rich_markup_mode="markdown")
 
-EXAMPLES = """
-Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, and for each a shortcut,
-`.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the difference, and --force
-keeps yours next to the new one, as `SKILL.md.yours`.
-
-Examples:
-
-    goldsmith skills install           in your course; again after an update
-    goldsmith skills install --check   are they up to date? (for CI)
-    goldsmith skills install --force   edited ones, too; yours are kept
-    goldsmith skills install --only grade --force   one of them
-
-Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
-3 could not be written.
-"""
-
-
-@app.callback()
-def _skills() -> None:
+@click.group(cls=Group)
+def skills() -> None:
     """Install skills that guide a coding agent: `/generate-fixtures`, `/test-rigor`, `/grade`."""
 
 
+@skills.command()
+@argument("folder", "DIR", "A folder in the course.", type=PATH, default=".")
+@option("--only", metavar="NAME", multiple=True, help="Only this skill; may be given several times.")
+@flag("--check", help="Write nothing; exit with 1 if any is not up to date.")
+@flag("--force", help="Replace edited ones; yours are kept next to them.")
+@output_options
 def install(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder in the course.")] = Path("."),
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this skill; may be given several times.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with 1 if any is not up to date.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace edited ones; yours are kept next to them.")] = False,
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    folder: Path, only: tuple[str, ...], check: bool, force: bool, json: bool, no_color: bool, debug: bool
 ) -> None:
+    """Install the skills for coding agents in a course, or check that they are up to date.
+
+    Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, and for each a shortcut,
+    `.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the difference, and --force
+    keeps yours next to the new one, as `SKILL.md.yours`.
+
+    Examples:
+
+        goldsmith skills install           in your course; again after an update
+        goldsmith skills install --check   are they up to date? (for CI)
+        goldsmith skills install --force   edited ones, too; yours are kept
+        goldsmith skills install --only grade --force   one of them
+
+    Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
+    3 could not be written.
+    """
     with report_errors(COMMAND, as_json=json, debug=debug, subjects="skills") as report:
         from goldsmith.errors.skills import CheckOrForce
         from goldsmith.skills.install import check_skills, install_skills
@@ -56,7 +51,7 @@ def install(
         if check and force:
             raise CheckOrForce
         course = open_course(folder)
-        results = check_skills(course, only or ()) if check else install_skills(course, only or (), force=force)
+        results = check_skills(course, only) if check else install_skills(course, only, force=force)
         ok = not any(item.behind for item in results)
         if json:
             report.print(results, ok=ok)
@@ -65,8 +60,4 @@ def install(
             from goldsmith.render.skills import show_skills
 
             show_skills(open_console(no_color=no_color), results)
-    raise typer.Exit(0 if ok else AGAINST)
-
-
-install.__doc__ = f"Install the skills for coding agents in a course, or check that they are up to date.\n{EXAMPLES}"
-app.command("install")(install)
+    raise Exit(0 if ok else AGAINST)

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
-    choose_subjects,
-    open_course,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command
+from goldsmith.cli.options import choose_subjects, course_options, open_course, report_errors
 
 
-def status(
-    recipes: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="A… | RECIPE…", help="Names of assignments, or recipe files; omit them for the course."),
-    ] = None,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
-) -> None:
+@command
+@argument("recipes", "A… | RECIPE…", "Names of assignments, or recipe files; omit them for the course.", nargs=-1)
+@course_options
+def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, debug: bool) -> None:
     """Show for every assignment whether its gold is fresh, stale (and why) or missing, or its solution injected.
 
     Compares hashes only: neither torch nor NumPy is imported, and nothing is run.
@@ -42,7 +26,7 @@ def status(
         from goldsmith.generate.status import course_status, subject_status
 
         chosen = choose_subjects(course, recipes, "status", ask=False) if recipes else []
-        found = None if any(is_recipe_file(name) for name in recipes or ()) else open_course(course)
+        found = None if any(is_recipe_file(name) for name in recipes) else open_course(course)
         items = list(map(subject_status, chosen)) if recipes else course_status(open_course(course))
         if json:
             report.print(items)

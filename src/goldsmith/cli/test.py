@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
+from goldsmith.cli.command import command, option
 from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
+    Seconds,
     at_a_terminal,
     choose,
+    course_options,
     open_course,
     refuse_recipes,
     report_errors,
+    several_assignments,
 )
 
 if TYPE_CHECKING:
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from goldsmith.internal_tests.verdict import InternalVerdict
 
 
+@command
+@several_assignments
+@option(
+    "-k", "select", metavar="EXPR", default="", help="Only tests that match, as with pytest's -k; no report is kept."
+)
+@option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Seconds(),
+    help="Stop an assignment's tests after this much processor time.",
+    show_default="600",
+)
+@course_options
 def try_tests(
-    assignments: Annotated[
-        list[str] | None, typer.Argument(metavar="A… | all", help="Names of assignments; omit them for a menu.")
-    ] = None,
-    select: Annotated[
-        str, typer.Option("-k", metavar="EXPR", help="Only tests that match, as with pytest's -k; no report is kept.")
-    ] = "",
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            min=0.1,
-            help="Stop an assignment's tests after this much processor time.",
-            show_default="600",
-        ),
-    ] = None,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...],
+    select: str,
+    timeout: float | None,
+    course: Path,
+    json: bool,
+    no_color: bool,
+    debug: bool,
 ) -> None:
     """Run the internal tests on the solution, where they must pass, and on the starter, where they must fail.
 
@@ -64,10 +64,10 @@ def try_tests(
     """
     verdicts: list[InternalVerdict] = []
     with report_errors("test", as_json=json, debug=debug, finished=verdicts) as report:
-        refuse_recipes("test", *(assignments or ()))
+        refuse_recipes("test", *assignments)
         found = open_course(course)
         ask = at_a_terminal() and not json
-        chosen = choose(found, assignments or [], "test", ask=ask, no_color=no_color)
+        chosen = choose(found, assignments, "test", ask=ask, no_color=no_color)
 
         from goldsmith.render.console import open_console
         from goldsmith.render.internal_tests import show_internal, show_internals
@@ -85,7 +85,7 @@ def try_tests(
         elif len(verdicts) > 1:
             console.print()
             show_internals(console, verdicts)
-    raise typer.Exit(max(item.exit_code for item in verdicts))
+    raise Exit(max(item.exit_code for item in verdicts))
 
 
 def _tried(assignment: Assignment, select: str, timeout: float, no_color: bool) -> InternalVerdict:

@@ -5,33 +5,29 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from typing import Any
 
-import typer
+import click
 
 from goldsmith.cli.app import app
 from goldsmith.cli.options import JsonReport
 from goldsmith.errors.usage import BadUsage
-
-_UsageError: Any = typer.BadParameter.__bases__[0]
-_SAID = {"Input should be ": "must be "}
 
 
 def run_app() -> int:
     """Run the command line and return its exit code."""
     try:
         code = app(standalone_mode=False, prog_name="goldsmith")
-    except typer.Abort:
+    except click.Abort:
         raise KeyboardInterrupt from None
-    except _UsageError as problem:
+    except click.UsageError as problem:
         return _refuse(problem)
     return code if isinstance(code, int) else 0
 
 
-def _refuse(problem: Any) -> int:
-    if type(problem).__name__ == "NoArgsIsHelpError":  # the help was shown; there is nothing to add
-        problem.show()
-        return int(problem.exit_code)
+def _refuse(problem: click.UsageError) -> int:
+    if isinstance(problem, click.exceptions.NoArgsIsHelpError):
+        click.echo(problem.message, color=app.context_settings["color"])  # the help; there is nothing to add
+        return problem.exit_code
     error = _in_our_words(problem)
     command = error.command.removeprefix("goldsmith").strip()
     if "--json" in sys.argv:
@@ -40,29 +36,40 @@ def _refuse(problem: Any) -> int:
     return error.exit_code
 
 
-def _in_our_words(problem: Any) -> BadUsage:
-    group = typer.main.get_command(app) if problem.ctx is None else problem.ctx.command
-    known = getattr(group, "commands", {})
-    path = problem.ctx.command_path.split()[1:] if problem.ctx is not None else [*known.keys() & {*sys.argv[1:2]}]
-    command = " ".join(["goldsmith", *path])
-    kind, parameter = type(problem).__name__, getattr(problem, "param", None)
-    if kind == "NoSuchOption":
+def _in_our_words(problem: click.UsageError) -> BadUsage:
+    context = problem.ctx or click.Context(app, info_name="goldsmith")
+    command = context.command_path
+    parameter = getattr(problem, "param", None)
+    if isinstance(problem, click.NoSuchOption):
         return BadUsage(command, f"there is no option {problem.option_name}", [*(problem.possibilities or ())][:1])
-    if kind == "BadOptionUsage":
-        return BadUsage(command, f"{problem.option_name} needs a value")
-    if kind == "MissingParameter" and parameter is not None:
+    if isinstance(problem, click.BadOptionUsage):
+        needs = "takes no value" if "not take a value" in problem.message else "needs a value"
+        return BadUsage(command, f"{problem.option_name} {needs}")
+    if isinstance(problem, click.MissingParameter) and parameter is not None:
         return BadUsage(command, f"{parameter.metavar or str(parameter.name).upper()} is missing")
     unknown = re.match(r"No such command '([^']+)'", problem.message)
-    if unknown:
+    if unknown and isinstance(context.command, click.Group):
+        known = context.command.list_commands(context)
         return BadUsage(command, f"there is no command {unknown[1]}", difflib.get_close_matches(unknown[1], known, n=1))
-    more = re.fullmatch(r"Got unexpected extra arguments?(?:\(s\))? \((.+)\)\.?", problem.message)
+    more = re.fullmatch(r"Got unexpected extra arguments? \((.+)\)\.?", problem.message)
     if more:
         return BadUsage(command, f"{more[1]} is one argument too many")
-    said = re.sub(
-        r"^Input should be |^Value error, |, unable to .*|\.$", lambda found: _SAID.get(found[0], ""), problem.message
-    )
+    said = _limit_in_words(problem.message.rstrip("."), parameter)
     if parameter is None:
         return BadUsage(command, f"{said[:1].lower()}{said[1:]}")
     return BadUsage(
         command, f"{parameter.opts[0]}{'' if said.startswith('must') else ':'} {said[:1].lower()}{said[1:]}"
     )
+
+
+def _limit_in_words(message: str, parameter: click.Parameter | None) -> str:
+    """Say what a number must be, rather than what it is not."""
+    if re.search(r"is not a valid (integer|float)( range)?$", message):
+        return f"must be a valid {'integer' if 'integer' in message else 'number'}"
+    outside = re.match(r"(\S+) is not in the range ", message)
+    kind = parameter and parameter.type
+    if not outside or not isinstance(kind, click.IntRange | click.FloatRange):
+        return message
+    if kind.max is not None and float(outside[1]) > kind.max:
+        return f"must be less than or equal to {kind.max}"
+    return f"must be greater than or equal to {kind.min}"

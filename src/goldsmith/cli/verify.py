@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
-from goldsmith.cli.options import (
-    CourseOption,
-    DebugOption,
-    JsonOption,
-    NoColorOption,
-    at_a_terminal,
-    choose_subjects,
-    make_progress,
-    report_errors,
-)
+from goldsmith.cli.command import argument, command, flag
+from goldsmith.cli.options import at_a_terminal, choose_subjects, course_options, make_progress, report_errors
 from goldsmith.foundation.platforms import require
 
 if TYPE_CHECKING:
     from goldsmith.generate.verify import Proof
 
 
+@command
+@argument("assignments", "A… | all", "Names of assignments, or recipe files; omit them for a menu, or all.", nargs=-1)
+@flag("--reproduce", help="Also run the recipe again and compare.")
+@course_options
 def verify(
-    assignments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="A… | all", help="Names of assignments, or recipe files; omit them for a menu, or all."),
-    ] = None,
-    reproduce: Annotated[bool, typer.Option("--reproduce", help="Also run the recipe again and compare.")] = False,
-    course: CourseOption = Path("."),
-    json: JsonOption = False,
-    no_color: NoColorOption = False,
-    debug: DebugOption = False,
+    assignments: tuple[str, ...], reproduce: bool, course: Path, json: bool, no_color: bool, debug: bool
 ) -> None:
     """Read published gold back and repeat every check, hashes included.
 
@@ -68,4 +56,4 @@ def verify(
                 show_proof(open_console(no_color=no_color), proof)
         if json:
             report.print(proofs, ok=all(proof.exit_code == 0 for proof in proofs))
-    raise typer.Exit(max((proof.exit_code for proof in proofs), default=0))
+    raise Exit(max((proof.exit_code for proof in proofs), default=0))
