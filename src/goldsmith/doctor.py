@@ -141,9 +141,22 @@ def _sandbox() -> Iterator[Fact]:
         "allowed" if possible else "not allowed",
         "what bubblewrap needs" if possible else "bubblewrap works only where it is installed setuid",
     )
-    if hasattr(os, "getuid") and not os.getuid():
-        meaning = "the kernel does not limit root's processes: fork bombs are ended only once they are noticed"
-        yield Fact("user", "note", "root", meaning)
+    if level.sufficient:
+        yield _cgroups()
+
+
+def _cgroups() -> Fact:
+    """Say who limits the processes and the memory of a submission as a whole."""
+    from goldsmith.sandbox.cgroups import controllers
+
+    names = [controller.name for controller in controllers()]
+    if names:
+        meaning = "the kernel itself refuses a submission as a whole more than its share"
+        return Fact("cgroups", "ok", ", ".join(names), meaning)
+    meaning = "processes and memory of a submission as a whole are counted from outside, a few times in a second"
+    if not os.getuid():
+        meaning += "; the kernel does not limit root's processes, and a fork bomb may be quicker: grade as another user"
+    return Fact("cgroups", "note", "none can be made", meaning)
 
 
 def processor_name() -> str:

@@ -50,9 +50,13 @@ EARNED = {"claims_parts": 2.0}
 STOPPED = "killed by SIGKILL or took longer than 3 s"
 TOO_LATE = "took longer than"
 SAYS = {
+    "bombs_from_orphans": STOPPED,
     "bombs_memory": "Unable to allocate",
     "bombs_memory_in_forks": STOPPED,
+    "bombs_when_told_to_end": "took longer than 3 s",
+    "bombs_with_copies_of_itself": STOPPED,
     "bombs_with_forks": STOPPED,
+    "bombs_with_shells": STOPPED,
     "computes_unseen": TOO_LATE,
     "declares_huge_shapes": "Unable to allocate",
     "exits_with_success": "exit code 0",

@@ -40,6 +40,7 @@ from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.submissions import SubmissionRef, collect
 from goldsmith.sandbox.capabilities import probe
+from goldsmith.sandbox.cgroups import controllers
 from goldsmith.workspace import temporary
 from support import check_course as checking
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course
@@ -242,7 +243,7 @@ class Scene:
         """All of them, in one run, with what they left in their workspaces."""
         assignment = find_course(self.course.root).assignment("hw1")
         rubric = rubric_for(assignment, allow_stale=False)
-        settings = {"each": 3.0, "memory": 0.5, "keep": False, **options}
+        settings = {"case_timeout": 3.0, "memory": 0.5, "keep": False, **options}
         grader = Grader(assignment, rubric, Options(seed=42, threads=1, timeout=8), **settings)
         loot: dict[str, list[dict[str, Any]]] = {}
         workspaces: list[Path] = []
@@ -361,10 +362,16 @@ def running(mark: str = MARK) -> list[str]:
     return found
 
 
+QUICK_BOMBS = ("bombs_from_orphans", "bombs_with_clones", "bombs_with_copies_of_itself", "bombs_with_shells")
+"""They start thousands of processes between two counts."""
+
+
 def is_safe_here() -> bool:
     """Whether this machine has the walls that such code is run behind; nothing here is ever run without."""
     return probe().sufficient
 
 
 def attacks(kind: str) -> list[str]:
-    return sorted(path.stem for path in (HOSTILE / kind).glob("*.py"))
+    """Return the attacks of a kind. Root has no limit on processes but that of a cgroup: without, no bombs are run."""
+    left_out = QUICK_BOMBS if not os.getuid() and not controllers() else ()
+    return sorted(path.stem for path in (HOSTILE / kind).glob("*.py") if path.stem not in left_out)

@@ -28,6 +28,9 @@ MAX_PROCESSES = 64
 MAX_THREADS = 512
 """Threads of all processes of a child together: data loaders with workers have some dozens, a library that starts one
 for each processor of a large machine a few hundred. The kernel does not limit root's."""
+MAX_TASKS = MAX_PROCESSES + MAX_THREADS
+"""What a cgroup allows: more than is counted from here, where it can be said what there was too much of. The cgroup is
+for what is quicker than that."""
 MAX_DESCRIPTORS = 2048
 """Files, pipes and sockets that they have open together: a full socket holds 0.2 MiB that counts for no process."""
 _PR_SET_CHILD_SUBREAPER = 36

@@ -19,11 +19,13 @@ import msgspec
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance, Clock
+from goldsmith.process.descendants import MAX_TASKS
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.messages import EVENTS, JOB, LOG, RESULT, Event, Job, Result
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.process_groups import Leader, Process, end_group
 from goldsmith.process.untrusted_files import UntrustedFolder
+from goldsmith.sandbox.cgroups import Cgroup, make_cgroup
 
 _log = logging.getLogger(__name__)
 """Shown by `--debug`: what children are asked, never what they print or compute."""
@@ -182,6 +184,7 @@ class Child:
     _request_count: int = 0
     _partial_line: str = ""
     _readers: dict[str, IO[bytes]] = field(default_factory=dict)
+    _cgroup: Cgroup | None = None
     left: UntrustedFolder = field(init=False)
     """Its scratch folder, opened before it begins."""
 
@@ -198,9 +201,15 @@ class Child:
     def start(self) -> None:
         job_file = self._scratch / JOB
         self._start_time = time.monotonic()
+        if self.job.confinement is not None:
+            self._cgroup = make_cgroup(MAX_TASKS, self.job.confinement.limits.memory)
         try:
-            job_file.write_bytes(msgspec.json.encode(self.job))
+            job = msgspec.structs.replace(self.job, cgroup=self._cgroup.name if self._cgroup else "")
+            job_file.write_bytes(msgspec.json.encode(job))
             self._launch(job_file)
+            if self._cgroup is not None:
+                with contextlib.suppress(OSError):  # it has ended, or it waits in vain and then ends
+                    self._cgroup.add(self.pid)
             _log.debug("job %s started in process %d: %s", self.job.task, self.pid, self._scratch)
             self.case_clock = Clock(self.pid)  # a fork server may have had to be started first
         except OSError as error:
@@ -282,6 +291,9 @@ class Child:
         if self._process is None:
             return
         end_group(self._process)
+        if self._cgroup is not None:
+            self._process.kill_reason = self._process.kill_reason or self._cgroup.excess()
+            self._cgroup.remove()
         self._end_time = self._end_time or time.monotonic()
         why = self.overrun or self._process.kill_reason or "no limit reached"
         seconds = self._end_time - self._start_time

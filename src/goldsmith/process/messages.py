@@ -146,10 +146,11 @@ class DraftPart(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A child's task. `recipe`, `folder` and `root` are in its workspace; `arguments` are pytest's.
 
-    With a `confinement` it sandboxes itself before it runs anything; `stand_ins` are packages that it replaces by
-    stubs. `draws` are reused in a recording; `written` is what students write, as in the manifest. Requests for replays
-    come through the folder `requests_dir`; `coverage` is recorded from the start. Calls of anything `forbidden` are
-    noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests` may show.
+    With a `confinement` it sandboxes itself before it runs anything, once the parent has moved it into its
+    `cgroup`. `stand_ins` are packages that it replaces by stubs. `draws` are reused in a recording; `written` is
+    what students write, as in the manifest. Requests for replays come through the folder `requests_dir`; `coverage`
+    is recorded from the start. Calls of anything `forbidden` are noted, too. A proposed recipe is for `assignment`
+    and about `parts`, whose use `public_tests` may show.
 
     A job with a `search_path` runs in place, outside of any course: its modules are found there and in the environment,
     `replacements` before all others.
@@ -182,6 +183,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     confinement: Confinement | None = None
     level: Level | None = None
+    cgroup: str = ""
     stand_ins: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     search_path: tuple[str, ...] = ()

@@ -81,13 +81,14 @@ def memory_of(pids: Collection[int], limit: float, *, files: bool = True) -> flo
     `files` that it belongs to have been counted already.
 
     Shared pages count once for each process, which is quick to read. Only if that exceeds `limit` are they counted once
-    in all, for which the kernel walks through every page.
+    in all, for which the kernel walks through every page. A process of which that cannot be read counts as before, one
+    that has ended not at all.
     """
-    total = sum(_sum(f"/proc/{pid}/status", _RESIDENT[not files :]) for pid in pids)
+    resident, proportional = _RESIDENT[not files :], _PROPORTIONAL[not files :]
+    total = sum(_sum(f"/proc/{pid}/status", resident) for pid in pids)
     if total <= limit:
         return total
-    exact = [_sum(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL[not files :]) for pid in pids]
-    return sum(exact) if all(exact) else total  # if one cannot be read, the upper bound counts
+    return sum(_sum(f"/proc/{pid}/smaps_rollup", proportional) or _sum(f"/proc/{pid}/status", resident) for pid in pids)
 
 
 def is_memory_backed(folder: Path) -> bool:

@@ -66,7 +66,7 @@ def probe() -> Level:
 @functools.cache
 def user_namespaces() -> bool:
     """Return whether this process could make a user namespace, as bubblewrap must unless it is installed setuid."""
-    return bool(machine()) and _in_a_fork(_makes_a_user_namespace) == _HOLDS
+    return bool(machine()) and holds_in_a_fork(_makes_a_user_namespace)
 
 
 def _landlock_here(missing: list[str]) -> int:
@@ -116,6 +116,11 @@ def _refused(attempt: Callable[[], object], number: int) -> bool:
     except OSError as error:
         return error.errno == number
     return False
+
+
+def holds_in_a_fork(attempt: Callable[[], bool]) -> bool:
+    """Return whether an attempt succeeds in a short-lived process."""
+    return _in_a_fork(attempt) == _HOLDS
 
 
 def _in_a_fork(attempt: Callable[[], bool]) -> int:

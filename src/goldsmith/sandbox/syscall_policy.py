@@ -51,6 +51,9 @@ _WITHOUT_ADDRESSES = (_SOCK_STREAM, _SOCK_SEQPACKET)
 """Datagrams, the third kind, can be sent to any named socket, even from one end of a pair."""
 _NEW_NAMESPACES = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x00020000
 _CLONE_PTRACE, _CLONE_PARENT = 0x2000, 0x8000
+_CLONE_VM, _CLONE_VFORK, _CLONE_THREAD = 0x100, 0x4000, 0x10000
+"""Threads share memory, and so does vfork until its child runs another program. Other processes that do take only
+microseconds to start: thousands before they are counted."""
 
 _TIOCSCTTY, _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x540E, 0x5412, 0x541C, 0x5423
 _FIOSETOWN, _SIOCSPGRP = 0x8901, 0x8902
@@ -85,6 +88,7 @@ def rules(process: int, abi: int) -> list[Rule]:
         Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),
         *(rule for call, places in _TIMES.items() for rule in _times(call, *places)),
         Rule("clone", EPERM, (AnyBit(0, _NEW_NAMESPACES | _CLONE_PARENT | _CLONE_PTRACE),)),
+        Rule("clone", EPERM, (Among(0, (_CLONE_VM,), _CLONE_VM | _CLONE_VFORK | _CLONE_THREAD),)),
         Rule("clone3", ENOSYS),  # seccomp cannot see its flags; the C library falls back to clone
         Rule("socketpair", EPERM, (NotAmong(0, (_AF_UNIX,)), NotAmong(1, _WITHOUT_ADDRESSES, _SOCK_TYPES))),
         Rule("sendto", EPERM, (Given(4),)),

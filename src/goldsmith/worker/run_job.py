@@ -31,6 +31,7 @@ from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
 from goldsmith.recipe.in_place_imports import install_in_place
 from goldsmith.recipe.seeding import seed_everything
+from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
 from goldsmith.sandbox.limits import Limits, limit
 from goldsmith.worker import run_directly as entry
@@ -237,10 +238,20 @@ def _lock_in(job: Job) -> None:
     if job.confinement is None:
         return
     try:
+        _enter_cgroup(job.cgroup)
         confine(job.confinement, job.level)
     except CannotConfine as problem:
         print(problem, file=sys.stderr, flush=True)
         os._exit(NOT_CONFINED)
+
+
+def _enter_cgroup(name: str) -> None:
+    """Wait until the parent has moved this process into its cgroup, if it has one."""
+    if name:
+        try:
+            wait_until_in(name)
+        except OSError as error:
+            raise CannotConfine("its cgroup", error.strerror or str(error)) from error
 
 
 def _run_tests(job: Job) -> int:

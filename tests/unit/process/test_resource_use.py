@@ -20,6 +20,8 @@ from goldsmith.sandbox.limits import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is counted from /proc")
 MIB = 2**20
+NOBODY = 2**30
+"""A process id that no process has: the kernel gives them up to 2**22."""
 
 
 @contextlib.contextmanager
@@ -60,6 +62,7 @@ def test_memory_that_two_processes_share_counts_once(tmp_path: Path) -> None:
         assert len(numbers) == 2
         assert memory_of(numbers, 2**40) > 96 * MIB
         assert 48 * MIB < memory_of(numbers, 0) < 90 * MIB
+        assert 48 * MIB < memory_of([*numbers, NOBODY], 0) < 90 * MIB, "one has ended meanwhile"
         assert not why(numbers, quota(tmp_path, memory=90 * MIB))
         assert why(numbers, quota(tmp_path, memory=40 * MIB)) == (
             "its processes took more than 40 MiB of memory together"

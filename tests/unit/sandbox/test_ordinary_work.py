@@ -20,13 +20,14 @@ pytestmark = [
     pytest.mark.skipif(not probe().sufficient, reason=f"this machine offers {probe().name}"),
 ]
 LIMITS = {"memory": 2**35, "file_size": 2**26, "processes": 256, "open_files": 256, "cpu_seconds": 60}
+TESTS = Path(confining.__file__).parents[1]
 Ask = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, confining.__file__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", confining.__name__]
+    with subprocess.Popen(command, cwd=TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.kill()
 
