@@ -40,6 +40,7 @@ def written(text: str) -> str:
             '@gs.case(name="b", allow={"inf": "why"})',
             {"b": 2.0},
         ),
+        ("@gs.case(\N{FULLWIDTH LATIN SMALL LETTER P}oints=2)", "@gs.case", {"a": 2.0}),
         ("@other.case(points=2)", "@other.case(points=2)", {}),
     ],
 )

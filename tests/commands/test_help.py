@@ -63,7 +63,7 @@ def test_a_shell_can_complete_commands_options_and_values(tmp_path: Path) -> Non
     assert "complete" in course.run(_GOLDSMITH_COMPLETE="bash_source").out
 
 
-@pytest.mark.parametrize("arguments", [[], ["generate"]])
+@pytest.mark.parametrize("arguments", [[], ["generate"], ["init"]])
 def test_help_imports_neither_what_commands_need_nor_other_commands(arguments: list[str]) -> None:
     code = (
         f"import sys; sys.argv = ['goldsmith', *{arguments!r}, '--help']\nfrom goldsmith.cli import run\n"

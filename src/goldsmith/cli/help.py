@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 from goldsmith.cli.command import argument, command
 from goldsmith.cli.options import output_options, report_errors
 from goldsmith.help_topics import TOPICS
@@ -25,9 +23,11 @@ def help_(topic: str, json: bool, no_color: bool, debug: bool) -> None:
     Exit codes: 0 shown, 2 there is no such topic.
     """
     with report_errors("help", as_json=json, debug=debug, subjects="topics") as report:
-        from goldsmith.errors.usage import BadUsage
-
         if topic and topic not in TOPICS:
+            import difflib
+
+            from goldsmith.errors.usage import BadUsage
+
             near = difflib.get_close_matches(topic, TOPICS, n=1, cutoff=0.5)
             raise BadUsage("goldsmith help", f"there is no topic {topic}", near)
         from goldsmith.render.console import open_console

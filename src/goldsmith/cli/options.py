@@ -139,12 +139,14 @@ def at_a_terminal() -> bool:
 def open_course(start: Path, *, repair: bool = True) -> Course:
     """Find the course that `start` is in, and finish or undo what a killed process left half done in it."""
     from goldsmith.course.layout import find_course
-    from goldsmith.errors.gold import Busy
-    from goldsmith.injection.inject import needs_recovery, recover
-    from goldsmith.workspace.lock import project_lock
+    from goldsmith.injection.journal import needs_recovery
 
     course = find_course(start)
     if repair and needs_recovery(course):
+        from goldsmith.errors.gold import Busy
+        from goldsmith.injection.inject import recover
+        from goldsmith.workspace.lock import project_lock
+
         with contextlib.suppress(Busy), project_lock(course, "repair", wait=False, on_wait=lambda text: None):
             for note in recover(course):
                 print(f"goldsmith: {note}.", file=sys.stderr)

@@ -25,9 +25,11 @@ def status(recipes: tuple[str, ...], course: Path, json: bool, no_color: bool, d
         from goldsmith.course.lone_recipe import is_recipe_file
         from goldsmith.generate.status import course_status, subject_status
 
-        chosen = choose_subjects(course, recipes, "status", ask=False) if recipes else []
         found = None if any(is_recipe_file(name) for name in recipes) else open_course(course)
-        items = list(map(subject_status, chosen)) if recipes else course_status(open_course(course))
+        if recipes:
+            items = list(map(subject_status, choose_subjects(course, recipes, "status", ask=False)))
+        else:
+            items = course_status(found or open_course(course))
         if json:
             report.print(items)
         else:

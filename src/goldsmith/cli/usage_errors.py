@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 
@@ -49,6 +48,8 @@ def _in_our_words(problem: click.UsageError) -> BadUsage:
         return BadUsage(command, f"{parameter.metavar or str(parameter.name).upper()} is missing")
     unknown = re.match(r"No such command '([^']+)'", problem.message)
     if unknown and isinstance(context.command, click.Group):
+        import difflib
+
         known = context.command.list_commands(context)
         return BadUsage(command, f"there is no command {unknown[1]}", difflib.get_close_matches(unknown[1], known, n=1))
     more = re.fullmatch(r"Got unexpected extra arguments? \((.+)\)\.?", problem.message)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import configparser
 import contextlib
-import difflib
 import re
 import tomllib
 from collections.abc import Iterator
@@ -166,6 +164,8 @@ def read_config(root: Path) -> Config | None:
 
 def project_name(root: Path, default: str = "assignment") -> str:
     """Return the project's name in pyproject.toml or setup.cfg at `root`, or `default`."""
+    import configparser
+
     name = default
     with contextlib.suppress(OSError, ValueError, KeyError, configparser.Error):
         parser = configparser.ConfigParser(interpolation=None)
@@ -198,6 +198,8 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
+            import difflib
+
             settings = _table(keys).__struct_encode_fields__
             near = difflib.get_close_matches(unknown[1], settings, n=1)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import os
 import re
@@ -164,6 +163,8 @@ class Course(Project):
         ):
             if len(matches) == 1:
                 return matches[0]
+        import difflib
+
         known = [item.name for item in found]
         by_plain = {_plain(item): item for item in known}
         near = [by_plain[item] for item in difflib.get_close_matches(wanted, by_plain, n=1, cutoff=0.6)]

@@ -4,13 +4,14 @@ a recipe with other points, or without any, counts as the same recipe."""
 from __future__ import annotations
 
 import ast
+import itertools
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from goldsmith.errors.recipe import BadPoints
-from goldsmith.foundation.syntax import syntax_tree
+from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 MOST_POINTS = 1_000_000
 _SETTING = "points"
@@ -79,6 +80,8 @@ def recipe_points(recipe: Path, shown: Path) -> Mapping[str, float]:
     for item in _given(source):
         value = literal(item.setting.value)
         if not are_points(value) or not item.pattern or found.get(item.pattern, {value}) != {value}:
+            from goldsmith.errors.recipe import BadPoints
+
             raise BadPoints(shown, item.setting.lineno, ast.unparse(item.setting), MOST_POINTS)
         found.setdefault(item.pattern, set()).add(float(value))  # type: ignore[arg-type]
     return Points({pattern: min(values) for pattern, values in found.items()})
@@ -86,14 +89,9 @@ def recipe_points(recipe: Path, shown: Path) -> Mapping[str, float]:
 
 def without_points(source: bytes) -> bytes:
     """Return a recipe without its points: byte for byte as if none had been given, where they are plain numbers."""
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
-    cuts = [
-        tuple(starts[line - 1] + column for line, column in _cut(item))
-        for item in _given(source)
-        if are_points(literal(item.setting.value))
-    ]
+    given = [item for item in _given(source) if are_points(literal(item.setting.value))]
+    starts = [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))] if given else []
+    cuts = [tuple(starts[line - 1] + column for line, column in _cut(item)) for item in given]
     for begin, end in sorted(cuts, reverse=True):
         source = source[:begin] + source[end:]
     return source
@@ -124,6 +122,9 @@ def _end(node: ast.expr | ast.keyword) -> tuple[int, int]:
 def _given(source: bytes) -> list[_Given]:
     try:
         source.decode("utf-8")
+        # Parsing takes milliseconds. An identifier may be written in other letters, which Python folds to plain ones.
+        if not re.search(rf"\b{_SETTING}\b", unicodedata.normalize("NFKC", decode_source(source))):
+            return []
         tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return []

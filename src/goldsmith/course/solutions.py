@@ -89,13 +89,9 @@ def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:
 
 def _flat_files(course: Course) -> list[tuple[Path, list[str]]]:
     """Return, for the old flat layout, each `<name>_solution.py` with the assignments that have a `<name>.py`."""
-    if not course.solutions_folder.is_dir():
-        return []
-    assignments = course.assignments()
-    return [
-        (file, [item.name for item in assignments if (item.starter / _replaced(file)).is_file()])
-        for file in sorted(course.solutions_folder.glob(f"*{SUFFIX}"))
-    ]
+    files = sorted(course.solutions_folder.glob(f"*{SUFFIX}"))
+    assignments = course.assignments() if files else []
+    return [(file, [item.name for item in assignments if (item.starter / _replaced(file)).is_file()]) for file in files]
 
 
 def _replaced(file: Path) -> str:

@@ -80,6 +80,15 @@ def written_by_students(source: bytes) -> set[str]:
     return found
 
 
+def written_parts(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
+    """Yield the parts of replaced files that the starter leaves to students."""
+    for item in placed:
+        replaced = assignment.starter / item.target
+        if item.target.suffix == ".py" and replaced.is_file() and item.source != assignment.recipe:
+            for name in sorted(written_by_students(replaced.read_bytes())):
+                yield f"{item.target.stem}.{name}"
+
+
 @dataclass(frozen=True)
 class ParsedFile:
     """A parsed file: its named top-level parts, and its lines, which are searched for TODOs."""

@@ -7,7 +7,6 @@ import errno
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import stat
 import time
@@ -51,7 +50,7 @@ def partial_of(path: Path, token: str = "") -> Path:
 
 def new_token() -> str:
     """Return a random token for the name of a partial file."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 def _seal(token: str) -> str:

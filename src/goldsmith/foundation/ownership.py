@@ -10,10 +10,8 @@ import base64
 import contextlib
 import os
 import re
-import secrets
 import shutil
 import stat
-import subprocess
 from pathlib import Path
 
 MARK = ".made-by-goldsmith"
@@ -29,7 +27,7 @@ def new_token() -> str:
     It is unique, nobody chooses it by accident, and sandboxed code running next to the folder cannot guess it.
     """
     # Base 32 is six characters shorter than hexadecimal: the path of a socket in such a folder may have 107 bytes.
-    return base64.b32encode(secrets.token_bytes(_TOKEN_BYTES)).decode().rstrip("=").lower()
+    return base64.b32encode(os.urandom(_TOKEN_BYTES)).decode().rstrip("=").lower()
 
 
 def make_marked(folder: Path, what: str, mode: int = 0o777) -> None:
@@ -106,6 +104,8 @@ def remove_tree(path: Path) -> None:
                     _open_up(path, Path(current, name))
         shutil.rmtree(path, ignore_errors=True)
     if path.exists():
+        import subprocess
+
         subprocess.run(["rm", "-rf", "--", str(path)], check=False, stderr=subprocess.DEVNULL)
 
 

@@ -14,9 +14,8 @@ from goldsmith.generate.options import Options
 from goldsmith.generate.previous_gold import PreviousGold
 from goldsmith.generate.recording import Recording
 from goldsmith.generate.sources import Sources
-from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, Environment, same_environment
-from goldsmith.gold.manifest import CaseEntry, case_entry, with_metadata
+from goldsmith.gold.manifest import Calibration, CaseEntry, case_entry, with_metadata
 from goldsmith.gold.movement import Movement
 from goldsmith.process.messages import Result
 

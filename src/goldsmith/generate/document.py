@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from goldsmith._version import __version__
+from goldsmith.course.git import git
+from goldsmith.course.layout import Assignment
 from goldsmith.course.subject import Subject
 from goldsmith.generate.contents import Contents
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import content_entry
-from goldsmith.generate.sources import stamp_now
 from goldsmith.generate.state import GenerationState
 from goldsmith.gold.files import REFERENCE_SUFFIX
 from goldsmith.gold.manifest import (
@@ -22,6 +24,7 @@ from goldsmith.gold.manifest import (
     FileEntry,
     Manifest,
     Provenance,
+    Stamp,
     encode,
     keep_stamp,
     says_the_same,
@@ -38,7 +41,7 @@ def document(run: GenerationState, contents: Contents, staging: Staging) -> None
     manifest = Manifest(
         assignment=assignment.recorded_name,
         seed=options.seed,
-        stamp=stamp_now(assignment),
+        stamp=_stamp_now(assignment),
         cases=contents.cases,
         files=tuple(run.files),
         checks=tuple(CheckEntry(check.name, check.outcome, check.detail) for check in run.checks),
@@ -114,3 +117,18 @@ def command_for(assignment: Subject, options: Options) -> str:
     if config.calibrate and options.calibrate == "off":
         parts.append("--no-calibrate")
     return " ".join(parts)
+
+
+def _stamp_now(assignment: Subject) -> Stamp:
+    """Return today's date, and the commit with whether anything but gold is uncommitted; without git, no commit."""
+    project = assignment.project
+    gold = [project.config.fixtures]
+    if not isinstance(assignment, Assignment):
+        place = project.portable(assignment.gold.parent)
+        gold = [f"{place}/{assignment.gold.name}", f"{place}/.{assignment.gold.name}.*"]  # and where it is being made
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    commit = git(project, "rev-parse", "HEAD")
+    if commit is None:
+        return Stamp(today)
+    changes = git(project, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
+    return Stamp(today, commit.strip(), bool(changes and changes.strip()))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tarfile
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from goldsmith.course.git import error_line, run_git
 from goldsmith.course.subject import Subject
-from goldsmith.errors.gold import Failed
+from goldsmith.errors.gold import Failed, UnknownRevision
 from goldsmith.generate.previous_gold import MachineNoise
 from goldsmith.generate.progress import Progress
-from goldsmith.generate.sources import gold_at_revision
 from goldsmith.generate.verify import dry_run_as_recorded, recorded_options
 from goldsmith.gold.diff import TensorChange, gold_changes
 from goldsmith.workspace.temporary import private_folder
@@ -40,7 +42,7 @@ class GoldDifference(msgspec.Struct, frozen=True, kw_only=True):
 def difference_since(assignment: Subject, revision: str) -> GoldDifference:
     """Compare the gold with that of a git revision."""
     with private_folder() as folder:
-        changes = tuple(gold_changes(gold_at_revision(assignment, revision, folder), assignment.gold))
+        changes = tuple(gold_changes(_gold_at_revision(assignment, revision, folder), assignment.gold))
     outcome: Literal["stale", "unchanged"] = "stale" if changes else "unchanged"
     return GoldDifference(name=assignment.name, outcome=outcome, revision=revision, changes=changes)
 
@@ -61,3 +63,16 @@ def difference_by_regenerating(assignment: Subject, progress: Progress, *, exact
         environment=made.environment,
         redrawn=made.redrawn,
     )
+
+
+def _gold_at_revision(assignment: Subject, revision: str, folder: Path) -> Path:
+    """Extract the gold committed in `revision` to `folder`, and return its path."""
+    project = assignment.project
+    place = project.relative(assignment.gold)
+    archive = folder / "gold.tar"
+    answer = run_git(project.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
+    if answer.returncode:
+        raise UnknownRevision(revision, place, error_line(answer))
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return folder / place

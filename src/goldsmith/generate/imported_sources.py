@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from goldsmith.course.lone_recipe import LoneRecipe
 from goldsmith.course.subject import Replacements, Subject
@@ -13,8 +14,10 @@ from goldsmith.errors.gold import GoldUnreadable, TreeChanged
 from goldsmith.generate.sources import Sources, changes_between, look_at
 from goldsmith.gold.facts import installed_version
 from goldsmith.gold.manifest import Manifest, Provenance, read_manifest
-from goldsmith.process.messages import Implementation
 from goldsmith.workspace.snapshot import file_hash
+
+if TYPE_CHECKING:
+    from goldsmith.process.messages import Implementation
 
 
 def add_imported(

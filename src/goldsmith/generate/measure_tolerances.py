@@ -25,13 +25,13 @@ from goldsmith.gold.calibration import (
     NOISE,
     OTHER_SEED,
     Calibrated,
-    Calibration,
     Trials,
     calibrate,
 )
 from goldsmith.gold.facts import CaseFacts
 from goldsmith.gold.files import REFERENCE_SUFFIX, read_arrays, write_arrays
 from goldsmith.gold.hints import Advice
+from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel

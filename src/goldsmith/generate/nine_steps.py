@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from goldsmith.course.case_code import case_code
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement, placements, variants_of
+from goldsmith.course.starter_diff import written_parts
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import GoldIsStale, GoldKept, GoldRefused, TreeChanged
@@ -183,6 +185,8 @@ def _steps(run: GenerationState, progress: Progress, staging: Staging) -> None:
         run.notes.append(note)
         placed = placements(assignment)
     sources = hash_sources(assignment, placed)
+    if isinstance(assignment, Assignment):
+        sources = replace(sources, written=tuple(written_parts(assignment, placed)))
     run.code = case_code(assignment.recipe.read_bytes())
     run.checks = check_interface(assignment, {"": placed} | variants_of(assignment))
     _refuse_failed(run)

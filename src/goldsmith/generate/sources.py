@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
-import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from goldsmith.course.git import error_line, git, run_git
 from goldsmith.course.layout import Assignment, is_students_code
 from goldsmith.course.points import without_points
 from goldsmith.course.solutions import Placement, variants_of
-from goldsmith.course.starter_diff import written_by_students
 from goldsmith.course.subject import Project, Replacements, Subject
-from goldsmith.errors.gold import TreeChanged, UnknownRevision
-from goldsmith.gold.manifest import Stamp
-from goldsmith.workspace.copies import Workspace
+from goldsmith.errors.gold import TreeChanged
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
+
+if TYPE_CHECKING:
+    from goldsmith.workspace.copies import Workspace
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,8 @@ class Sources:
     solution: dict[str, str]
     starter: dict[str, str]
     recipe: dict[str, str]
-    written: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    """Parts that the starter leaves to students (`written_parts`), or that a recipe by itself was seen to use."""
     packages: dict[str, str] = field(default_factory=dict)
     replaced: Replacements = ()
 
@@ -38,7 +37,7 @@ def hash_sources(assignment: Subject, placed: Sequence[Placement]) -> Sources:
     (`imported_sources.py`)."""
     if not isinstance(assignment, Assignment):
         recipe = assignment.recipe
-        return Sources({}, {}, {assignment.project.portable(recipe): recipe_hash(recipe)}, ())
+        return Sources({}, {}, {assignment.project.portable(recipe): recipe_hash(recipe)})
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter, assignment.holds)
     unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
@@ -54,7 +53,6 @@ def hash_sources(assignment: Subject, placed: Sequence[Placement]) -> Sources:
             if entry.kind in ("file", "link") and path not in unused and _is_source(assignment, path)
         },
         recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
-        written=tuple(_written(assignment, placed)),
     )
 
 
@@ -67,15 +65,6 @@ def _is_source(assignment: Assignment, path: str) -> bool:
 def recipe_hash(recipe: Path) -> str:
     """Hash a recipe without the points that it gives: they change neither gold nor verdicts."""
     return hashlib.sha256(without_points(recipe.read_bytes())).hexdigest()
-
-
-def _written(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
-    """Yield the parts of replaced files that the starter leaves to students."""
-    for item in placed:
-        replaced = assignment.starter / item.target
-        if item.target.suffix == ".py" and replaced.is_file() and item.source != assignment.recipe:
-            for name in sorted(written_by_students(replaced.read_bytes())):
-                yield f"{item.target.stem}.{name}"
 
 
 def _variants(assignment: Assignment) -> list[Placement]:
@@ -152,34 +141,6 @@ class UnchangedProof:
             for folder, snapshot in self._now(self.assignment)
             for path in changed_paths(self.before.get(folder, {}), snapshot)
         ]
-
-
-def stamp_now(assignment: Subject) -> Stamp:
-    """Return today's date, and the commit with whether anything but gold is uncommitted; without git, no commit."""
-    project = assignment.project
-    gold = [project.config.fixtures]
-    if not isinstance(assignment, Assignment):
-        place = project.portable(assignment.gold.parent)
-        gold = [f"{place}/{assignment.gold.name}", f"{place}/.{assignment.gold.name}.*"]  # and where it is being made
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    commit = git(project, "rev-parse", "HEAD")
-    if commit is None:
-        return Stamp(today)
-    changes = git(project, "status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in gold))
-    return Stamp(today, commit.strip(), bool(changes and changes.strip()))
-
-
-def gold_at_revision(assignment: Subject, revision: str, folder: Path) -> Path:
-    """Extract the gold committed in `revision` to `folder`, and return its path."""
-    project = assignment.project
-    place = project.relative(assignment.gold)
-    archive = folder / "gold.tar"
-    answer = run_git(project.root, "archive", f"--output={archive}", revision, "--", place.as_posix())
-    if answer.returncode:
-        raise UnknownRevision(revision, place, error_line(answer))
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
-    return folder / place
 
 
 def _snapshot(folder: Path, holds: Callable[[Path], bool] = lambda path: True) -> Snapshot:

@@ -16,8 +16,7 @@ from goldsmith.errors.gold import NotReplayable
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
 from goldsmith.generate.recording import Recording
-from goldsmith.gold.arrays import JUDGED_SECTIONS
-from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.process.launcher import Watcher, run_parallel
 from goldsmith.process.messages import Result
 from goldsmith.process.process_exit import ProcessExit

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from goldsmith.foundation.nested import walk
-from goldsmith.gold.facts import LeafFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, LeafFacts
 from goldsmith.gold.safetensors_reader import Bfloat16
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-JUDGED_SECTIONS = ("output", "model_state_dict")
 _PLAIN = {
     type(None): "none",
     bool: "bool (Python)",

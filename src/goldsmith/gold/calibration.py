@@ -61,19 +61,6 @@ _EPS = {"float64": 2.0**-52, "complex128": 2.0**-52, "float32": 2.0**-23, "compl
 _COARSEST = 2.0**-7
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """How the tolerances of a gold folder were measured. Those of a case stand as long as its values do."""
-
-    method: int = 4
-    """The version of the method that the newest of them were measured by."""
-    trials: tuple[str, ...]
-    """The trials that ran."""
-    failed: tuple[str, ...] = ()
-    """Trials that did not, with the reason."""
-    advice: tuple[Advice, ...] = ()
-    """What the trials brought to light."""
-
-
 def pins_stand(case: CaseFacts, tolerances: Mapping[str, Tolerance]) -> bool:
     """Say whether a case's tolerances are still those that its recipe pins."""
     for path, tolerance in tolerances.items():

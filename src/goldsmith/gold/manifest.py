@@ -15,9 +15,7 @@ import msgspec
 
 from goldsmith.course.subject import Replacements
 from goldsmith.errors.gold import GoldUnreadable, NewerGold
-from goldsmith.gold.arrays import JUDGED_SECTIONS
-from goldsmith.gold.calibration import Calibration
-from goldsmith.gold.facts import CaseFacts, Environment, LeafFacts, WeightFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, Environment, LeafFacts, WeightFacts
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.payload import PayloadNames
 from goldsmith.gold.tolerances import Tolerance, unmeasured
@@ -122,6 +120,19 @@ class CheckEntry(msgspec.Struct, frozen=True):
     """`passed`, `warned` or `failed`."""
     detail: str
     """What was found, in one line."""
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """How the tolerances of a gold folder were measured. Those of a case stand as long as its values do."""
+
+    method: int = 4
+    """The version of the method that the newest of them were measured by."""
+    trials: tuple[str, ...]
+    """The trials that ran."""
+    failed: tuple[str, ...] = ()
+    """Trials that did not, with the reason."""
+    advice: tuple[Advice, ...] = ()
+    """What the trials brought to light."""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

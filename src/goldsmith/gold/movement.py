@@ -15,9 +15,9 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.foundation.nested import map_tree
-from goldsmith.gold.arrays import JUDGED_SECTIONS, leaf_facts, leaves_of, numbers_of, root_mean_square
+from goldsmith.gold.arrays import leaf_facts, leaves_of, numbers_of, root_mean_square
 from goldsmith.gold.diff import ADDED, REMOVED, VALUES, TensorChange, case_changes
-from goldsmith.gold.facts import CaseFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts
 from goldsmith.gold.files import read_payload, read_reference
 from goldsmith.gold.manifest import TENSOR_SECTIONS, CaseEntry
 from goldsmith.gold.safetensors_reader import open_mapped

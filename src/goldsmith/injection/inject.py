@@ -35,11 +35,9 @@ from goldsmith.injection.journal import (
     Change,
     FileState,
     Journal,
-    abandoned,
     discard_journal,
     journal_folder,
     journals,
-    journals_folder,
     make_aside,
     read_journal,
     state_of,
@@ -198,13 +196,6 @@ def recover(course: Course) -> list[str]:
     with contextlib.suppress(OSError):
         tidy(course)
     return notes
-
-
-def needs_recovery(course: Course) -> bool:
-    """Say whether there is anything but finished injections; quick when there is nothing."""
-    if not journals_folder(course).is_dir():
-        return False
-    return bool(abandoned(course)) or any(journal.state != "injected" for journal in journals(course))
 
 
 # --- one file at a time

@@ -162,6 +162,13 @@ def abandoned(course: Course) -> list[Path]:
     return found
 
 
+def needs_recovery(course: Course) -> bool:
+    """Say whether there is anything but finished injections; quick when there is nothing."""
+    if not journals_folder(course).is_dir():
+        return False
+    return bool(abandoned(course)) or any(journal.state != "injected" for journal in journals(course))
+
+
 def tidy(course: Course) -> None:
     """Remove the folders that a killed process left while preparing or removing them."""
     for item in abandoned(course):
