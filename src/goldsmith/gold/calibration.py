@@ -1,4 +1,5 @@
-"""Compute tolerances from trials: how far the solution is from its own gold when things change that must not matter.
+"""Calibration: tolerances from trials, by how far the solution is from its own gold when things change that must not
+matter.
 
 Pure arithmetic over the trials' results; which trials there are is decided by the caller.
 """
