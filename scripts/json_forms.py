@@ -15,6 +15,7 @@ from goldsmith.generate.status import AssignmentStatus
 from goldsmith.generate.verify import Proof
 from goldsmith.injection.results import InjectionResult, ResetResult
 from goldsmith.internal_tests.verdict import InternalVerdict
+from goldsmith.model_parity.result import ParityReport
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
 from goldsmith.render.guard import Leak
@@ -44,6 +45,7 @@ FORMS = (
     Form(command="verify", subjects="assignments", item=Proof),
     Form(command="diff", subjects="assignments", item=GoldDifference),
     Form(command="check", subjects="submissions", item=Verdict),
+    Form(command="parity", subjects="candidates", item=ParityReport),
     Form(command="test", subjects="assignments", item=InternalVerdict),
     Form(command="rigor", subjects="mutants", item=MutantResult, more=RigorSummary),
     Form(command="rigor", when="--list", subjects="mutants", item=ListedMutant),

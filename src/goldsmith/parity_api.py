@@ -163,4 +163,6 @@ def _rules(adapter: str | Path | Callable[[], None] | None) -> Adapter:
         raise BadAdapterRules(str(problem)) from None
     except OSError as problem:
         raise BadAdapterRules(f"{adapter}: {problem.strerror}") from None
+    except Exception as problem:  # an adapter is a file of Python
+        raise BadAdapterRules(f"{type(problem).__name__}: {problem}") from problem
     raise BadAdapterRules(f"it is {type(adapter).__name__}")

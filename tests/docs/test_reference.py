@@ -113,6 +113,7 @@ QUICK = [
     ("generate", "generate hw1 --force", 0),
     ("new", "new hw2 --kind numpy", 0),
     ("record", "record cases.py", 0),
+    ("parity", "parity cases.py:np.mean cases.py:np.sum --input np.arange(3.0)", 1),
 ]
 DEAR = [
     ("verify", "verify hw1 --reproduce", 0),

@@ -137,6 +137,8 @@ def how_far(leaf: LeafComparison) -> str:
             return "is None: no gradient reaches it"
         case "type":
             return f"is {leaf.actual_dtype}, not {leaf.gold_dtype}"
+        case "nan" | "inf" if not (leaf.nan_actual or leaf.inf_actual):
+            return "holds no NaN or infinite value where it should"
         case "nan" | "inf":
             return f"holds {leaf.nan_actual} NaN and {leaf.inf_actual} infinite values"
     if leaf.gold_dtype in TEXTS and leaf.where:
@@ -177,13 +179,17 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
         right = f", {gold} {_number(leaf.gold)}" if reveal else ""
         lines.append(f"worst at {list(leaf.index)}: {_number(leaf.actual)}{right}")
     elif leaf.actual is not None and leaf.problem == "values":
-        lines.append(f"it is {_number(leaf.actual)}" + (f", {gold} is {_number(leaf.gold)}" if reveal else ""))
+        alike = reveal and leaf.gold is not None and _number(leaf.actual) == _number(leaf.gold)
+        shown = repr if alike else _number
+        lines.append(f"it is {shown(leaf.actual)}" + (f", {gold} is {shown(leaf.gold)}" if reveal else ""))
     if leaf.gold_dtype.startswith(("int", "uint", "bool")):
         return lines
-    sizes = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
-    sizes += [f"{name} {value:.3g}" for name, value in (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone)) if value]
-    if sizes and reveal:
-        lines.append(f"{sizes[0]}; would pass with {' or '.join(sizes[1:])} alone" if len(sizes) > 1 else sizes[0])
+    said = [f"cosine {leaf.cosine:.4f}"] if leaf.cosine is not None and leaf.elements > 1 else []
+    alone = (("atol", leaf.atol_alone), ("rtol", leaf.rtol_alone))
+    enough = [f"{name} {value:.3g}" for name, value in alone if value and math.isfinite(value)]
+    said += [f"would pass with {' or '.join(enough)} alone"] if enough else []
+    if said and reveal:
+        lines.append("; ".join(said))
     return lines
 
 
@@ -251,7 +257,8 @@ def _told_of(case: CaseVerdict) -> str:
 
 def _source_line(source: ModuleVerdict, more: str, place: str, told: str, gold: str) -> str:
     """Describe one call that goes wrong. `told` is what is said below about the whole case, and is not repeated."""
-    label = source.their_label if source.theirs else source.label
+    whole = gold != "gold" and not source.name  # a whole model, which each side calls by its own class
+    label = source.their_label if source.theirs or whole else source.label
     kind = source.their_kind if gold != "gold" and source.their_kind else source.kind
     details = [kind] if source.name else []
     details += [f"{place.rpartition(':')[0]}, line {place.rpartition(':')[2]}"] if place else []

@@ -20,6 +20,7 @@ _FUNCTIONS = {
     "verify": "verify",
     "diff": "diff",
     "check": "check",
+    "parity": "parity",
     "test": "try_tests",
     "rigor": "rigor",
     "grade": "grade",

@@ -163,6 +163,8 @@ class Interrupted(GoldsmithError):
             return "interrupted; nothing is lost, and `goldsmith status` says whether the solution is in place."
         if self.command.startswith("skills"):
             return "interrupted; no file was left half written, and the same command does the rest."
+        if self.command == "parity":
+            return "interrupted; both processes have ended, and the same command begins again."
         if self.command in ("record", "check", "verify", "diff"):
             return "interrupted; gold that was not finished was not published."
         return "interrupted; the starter is untouched, and gold that was not finished was not published."

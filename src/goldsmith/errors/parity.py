@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from goldsmith.errors.base import UsageError
+from goldsmith.errors.base import GoldsmithError, UsageError
 
 
 class BadInputs(UsageError):
@@ -38,3 +38,22 @@ class BadTolerance(UsageError):
     template = "{name} is {value}; give a number from 0 up."
     name: str
     value: float
+
+
+class BadTarget(UsageError):
+    """A REF, a TARGET or an option that leads to nothing that can be compared."""
+
+    template = "{target}: {problem}; give {wanted}."
+    target: str
+    problem: str
+    wanted: str = "file.py:Name or package.module:Name"
+
+
+class SideFailed(GoldsmithError):
+    """A side that could not be built, or whose process ended."""
+
+    outcome = "could-not-run"
+    template = "{target} {problem}; make it run by itself first{hint}."
+    target: str
+    problem: str
+    hint: str = ""

@@ -13,7 +13,13 @@ from goldsmith.check.module_traces import distance as tensor_distance
 from goldsmith.gold.arrays import is_array, numbers_of
 from goldsmith.gold.safetensors_reader import Bfloat16
 from goldsmith.model_parity.noise import QUICK, Measured, measure_noise
-from goldsmith.model_parity.output_pairs import CannotPairOutputs, OutputPairs, pair_outputs
+from goldsmith.model_parity.output_pairs import (
+    CannotPairOutputs,
+    OutputPairs,
+    pair_outputs,
+    spell_as_argument,
+    spell_as_options,
+)
 from goldsmith.process.messages import Failure
 from goldsmith.process.sides import FLOAT64, OUTPUT, OWN, Described, Ran, RunAsk, Side
 
@@ -34,6 +40,7 @@ class ParityAsk(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = QUICK
     outputs: dict[str, str] = {}
     dtype: str = ""
+    on_command_line: bool = False
 
 
 class CannotSay(Exception):
@@ -86,10 +93,14 @@ class BothSides:
         if any(item.facts.failure for item in runs):
             return float("inf")
         try:
-            pairs = pair_outputs(runs[0], runs[1], self.ask.outputs)
+            pairs = self.pair_outputs(*runs)
         except CannotPairOutputs:
             return 0.0  # told later, and no arrangement of weights changes it
         return farthest_output(runs[0].values, renamed(runs[1].values, pairs.paths), pairs.paths)
+
+    def pair_outputs(self, mine: Ran, theirs: Ran) -> OutputPairs:
+        spell = spell_as_options if self.ask.on_command_line else spell_as_argument
+        return pair_outputs(mine, theirs, self.ask.outputs, spell)
 
     def both(self, ask: RunAsk, *, traced: bool) -> Runs:
         mine, theirs = self.reference.run(ask), self._candidate_run(self.their(ask))
@@ -125,6 +136,10 @@ class BothSides:
         return msgspec.structs.replace(ask, outputs=paths, inputs_as=other)
 
     @property
+    def tolerance_given(self) -> bool:
+        return self.ask.rtol is not None or self.ask.atol is not None
+
+    @property
     def mixed(self) -> bool:
         """Return whether the two models are of different dtypes."""
         mine, theirs = (item.dtype for item in self.described)
@@ -137,7 +152,7 @@ class BothSides:
         return theirs if self.mixed and _COARSENESS.index(theirs) > _COARSENESS.index(mine) else ""
 
     def measure(self, ask: RunAsk, runs: Runs, told: Callable[[str], None]) -> Measured:
-        if self.ask.rtol is not None or self.ask.atol is not None:
+        if self.tolerance_given:
             return Measured()
         traced = msgspec.structs.replace(ask, traced=runs.wide is not None or runs.mine.trace is not None)
         return measure_noise(

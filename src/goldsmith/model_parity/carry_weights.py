@@ -15,10 +15,34 @@ _LISTED = 6
 class CannotCarry(Exception):
     """Weights that have no place; the message names both sides', `lines` are what an adapter could say."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, described: tuple[Described, Described]) -> None:
         self.loaded = loaded
-        self.lines = weight_lines(loaded.unplaced, loaded.free)
-        super().__init__(_sentence(loaded))
+        self.resized = [name for name, shape in loaded.unplaced.items() if loaded.free.get(name, shape) != shape]
+        self.strangers = not any(
+            sorted(one) == sorted(two) for one in described[0].weights.values() for two in described[1].weights.values()
+        )
+        helpless = self.resized or self.strangers
+        self.lines = [] if helpless else weight_lines(loaded.unplaced, loaded.free)
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        unplaced = _listed(self.loaded.unplaced)
+        free = _listed(self.loaded.free) or "none"
+        reasons = "".join(f". {reason}" for reason in self.loaded.reasons)
+        advice = ""
+        if self.resized:
+            name = self.resized[0]
+            sizes = " and ".join(_size(shapes[name]) for shapes in (self.loaded.unplaced, self.loaded.free))
+            advice = f". {name} is of two sizes, {sizes}: build both with the same sizes"
+        elif self.strangers:
+            advice = (
+                ". No two weights have the same shape: build both with the same sizes, or keep each its own weights"
+            )
+            advice += " (weights=False, --own-weights)"
+        return (
+            f"these weights of the reference have no place in the candidate: {unplaced}; left over in the candidate: "
+            f"{free}{reasons}{advice}"
+        )
 
 
 def carry_weights(
@@ -49,7 +73,7 @@ def carry_weights(
             return loaded
         usable.append(ask)
     if not usable:
-        raise CannotCarry(first)
+        raise CannotCarry(first, described)
     return candidate.load(weights, usable[0])
 
 
@@ -65,17 +89,11 @@ def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:
     return tuple(name for name in matrices if theirs.kinds.get(name) == LINEAR)
 
 
-def _sentence(loaded: Loaded) -> str:
-    unplaced = _listed(loaded.unplaced)
-    free = _listed(loaded.free) or "none"
-    reasons = "".join(f". {reason}" for reason in loaded.reasons)
-    return (
-        f"these weights of the reference have no place in the candidate: {unplaced}; left over in the candidate: "
-        f"{free}{reasons}"
-    )
-
-
 def _listed(shapes: dict[str, tuple[int, ...]]) -> str:
-    names = [f"{name} ({'×'.join(map(str, shape)) or 'scalar'})" for name, shape in shapes.items()]
+    names = [f"{name} ({_size(shape)})" for name, shape in shapes.items()]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

@@ -1,4 +1,4 @@
-"""Judge a candidate beside its reference: weights, forward passes, gradients, optimiser steps, modules."""
+"""Judge a candidate against its reference: weights, forward passes, gradients, optimiser steps, modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from goldsmith.model_parity.both_sides import (
 from goldsmith.model_parity.carry_weights import CannotCarry, carry_weights
 from goldsmith.model_parity.modules import JudgedModules, ModuleJudge
 from goldsmith.model_parity.noise import FINEST, Limits, Measured
-from goldsmith.model_parity.output_pairs import CannotPairOutputs, pair_outputs
+from goldsmith.model_parity.output_pairs import CannotPairOutputs
 from goldsmith.model_parity.result import CarriedWeights, ParityReport
 from goldsmith.process.sides import FLOAT64, GRADIENTS, INPUT_GRADIENTS, OUTPUT, Loaded, RunAsk, Side
 
@@ -38,7 +38,7 @@ ORGANISED_DIFFERENTLY = 1e-9
 def judge_parity(
     reference: Side, candidate: Side, ask: ParityAsk, on_step: Callable[[str], None] = lambda text: None
 ) -> ParityReport:
-    """Judge `candidate` beside `reference`, and leave both as they were; `on_step` is told what is being done."""
+    """Judge `candidate` against `reference`, and leave both as they were; `on_step` is told what is being done."""
     started = time.monotonic()
     judging = _Judging(BothSides(reference, candidate, ask), on_step)
     try:
@@ -119,7 +119,7 @@ class _Judging:
             if skipped:
                 self.both.notes.append(f"not compared, being no numbers: {', '.join(skipped[:3])} of the {side}")
         try:
-            self.both.pairs = pair_outputs(mine, theirs, self.both.ask.outputs)
+            self.both.pairs = self.both.pair_outputs(mine, theirs)
         except CannotPairOutputs as problem:
             raise CannotSay("outputs", str(problem)) from None
         self.both.notes += self.both.pairs.notes
@@ -145,7 +145,7 @@ class _Judging:
         measured = self.both.measure(ask, runs, told)
         if measured.unfaithful:
             raise CannotSay("repeats", "the reference gives another answer when it runs again on the same inputs")
-        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path.partition(".")[0] == OUTPUT)
+        forward = self._case(f"{prefix}forward", runs, measured, lambda path: path in self.both.pairs.paths)
         forward = self._with_overwriting(forward, runs)
         cases = [forward]
         if gradients:
@@ -179,9 +179,8 @@ class _Judging:
     def _case(self, name: str, runs: Runs, measured: Measured, wanted: Callable[[str], bool]) -> CaseVerdict:
         """Compare the values whose path is `wanted`."""
         natural = self._compared(runs.mine.values, runs.theirs.values, measured.own, wanted)
-        given = self.both.ask.rtol is not None or self.both.ask.atol is not None
         wide = None
-        if runs.wide is not None and not given:
+        if runs.wide is not None and not self.both.tolerance_given:
             exact = [
                 {path: numbers_of(value) for path, value in ran.values.items() if is_inexact(value)}
                 for ran in runs.wide
@@ -235,7 +234,7 @@ class _Judging:
 
     def _step_case(self, name: str, base: RunAsk, told: Callable[[str], None]) -> CaseVerdict:
         if not all(item.is_module for item in self.both.described) or self.loaded.unplaced:
-            raise CannotSay("steps", "optimiser steps need two torch modules whose weights correspond")
+            raise CannotSay("steps", "optimiser steps need two torch models whose weights correspond; leave steps out")
         ask = msgspec.structs.replace(base, steps=self.both.ask.steps)
         runs = self.both.both(ask, traced=False)
         for ran, side in ((runs.mine, "reference"), (runs.theirs, "candidate")):
@@ -309,9 +308,15 @@ class _Judging:
         seen = [item for item in found.sources if not item.inferred]
         if not seen or not precise:
             return cases
+        if self.both.tolerance_given:
+            names = ", ".join(item.label for item in seen[:3])
+            self.both.notes.append(
+                f"there are differences inside ({names}), and the whole is within the tolerance given"
+            )
+            return cases
         if far <= ORGANISED_DIFFERENTLY:
             names = ", ".join(item.label for item in seen[:3])
-            self.both.notes.append(f"inside, {names} give something else, and the whole agrees to {far:.0e}")
+            self.both.notes.append(f"there are differences inside ({names}), and the whole agrees to {far:.0e}")
             found.verdicts = ()
             found.modules = tuple(
                 msgspec.structs.replace(row, role="") if row.role in ("source", "holds") else row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,13 +24,26 @@ class OutputPairs:
     notes: list[str] = field(default_factory=list)
 
 
-def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str]) -> OutputPairs:
+Spelling = Callable[[Mapping[str, str]], str]
+
+
+def spell_as_argument(pairs: Mapping[str, str]) -> str:
+    """Say which output is which, as an argument of `goldsmith.parity`."""
+    return f"outputs={dict(pairs)!r}"
+
+
+def spell_as_options(pairs: Mapping[str, str]) -> str:
+    """Say which output is which, as options of the command."""
+    return " ".join(f"--output {shlex.quote(f'{mine}={theirs}')}" for mine, theirs in pairs.items())
+
+
+def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str], spell: Spelling = spell_as_argument) -> OutputPairs:
     """Pair outputs as the caller `asked`, else by name, else the only ones; raise if that is not clear."""
     one, two = _outputs(mine), _outputs(theirs)
     if not one:
         raise CannotPairOutputs("the reference returns nothing that can be compared")
     if asked:
-        return _as_asked(one, two, asked)
+        return _as_asked(one, two, asked, spell)
     if not two:
         raise CannotPairOutputs(f"the candidate returns nothing that can be compared ({theirs.facts.returned})")
     both = [path for path in one if path in two]
@@ -40,10 +54,10 @@ def pair_outputs(mine: Ran, theirs: Ran, asked: Mapping[str, str]) -> OutputPair
         note = f"the reference returns {_named(path)}, the candidate {_named(other)}: taken for the same"
         return OutputPairs({path: other}, [note])
     if len(one) == 1:
-        return _one_of_several(one, two)
+        return _one_of_several(one, two, spell)
     if mine.facts.returned == theirs.facts.returned == "tuple":
         return _by_name(one, two)
-    raise CannotPairOutputs(_question(mine, theirs, one, two))
+    raise CannotPairOutputs(_question(mine, theirs, one, two, spell))
 
 
 def _by_name(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
@@ -53,7 +67,7 @@ def _by_name(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
     return OutputPairs({path: path for path in one}, notes)
 
 
-def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPairs:
+def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any], spell: Spelling) -> OutputPairs:
     path, value = next(iter(one.items()))
     first, *_ = two
     same = [other for other, item in two.items() if _shape(item) == _shape(value)]
@@ -61,29 +75,30 @@ def _one_of_several(one: Mapping[str, Any], two: Mapping[str, Any]) -> OutputPai
         listed = _described(two)
         raise CannotPairOutputs(
             f"the reference returns one tensor ({_shape_words(value)}), the candidate several ({listed}), none of "
-            f"that shape: say which it is with outputs={{{_short(path)!r}: {_short(first)!r}}}"
+            f"that shape: say which it is with {spell({_short(path): _short(first)})}"
         )
     chosen = same[0] if len(same) == 1 else first
     note = f"the candidate returns {len(two)} values; {_named(chosen)} was compared"
     return OutputPairs({path: chosen}, [note])
 
 
-def _as_asked(one: Mapping[str, Any], two: Mapping[str, Any], asked: Mapping[str, str]) -> OutputPairs:
+def _as_asked(one: Mapping[str, Any], two: Mapping[str, Any], asked: Mapping[str, str], spell: Spelling) -> OutputPairs:
     found = OutputPairs()
     for mine, theirs in asked.items():
         for name, values, side in ((mine, one, "reference"), (theirs, two, "candidate")):
             if _long(name) not in values:
                 raise CannotPairOutputs(
-                    f"outputs names {name!r}, which the {side} does not return; it returns {_described(values)}"
+                    f"{spell({mine: theirs})} names {name!r}, which the {side} does not return; it returns "
+                    f"{_described(values)}"
                 )
         found.paths[_long(mine)] = _long(theirs)
     left = [_named(path) for path in one if path not in found.paths]
     if left:
-        found.notes.append(f"not compared, as outputs does not name it: {', '.join(left[:_LISTED])}")
+        found.notes.append(f"not compared, as it is not named: {', '.join(left[:_LISTED])}")
     return found
 
 
-def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, Any], spell: Spelling) -> str:
     """Say what each side returns, and how to say which is which, with a guess by shape and order."""
     guess, free = {}, list(two)
     for path, value in one.items():
@@ -94,7 +109,7 @@ def _question(mine: Ran, theirs: Ran, one: Mapping[str, Any], two: Mapping[str, 
     said = guess or {_short(next(iter(one))): _short(next(iter(two)))}
     return (
         f"the reference returns a {mine.facts.returned} ({_described(one)}), the candidate a {theirs.facts.returned} "
-        f"({_described(two)}): say which is which, the reference's name first, with outputs={said!r}"
+        f"({_described(two)}): say which is which, the reference's name first, with {spell(said)}"
     )
 
 

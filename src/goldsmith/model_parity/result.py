@@ -19,7 +19,7 @@ UNKNOWN: Role = "unknown"
 
 
 class ModuleParity(msgspec.Struct, frozen=True, kw_only=True):
-    """A module of the reference's beside its partner."""
+    """A module of the reference compared with its partner."""
 
     name: str
     """Its name in the reference; empty for the model itself."""
@@ -59,7 +59,7 @@ class CarriedWeights(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParityReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate beside its reference."""
+    """A candidate compared with its reference."""
 
     name: str
     """The candidate."""

@@ -9,6 +9,7 @@ from goldsmith.model_parity.result import MERGED, SOURCE, UNKNOWN, UNPAIRED, VIC
 
 REFERENCE = "the reference"
 _SHOWN = 6
+_NAMED = 3
 
 
 def headline(report: ParityReport) -> str:
@@ -28,6 +29,8 @@ def headline(report: ParityReport) -> str:
 
 def _cases(report: ParityReport) -> str:
     names = [case.name for case in report.cases]
+    if len(names) > _NAMED:
+        return f"all {len(names)} comparisons"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -78,7 +81,7 @@ def next_step(report: ParityReport) -> str:
     """Say what to do now."""
     if report.outcome == AGREES:
         return ""
-    if report.kind == "weights":
+    if report.kind == "weights" and report.adapter_lines:
         return "say where they go in an adapter (adapter=, --adapter), with lines such as these"
     if report.adapter_lines and report.outcome == DIFFERS and not report.first_name:
         return "pair the modules in an adapter (adapter=, --adapter), with lines such as these"

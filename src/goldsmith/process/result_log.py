@@ -33,7 +33,7 @@ def write_attempt(
     file: Path, case: str, run: str, attempt: Attempt, arrays: Mapping[str, Any], trace: bytes = b""
 ) -> None:
     """Append an entry in one write."""
-    parts = [attempt_as_json(attempt), _as_bytes(arrays) if arrays else b"", trace]
+    parts = [attempt_as_json(attempt), arrays_as_bytes(arrays) if arrays else b"", trace]
     sizes = dict(zip(("attempt", "arrays", "trace"), map(len, parts), strict=True))
     head = _pad(msgspec.json.encode(Entry(case=case, run=run, **sizes)) + b"\n")
     with file.open("ab") as stream:
@@ -69,7 +69,8 @@ def _next(size: int) -> int:
     return -(-size // _ALIGNED) * _ALIGNED
 
 
-def _as_bytes(arrays: Mapping[str, Any]) -> bytes:
+def arrays_as_bytes(arrays: Mapping[str, Any]) -> bytes:
+    """Encode arrays of any library as a safetensors file."""
     torch = sys.modules.get("torch")
     if torch is None:
         from safetensors.numpy import save

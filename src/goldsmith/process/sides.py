@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -92,7 +92,6 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     drew: str = ""
     pure: bool = True
     cut_off: str = ""
-    plain: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -156,3 +155,68 @@ class Side(Protocol):
 
     def close(self) -> None:
         """Leave everything as it was before."""
+
+
+# --- a side in a process of its own -----------------------------------------------------------------------------------
+
+
+class SideJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is to build and answer for. `target` is `file.py:Name` or `package.module:Name`; with `setup`, a
+    file that defines functions of these roles, it is the function's name. Expressions in `init` and `inputs` are
+    evaluated there and nowhere else. Results go into `folder`."""
+
+    role: str
+    target: str
+    setup: str = ""
+    init: str | None = None
+    inputs: tuple[str, ...] = ()
+    adapter: str = ""
+    device: str = "cpu"
+    dtype: str = ""
+    seed: int = 42
+    threads: int = 1
+    folder: str = ""
+    root: str = ""
+    parent: int = 0
+
+
+class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of `Side` that a process is asked for; `file` has the arrays that belong to it."""
+
+    method: str
+    load: LoadAsk | None = None
+    run: RunAsk | None = None
+    calls: tuple[AloneAsk, ...] = ()
+    file: str = ""
+
+
+class SideProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a process has no answer: its code `failed`, what was asked for makes no sense (`usage`), there is no such
+    `device`, no room on the `disk`, or goldsmith failed (`internal`). `subject` is what is meant if not the target,
+    `wanted` what would make sense; `available` are the devices that are there."""
+
+    kind: Literal["failed", "usage", "device", "disk", "internal"] = "failed"
+    message: str
+    subject: str = ""
+    wanted: str = ""
+    hint: str = ""
+    available: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+class SideReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one request; arrays are in `file`, complex ones as `pairs` of numbers, a trace in `trace`. `paths`
+    are the values of a run in the order in which they were returned, `plain` those that are no arrays; a float is a
+    list of one hexadecimal number, since JSON has no NaN."""
+
+    problem: SideProblem | None = None
+    described: Described | None = None
+    loaded: Loaded | None = None
+    facts: RunFacts | None = None
+    alone: tuple[AloneRan, ...] = ()
+    count: int = 0
+    file: str = ""
+    pairs: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    plain: dict[str, Any] = {}
+    trace: str = ""

@@ -38,9 +38,10 @@ def show_parity(console: Console, report: ParityReport) -> None:
     wrong = [case for case in report.cases if case.outcome != AGREES]
     for case in wrong[:_MOST]:
         _explain(console, case)
-    if report.failure is not None:
+    frames = report.failure.frames[-_FRAMES:] if report.failure is not None else ()
+    if frames:
         print_line(console)
-        for frame in report.failure.frames[-_FRAMES:]:
+        for frame in frames:
             print_line(console, Text(f"  {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
     lines = words.module_summary(report)
     if lines:
@@ -56,12 +57,14 @@ def show_parity(console: Console, report: ParityReport) -> None:
 
 def _explain(console: Console, case: CaseVerdict) -> None:
     """Explain what differs: which module, and how far the first wrong value is off."""
+    sources = verdict_words.source_lines(case, gold=words.REFERENCE)
+    first = case.first_wrong
+    if not sources and first is None:
+        return
     print_line(console)
     print_line(console, Text(case.name, "bold"))
-    sources = verdict_words.source_lines(case, gold=words.REFERENCE)
     for line in sources:
         print_line(console, Text("  "), line)
-    first = case.first_wrong
     if first is None:
         return
     said = any(line.endswith(verdict_words.how_far(first).removeprefix("is off ")) for line in sources)

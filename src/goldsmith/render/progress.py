@@ -16,6 +16,8 @@ from goldsmith.process.launcher import Watcher
 from goldsmith.process.messages import Event
 
 _LOG_INTERVAL_S = 5.0
+_QUIET_START_S = 2.0
+"""What is done by then needs no line in a log."""
 
 
 class TerminalProgress:
@@ -126,6 +128,42 @@ def replay_progress(console: Console, name: str) -> Iterator[Watcher]:
 
     with Live(spinner, console=console, refresh_per_second=10, transient=True):
         yield Watcher(on_case=on_case, on_tick=on_tick)
+
+
+class StepProgress:
+    """What is being done now, in a live line on a terminal, or in lines now and then if it takes long."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        self._console, self._name = console, name
+        self._started = time.monotonic()
+        self._due = self._started + _QUIET_START_S
+        self._detail = ""
+        self.spinner = Spinner("dots")
+
+    def step(self, text: str) -> None:
+        self._detail = text
+        self.tick()
+
+    def tick(self) -> None:
+        now = time.monotonic()
+        if self._console.is_terminal:
+            seconds = f"{now - self._started:.1f} s"
+            text = Text.assemble((f"{self._name}  ", "bold"), (f"{self._detail}  ", ""), (seconds, "dim"))
+            self.spinner.update(text=text)
+        elif now > self._due:
+            self._due = now + _LOG_INTERVAL_S
+            self._console.print(f"{self._name}: {self._detail}", highlight=False, markup=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def step_progress(console: Console, name: str) -> Iterator[StepProgress]:
+    """Show the steps of something that has no cases."""
+    progress = StepProgress(console, name)
+    if not console.is_terminal:
+        yield progress
+        return
+    with Live(progress.spinner, console=console, refresh_per_second=10, transient=True):
+        yield progress
 
 
 def _indented(text: str) -> str:

@@ -37,6 +37,7 @@ from goldsmith.sandbox.limits import Limits, limit
 from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
 from goldsmith.worker.build_models import BuildSession
+from goldsmith.worker.devices import NoSuchDevice, check_device
 from goldsmith.worker.failure_reasons import frames_of, in_words
 from goldsmith.worker.imported_code import implementation_of
 from goldsmith.worker.record_session import Session
@@ -89,9 +90,9 @@ def _run(job: Job, own_code: OwnCode) -> Result:
             from goldsmith.worker.drafts.draft import propose
 
             return Result(mode="proposal", proposal=propose(job))
-        _check_device(job.device)
+        check_device(job.device)
         return _record(job, session)
-    except _NoSuchDevice as missing:
+    except NoSuchDevice as missing:
         return Result(failure=Failure(kind="device", message=str(missing)))
     except RecipeMisuse as misuse:
         return Result(failure=_failure(job, "misuse", misuse, session))
@@ -200,26 +201,6 @@ def _run_as_main(recipe: Path, output: Path) -> None:
     sys.argv = [str(recipe), "--output", str(output)]
     output.mkdir(parents=True, exist_ok=True)
     exec(compile(recipe.read_bytes(), str(recipe), "exec", dont_inherit=True), module.__dict__)
-
-
-class _NoSuchDevice(Exception):
-    pass
-
-
-def _check_device(device: str) -> None:
-    if device == "cpu":
-        return
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise _NoSuchDevice("cpu") from None
-    available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
-    if torch.backends.mps.is_available():
-        available.append("mps")
-    try:
-        torch.empty(1, device=device)
-    except Exception:  # each backend raises its own
-        raise _NoSuchDevice(", ".join(available)) from None
 
 
 def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session) -> Failure:

@@ -36,13 +36,14 @@ def reason(found: goldsmith.Parity) -> str:
     return found.report.reason
 
 
-def test_models_that_cannot_be_paired_name_both_lists_and_lines_for_an_adapter() -> None:
+def test_models_that_cannot_be_paired_name_both_lists_and_the_sizes() -> None:
     found = goldsmith.parity(Layer(5), Layer(7), x)
     assert "inner.weight (5×4)" in reason(found)
     assert "left over in the candidate: inner.weight (7×4)" in reason(found)
     assert found.report.kind == "weights"
     assert found.report.weights.free["outer.weight"] == (3, 7)
-    assert "no_counterpart" in str(found)
+    assert "inner.weight is of two sizes, 5×4 and 7×4: build both with the same sizes" in reason(found)
+    assert "no_counterpart" not in str(found)
 
 
 def test_a_candidate_with_fewer_weights_is_told_so_and_an_adapter_settles_it() -> None:
@@ -57,6 +58,7 @@ def test_a_candidate_with_fewer_weights_is_told_so_and_an_adapter_settles_it() -
 
     found = goldsmith.parity(Layer(), Bare(), x)
     assert "outer.bias (3)" in reason(found)
+    assert 'no_counterpart(gold="outer.bias"' in str(found)
 
     def rules() -> None:
         rename("inner.*", "a.*")
@@ -195,3 +197,27 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(given: dict[str, Any], sai
     with pytest.raises(goldsmith.GoldsmithError, match=said) as caught:
         goldsmith.parity(**options)
     assert caught.value.exit_code == 2
+
+
+def test_a_tolerance_that_is_given_is_enough_whatever_modules_do() -> None:
+    class Almost(Layer):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x * 1.0001)
+
+    assert goldsmith.parity(Layer(), Almost(), x).outcome == "differs"
+    found = goldsmith.parity(Layer(), Almost(), x, rtol=0.5, atol=0.5)
+    assert found.outcome == "agrees"
+    assert any("within the tolerance given" in note for note in found.report.notes)
+
+
+def test_numbers_of_numpy_are_compared_and_random_functions_are_told() -> None:
+    import numpy as np
+
+    given = np.arange(4.0)
+    assert goldsmith.parity(np.mean, np.average, (given,))
+    assert goldsmith.parity(np.mean, np.sum, (given,)).outcome == "differs"
+
+    def draw(given: Any) -> Any:
+        return given + np.random.rand(4)
+
+    assert "draw() of the candidate draws random numbers" in reason(goldsmith.parity(np.sort, draw, (given,)))

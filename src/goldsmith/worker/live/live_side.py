@@ -49,7 +49,7 @@ from goldsmith.worker.live.model_facts import (
 )
 from goldsmith.worker.live.returned_values import InputSet, copied, input_sets, moved, named_values
 from goldsmith.worker.live.run_record import failure_of, trace_of
-from goldsmith.worker.live.working_model import WorkingModel, random_state_kept
+from goldsmith.worker.live.working_model import WorkingModel, random_state_kept, random_states
 
 MODEL = "model"
 """The name of the only model in a trace."""
@@ -165,7 +165,9 @@ class LiveSide:
         facts: dict[str, Any] = {}
         try:
             with self._circumstances(ask) as purity:
+                before = random_states()
                 values, facts = self._steps(ask) if ask.steps else self._once(ask)
+                after = random_states()
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -173,13 +175,20 @@ class LiveSide:
         finally:
             tracer.detach()
         values = {path: item.detach().clone() if is_tensor(item) else item for path, item in values.items()}
-        drew = next((entry for entry in tracer.index[::-1] if entry.get("drew")), None)
-        label = f"{drew['module'] or 'the model'} ({drew['class']})" if drew else ""
+        drew = self._what_drew(tracer) if len(before) == len(after) and before != after else ""
         return Ran(
-            RunFacts(drew=label, pure=purity.pure, **facts),
+            RunFacts(drew=drew, pure=purity.pure, **facts),
             values,
             trace_of(tracer) if ask.traced else None,
         )
+
+    def _what_drew(self, tracer: Tracer) -> str:
+        """Name the innermost module that drew random numbers, where a trace shows it."""
+        if self._working is None:
+            return f"{getattr(self._target, '__name__', type(self._target).__name__)}()"
+        drew = next((entry for entry in tracer.index[::-1] if entry.get("drew")), None)
+        name = (drew["module"] if drew else "") or "the model"
+        return f"{name} ({drew['class'] if drew else type(self._working.module).__name__})"
 
     def _once(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
         args, kwargs, leaves, before = self._arguments(ask)
@@ -249,8 +258,9 @@ class LiveSide:
 
     def _total(self, returned: Any, values: Mapping[str, Any], ask: RunAsk) -> Any:
         """Return the number that gradients are taken of: the loss, else a fixed random combination of the outputs."""
-        import torch
-
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return None
         if self._loss is not None:
             total = self._loss(returned)
             return total if is_tensor(total) and total.requires_grad else None

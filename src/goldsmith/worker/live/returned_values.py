@@ -85,6 +85,10 @@ def _collect(value: Any, path: str, values: dict[str, Any], skipped: dict[str, s
     if is_array(value) or type(value) in _PLAIN:
         values[path] = value
         return
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.number | numpy.bool_):
+        values[path] = numpy.asarray(value)
+        return
     items = _items(value, seen)
     if items is not None:
         for key, item in items.items():

@@ -151,3 +151,17 @@ def random_state_kept(seed: int) -> Iterator[None]:
         random.setstate(before)
         if numpy:
             numpy.random.set_state(numbers)
+
+
+def random_states() -> tuple[Any, ...]:
+    """Return the state of every random source, to be compared with a later one."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    found: list[Any] = [random.getstate()]
+    if numpy:
+        name, keys, *rest = numpy.random.get_state()
+        found.append((name, keys.tobytes(), *rest))
+    if torch:
+        found.append(torch.get_rng_state().numpy().tobytes())
+        if torch.cuda.is_initialized():
+            found.append(torch.cuda.get_rng_state().numpy().tobytes())
+    return tuple(found)

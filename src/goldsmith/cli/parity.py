@@ -1,0 +1,175 @@
+"""`goldsmith parity`: two models, one question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from click.exceptions import Exit
+
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import PATH, output_options, report_errors
+from goldsmith.errors.usage import BadOption, BadUsage
+
+_DTYPES = ("float64", "float32", "bfloat16", "float16")
+
+
+@command
+@argument("reference", "REF", "The one that is right: file.py:Name or package.module:Name.", required=False)
+@argument("candidate", "TARGET", "The one that should compute the same, named alike.", required=False)
+@option("--with", "setup", metavar="FILE", type=PATH, help="A file that defines reference(), candidate() and inputs().")
+@option("--init", metavar="ARGS", help="Arguments to build both with: 'dim=64, heads=4'.")
+@option("--init-candidate", metavar="ARGS", help="Arguments to build TARGET with, if others.")
+@option("--input", "inputs", metavar="EXPR", multiple=True, help="What both are called with; several, one by one.")
+@option("--output", "outputs", metavar="REF=TARGET", multiple=True, help="Which output is which: '0=logits'.")
+@option("--adapter", metavar="FILE", type=PATH, help="Rules that say where the weights go.")
+@flag("--own-weights", help="Leave both with the weights that they are built with.")
+@flag("--no-gradients", help="Compare outputs only.")
+@flag("--train", help="Run in train mode, not in eval mode.")
+@option("--steps", metavar="N", type=int, default=0, help="Also compare weights after N optimiser steps.")
+@option("--device", metavar="D", default="cpu", help="Where both run.")
+@option("--dtype", metavar="T", default="", help="A dtype for both, instead of their own.")
+@option("--rtol", metavar="X", type=float, help="A relative tolerance, instead of REF's measured noise.")
+@option("--atol", metavar="X", type=float, help="An absolute tolerance, instead of REF's measured noise.")
+@option("--seed", metavar="N", type=int, default=42, help="Seeds weights and inputs.")
+@option("--threads", metavar="N", type=int, default=1, help="Threads of each process.")
+@output_options
+def parity(
+    reference: str | None,
+    candidate: str | None,
+    setup: Path | None,
+    init: str | None,
+    init_candidate: str | None,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    adapter: Path | None,
+    own_weights: bool,
+    no_gradients: bool,
+    train: bool,
+    steps: int,
+    device: str,
+    dtype: str,
+    rtol: float | None,
+    atol: float | None,
+    seed: int,
+    threads: int,
+    json: bool,
+    no_color: bool,
+    debug: bool,
+) -> None:
+    """Compare two models: say whether TARGET computes what REF does, and where it first goes wrong.
+
+    A class is built, with --init; a function is compared itself, unless --init says what to call it with. REF's weights
+    go into TARGET: by name, by the rules of an adapter, or by shape. Both run on the same inputs, in float64 and in
+    their own dtype; outputs and every gradient are compared. No tolerance is needed: REF's own noise is measured. The
+    answer names the first module that is wrong by itself, and those that are only its victims. Each side is imported in
+    a process of its own, so both may have modules of the same name.
+
+    Examples:
+
+        goldsmith parity old/model.py:Net new/model.py:Net --init 'dim=64, heads=4' --input 'torch.randn(2, 11, 64)'
+        goldsmith parity old.model:Net new.model:Net --input 'torch.randn(1, 3)' --input 'torch.randn(7, 3)'
+        goldsmith parity --with setup.py --train --steps 3
+
+    An --input is an expression that knows torch, np and REF's module: one value, several with commas between them for
+    positional arguments, or dict(x=…) for named ones. What both print is not shown. Models too large for copies and
+    traces are compared in Python, by goldsmith.parity(…, in_step=True).
+
+    Exit codes: 0 agrees, 1 differs, 2 bad usage, 3 could not run.
+    """
+    with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
+        _check_options(reference, candidate, setup, inputs)
+        _check_numbers(steps, threads, seed, dtype)
+
+        import msgspec
+
+        from goldsmith.model_parity.both_sides import ParityAsk
+        from goldsmith.model_parity.in_processes import judge_in_processes
+        from goldsmith.process.sides import SideJob
+        from goldsmith.render.console import open_console
+        from goldsmith.render.progress import step_progress
+
+        mine = SideJob(
+            role="reference",
+            target=reference or "",
+            setup=str(setup or ""),
+            init=init,
+            inputs=inputs,
+            device=device,
+            dtype=dtype,
+            seed=seed,
+            threads=threads,
+            root=os.getcwd(),
+        )
+        theirs = msgspec.structs.replace(
+            mine,
+            role="candidate",
+            target=candidate or "",
+            init=init if init_candidate is None else init_candidate,
+            inputs=(),
+            adapter=str(adapter.resolve()) if adapter else "",
+        )
+        ask = ParityAsk(
+            reference=reference or f"reference() of {setup}",
+            candidate=candidate or f"candidate() of {setup}",
+            weights=not own_weights,
+            gradients=not no_gradients,
+            train=train,
+            steps=steps,
+            rtol=_tolerance("--rtol", rtol),
+            atol=_tolerance("--atol", atol),
+            outputs=_pairs(outputs),
+            dtype=dtype,
+            on_command_line=True,
+        )
+        with step_progress(open_console(no_color=no_color, stderr=True), "parity") as progress:
+            found = judge_in_processes(mine, theirs, ask, progress.step, progress.tick)
+        if json:
+            report.print([found], ok=found.exit_code == 0)
+        else:
+            from goldsmith.render.parity import show_parity
+
+            show_parity(open_console(no_color=no_color), found)
+    raise Exit(found.exit_code)
+
+
+def _check_options(
+    reference: str | None,
+    candidate: str | None,
+    setup: Path | None,
+    inputs: Sequence[str],
+) -> None:
+    if setup is None and (reference is None or candidate is None):
+        raise BadUsage("goldsmith parity", f"{'REF' if reference is None else 'TARGET'} is missing; name both models")
+    if setup is not None and (reference is not None or inputs):
+        raise BadUsage("goldsmith parity", "--with says what is compared; leave out REF, TARGET and --input")
+    if setup is None and not inputs:
+        raise BadUsage("goldsmith parity", "--input is missing; say what both are called with")
+
+
+def _check_numbers(steps: int, threads: int, seed: int, dtype: str) -> None:
+    if dtype and dtype not in _DTYPES:
+        raise BadOption("--dtype", dtype, " or ".join(_DTYPES))
+    if steps < 0:
+        raise BadOption("--steps", steps, "a number from 0 up")
+    if threads < 1:
+        raise BadOption("--threads", threads, "a number from 1 up")
+    if not 0 <= seed < 2**32:
+        raise BadOption("--seed", seed, "a number from 0 to 4294967295")
+
+
+def _tolerance(option: str, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < float("inf"):
+        raise BadOption(option, value, "a number from 0 up")
+    return value
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        mine, equals, theirs = text.partition("=")
+        if not equals:
+            raise BadOption("--output", text, "REF=TARGET, such as 0=logits")
+        found[mine.strip()] = theirs.strip()
+    return found

@@ -1,0 +1,226 @@
+"""Import and build one side of `goldsmith parity`, in the process that will run it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from goldsmith.process.sides import SideJob, SideProblem
+from goldsmith.recipe.seeding import seed_everything
+from goldsmith.weights.models import is_module
+from goldsmith.worker.devices import NoSuchDevice, check_device
+from goldsmith.worker.live.run_record import failure_of
+
+_EXTRAS = ("loss", "optimizer")
+_SETUP_FORM = "a file with functions reference(), candidate() and inputs()"
+_TARGET_FORMS = "file.py:Name or package.module:Name"
+
+
+class CannotBuild(Exception):
+    """A side that cannot be built."""
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.problem = SideProblem(message=message, **facts)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model or function, what draws its inputs, and what else a setup file says."""
+
+    target: Callable[..., Any]
+    inputs: Any = None
+    loss: Callable[[Any], Any] | None = None
+    optimizer: Callable[[Any], Any] | None = None
+
+
+def build(job: SideJob) -> Built:
+    """Import and build what a job names."""
+    seed_everything(job.seed, threads=job.threads)
+    try:
+        check_device(job.device)
+    except NoSuchDevice as missing:
+        raise CannotBuild("there is no such device", kind="device", available=tuple(str(missing).split(", "))) from None
+    built = _from_setup(job) if job.setup else _from_target(job)
+    torch = sys.modules.get("torch")
+    if torch is not None:  # an operation that has no deterministic form is no reason not to run a model
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    return built
+
+
+def _from_target(job: SideJob) -> Built:
+    file, _, name = job.target.rpartition(":")
+    if not file or not name:
+        raise CannotBuild("it names no model", kind="usage", wanted=f"{file or name or 'file.py'}:Name")
+    module = _import(file, job.root, wanted=_TARGET_FORMS)
+    found = _attribute(module, name)
+    target = _make(found, job, vars(module))
+    inputs = [_draw(text, vars(module)) for text in job.inputs]
+    return Built(_place(target, job), inputs)
+
+
+def _from_setup(job: SideJob) -> Built:
+    module = _import(job.setup, job.root, wanted=_SETUP_FORM, subject=f"--with {job.setup}")
+    functions = {name: getattr(module, name, None) for name in (job.role, "inputs", *_EXTRAS)}
+    for name, found in functions.items():
+        if not callable(found) and not (found is None and name in _EXTRAS):
+            problem = f"it defines no {name}()" if found is None else f"its {name} is {_kind(found)}, not a function"
+            raise CannotBuild(problem, kind="usage", subject=f"--with {job.setup}", wanted=_SETUP_FORM)
+    make: Any = functions[job.role]
+    target = _guard(make, "fails")
+
+    def inputs() -> Any:
+        return _guard(functions["inputs"], "inputs() fails")  # type: ignore[arg-type]
+
+    return Built(_place(target, job), inputs, functions["loss"], functions["optimizer"])
+
+
+# --- imports ----------------------------------------------------------------------------------------------------------
+
+
+def _import(name: str, root: str, *, wanted: str, subject: str = "") -> ModuleType:
+    """Import a file, as part of the package that it lies in, or a module by its name from the current folder."""
+    if not name.endswith(".py"):
+        sys.path.insert(0, root)
+        return _guard_import(lambda: importlib.import_module(name), name)
+    path = Path(root, name).resolve()
+    if not path.is_file():
+        what = "it is a folder" if path.is_dir() else "there is no such file"
+        raise CannotBuild(what, kind="usage", subject=subject, wanted=wanted)
+    folder, parts = path.parent, [path.stem]
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    sys.path.insert(0, str(folder))
+    sys.path.append(root)
+    if len(parts) > 1:
+        full = ".".join(part for part in parts if part != "__init__")
+        return _guard_import(lambda: importlib.import_module(full), full)
+    return _guard_import(lambda: _load(path), path.stem)
+
+
+def _load(path: Path) -> ModuleType:
+    """Load a file that is in no package, whatever its name: it may be that of a module that is loaded already."""
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_of_parity"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _guard_import(load: Callable[[], ModuleType], name: str) -> ModuleType:
+    try:
+        return load()
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and f"{name}.".startswith(f"{missing.name}."):
+            raise CannotBuild(f"there is no module {missing.name}", kind="usage", wanted=_TARGET_FORMS) from None
+        problem = f"cannot be imported: {missing.name} is not installed"
+        hint = f", with {missing.name} installed" if missing.name else ""
+        raise CannotBuild(problem, hint=hint, failure=failure_of(missing)) from None
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        failure = failure_of(error)
+        raise CannotBuild(f"cannot be imported: {failure.message}", failure=failure) from None
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            there = [item for item, value in vars(found).items() if item[0] != "_" and _is_own(value, module)]
+            near = difflib.get_close_matches(part, there, n=3, cutoff=0.4) or there[:5]
+            wanted = f"a name that is there, such as {', '.join(near)}" if near else "a name that it defines"
+            raise CannotBuild(f"there is no {part} in it", kind="usage", wanted=wanted)
+        found = getattr(found, part)
+    return found
+
+
+def _is_own(value: Any, module: ModuleType) -> bool:
+    """Say whether something is what a user would compare: a function or class of this module, or a model."""
+    return callable(value) and getattr(value, "__module__", module.__name__) == module.__name__
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+def _make(found: Any, job: SideJob, names: Mapping[str, Any]) -> Any:
+    """Build a class, or call a function that builds a model where `--init` gives its arguments."""
+    if is_module(found) and job.init is not None:
+        raise CannotBuild("it is a model that is built already", kind="usage", wanted="its class, or leave --init out")
+    if not callable(found):
+        raise CannotBuild(f"it is {_kind(found)}, which cannot be called", kind="usage", wanted="a class or function")
+    if not inspect.isclass(found) and job.init is None:
+        return found
+    text = job.init or ""
+    args, kwargs = _evaluate(f"_arguments({text})", {**names, "_arguments": _arguments}, "--init", text)
+    failing = "cannot be built with --init" if text else "cannot be built without --init"
+    return _guard(lambda: found(*args, **kwargs), failing)
+
+
+def _arguments(*args: Any, **kwargs: Any) -> Any:
+    return args, kwargs
+
+
+def _draw(text: str, names: Mapping[str, Any]) -> Callable[[], Any]:
+    """Return a function that draws one set of inputs: several values with commas between them are arguments."""
+    return lambda: _evaluate(text, names, "--input", text)
+
+
+def _evaluate(text: str, names: Mapping[str, Any], option: str, shown: str) -> Any:
+    """Evaluate what an option says. Torch is imported only for an expression that names it."""
+    try:
+        code = compile(text.strip(), option, "eval")
+    except (SyntaxError, ValueError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        wanted = "arguments, such as dim=64, heads=4" if option == "--init" else "an expression of Python"
+        raise CannotBuild(f"{shown!r} cannot be read ({reason})", kind="usage", subject=option, wanted=wanted) from None
+    import numpy as np
+
+    known: dict[str, Any] = {**names, "np": np, "numpy": np}
+    if "torch" in text and importlib.util.find_spec("torch") is not None:
+        import torch
+
+        known["torch"] = torch
+    try:
+        return eval(code, known)
+    except Exception as error:
+        wanted = "an expression that runs where REF is imported; it knows torch, np and what is in REF's file"
+        message = f"{shown!r} fails with {failure_of(error).message}"
+        raise CannotBuild(message, kind="usage", subject=option, wanted=wanted) from None
+
+
+def _guard(make: Callable[[], Any], what: str) -> Any:
+    try:
+        return make()
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        failure = failure_of(error)
+        raise CannotBuild(f"{what}: {failure.message}", failure=failure) from None
+
+
+def _place(target: Any, job: SideJob) -> Any:
+    """Move a model to its device."""
+    if not callable(target) or isinstance(target, type):
+        wanted = "what returns a model or a function"
+        raise CannotBuild(f"what it builds is {_kind(target)}, which cannot be called", kind="usage", wanted=wanted)
+    if not is_module(target) or job.device == "cpu":
+        return target
+    return _guard(lambda: target.to(job.device), f"cannot be moved to {job.device}")
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"

@@ -1,0 +1,201 @@
+"""The process of one side of `goldsmith parity`: `python -P -m goldsmith.worker.live.serve JOB`.
+
+Requests come as lines of JSON on standard input, replies go out as lines on standard output. Both are moved out of the
+way before anything is imported, so that the model's code neither reads nor writes any of them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import itertools
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from goldsmith.errors.parity import BadInputs
+from goldsmith.gold.arrays import is_array
+from goldsmith.gold.files import read_arrays, read_payload, trace_as_bytes, write_payload
+from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.process.parent_watch import end_with_parent
+from goldsmith.process.result_log import arrays_as_bytes, arrays_in
+from goldsmith.process.sides import SideJob, SideProblem, SideReply, SideRequest
+from goldsmith.weights.rules import Adapter, BadRule, read_adapter
+from goldsmith.worker.live.build_target import CannotBuild, build
+from goldsmith.worker.live.live_side import LiveSide
+from goldsmith.worker.live.returned_values import InputSet
+from goldsmith.worker.live.run_record import failure_of
+
+_PARENT_GONE = 70
+
+
+class Server:
+    """One side, and the folder in which it leaves arrays for the parent and the other side."""
+
+    def __init__(self, job: SideJob) -> None:
+        self._job = job
+        self._folder = Path(job.folder)
+        self._numbers = itertools.count(1)
+        adapter = _read_rules(job.adapter) if job.adapter else None
+        built = build(job)
+        self._side = LiveSide(
+            built.target,
+            built.inputs,
+            seed=job.seed,
+            adapter=adapter,
+            loss=built.loss,
+            optimizer=built.optimizer,
+            dtype=job.dtype,
+            copied=False,
+        )
+
+    def answer(self, request: SideRequest) -> SideReply:
+        """Answer one request."""
+        match request.method:
+            case "describe":
+                return SideReply(described=self._side.describe())
+            case "draw_inputs":
+                return SideReply(count=self._side.draw_inputs())
+            case "inputs":
+                return SideReply(file=self._write_inputs())
+            case "take_inputs":
+                kept = read_payload(Path(request.file))["sets"]
+                self._side.take_inputs([InputSet(tuple(args), kwargs) for args, kwargs in kept])
+                return SideReply()
+            case "weights":
+                return SideReply(file=self._write(self._side.weights()))
+            case "load":
+                assert request.load is not None
+                return SideReply(loaded=self._side.load(_read(request.file), request.load))
+            case "run":
+                return self._run(request)
+            case "run_alone":
+                assert request.run is not None
+                ran, arrays = self._side.run_alone(request.run, request.calls, _read(request.file))
+                arrays, pairs = arrays_in(arrays)
+                return SideReply(alone=tuple(ran), file=self._write(arrays), pairs=pairs)
+        raise ValueError(request.method)
+
+    def _run(self, request: SideRequest) -> SideReply:
+        assert request.run is not None
+        ran = self._side.run(request.run)
+        arrays, pairs = arrays_in(ran.values)
+        plain = {
+            path: [value.hex()] if isinstance(value, float) else value
+            for path, value in ran.values.items()
+            if not is_array(value)
+        }
+        trace = ""
+        if ran.trace is not None:
+            trace = self._next_file("trace")
+            Path(trace).write_bytes(_trace_bytes(ran.trace))
+        return SideReply(
+            facts=ran.facts,
+            file=self._write(arrays),
+            pairs=pairs,
+            paths=tuple(ran.values),
+            plain=plain,
+            trace=trace,
+        )
+
+    def _write_inputs(self) -> str:
+        """Write the inputs with their nesting, for a reader that builds no other objects."""
+        sets = [[list(item.args), item.kwargs] for item in self._side.inputs()]
+        try:
+            path = write_payload({"sets": sets}, Path(self._next_file("inputs")))
+            read_payload(path)
+        except Exception:  # torch and json refuse in ways of their own what they do not know
+            raise CannotBuild(
+                "an input is neither a tensor nor a plain value, so it cannot be given to two processes",
+                kind="usage",
+                subject="inputs",
+                wanted="tensors and plain values, or call goldsmith.parity(reference, candidate, inputs) in Python",
+            ) from None
+        return str(path)
+
+    def _write(self, arrays: Mapping[str, Any]) -> str:
+        if not arrays:
+            return ""
+        path = self._next_file("safetensors")
+        Path(path).write_bytes(arrays_as_bytes(arrays))
+        return path
+
+    def _next_file(self, suffix: str) -> str:
+        return str(self._folder / f"{self._job.role}-{next(self._numbers)}.{suffix}")
+
+
+def _trace_bytes(trace: Mapped) -> bytes:
+    """Encode a trace as a file, with its numbers as they are."""
+
+    def storable(item: Any) -> Any:
+        if not isinstance(item, Bfloat16):
+            return item
+        torch = sys.modules["torch"]
+        return torch.from_numpy(item.bits.view("i2")).view(torch.bfloat16)
+
+    tensors = {name: storable(item) for name, item in trace.items()}
+    return trace_as_bytes(tensors, json.loads(trace.metadata["goldsmith"]))
+
+
+def _read_rules(file: str) -> Adapter:
+    try:
+        return read_adapter(Path(file).read_bytes(), file)
+    except Exception as error:  # an adapter is a file of Python
+        message = str(error) if isinstance(error, BadRule) else failure_of(error).message
+        wanted = "rules of goldsmith.adapter"
+        raise CannotBuild(message, kind="usage", subject=f"--adapter {file}", wanted=wanted) from None
+
+
+def _read(file: str) -> dict[str, Any]:
+    if not file:
+        return {}
+    if "torch" not in sys.modules:
+        return read_arrays(Path(file))
+    from safetensors.torch import load_file
+
+    return dict(load_file(file))
+
+
+def _problem_of(error: Exception) -> SideProblem:
+    if isinstance(error, CannotBuild):
+        return error.problem
+    if isinstance(error, BadInputs):
+        message, _, wanted = error.sentence().partition("; give ")
+        return SideProblem(kind="usage", message=message, subject="inputs", wanted=wanted.removesuffix("."))
+    if isinstance(error, OSError):
+        return SideProblem(kind="disk", message=error.strerror or str(error))
+    return SideProblem(kind="internal", message=repr(error))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Build one side, say so, and answer until the parent closes the pipe."""
+    job = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=SideJob)
+    end_with_parent(job.parent, lambda: os._exit(_PARENT_GONE))
+    faulthandler.enable(all_threads=False)
+    asked, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "wb", buffering=0)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)  # what the model's code prints goes where its errors go
+
+    def reply(answer: SideReply) -> None:
+        rest = memoryview(msgspec.json.encode(answer) + b"\n")
+        while rest:
+            rest = rest[replies.write(rest) :]
+
+    try:
+        server = Server(job)
+        reply(SideReply())
+        for line in asked:
+            reply(server.answer(msgspec.json.decode(line, type=SideRequest)))
+    except Exception as error:
+        traceback.print_exc()
+        reply(SideReply(problem=_problem_of(error)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

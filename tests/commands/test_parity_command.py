@@ -1,0 +1,277 @@
+"""`goldsmith parity`: two files, each imported in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import fork_cli
+from support.course import COMMAND, Run
+
+OLD_LAYERS = """
+    import torch
+    from torch import nn
+
+    class Norm(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.weight = nn.Parameter(torch.rand(dim))
+
+        def forward(self, x):
+            return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+"""
+OLD = """
+    import torch
+    from torch import nn
+    from layers import Norm
+
+    class Block(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.norm = Norm(dim)
+            self.up = nn.Linear(dim, 2 * dim)
+            self.down = nn.Linear(2 * dim, dim)
+
+        def forward(self, x):
+            return x + self.down(torch.relu(self.up(self.norm(x))))
+"""
+NEW = OLD.replace("self.up", "self.fc1").replace("self.down", "self.fc2")
+X = ("--input", "np.arange(3.0)")
+FUNCTIONS = """
+    import numpy as np
+
+    def twice(x):
+        return 2 * x
+
+    def other(x):
+        return 2.001 * x
+
+    def nothing(x):
+        return None
+
+    def nan(x):
+        return np.where(x > 1, np.nan, 2 * x)
+
+    def lone_nan(x):
+        return float("nan")
+
+    def overwrite(x):
+        x *= 2
+        return x
+
+    def refuse(x, mask):
+        return x
+
+    def pair(x):
+        return x, x + 1
+
+    def named(x):
+        return {"logits": x, "hidden": x + 1}
+
+    def turned(x):
+        return x + 1j * x
+
+    def draw(x):
+        return x + np.random.rand(*x.shape)
+
+    def crash(x):
+        import ctypes
+        ctypes.string_at(0)
+
+    def leave(x):
+        import os
+        print("leaving")
+        os._exit(7)
+
+    class Built:
+        def __init__(self, factor=2):
+            self.factor = factor
+
+        def __call__(self, x):
+            return self.factor * x
+
+"""
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> Run:
+    return Run(*fork_cli.run(["parity", *arguments], folder))
+
+
+def candidate(found: Run) -> dict[str, Any]:
+    (item,) = found.json["candidates"]
+    return dict(item)
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(
+        tmp_path_factory.mktemp("functions"),
+        good=FUNCTIONS,
+        json="def twice(x):\n    return x + x\n",  # the name of a module that is imported already
+        raises='raise ValueError("not today")\n',
+        dies="import os\nos._exit(5)\n",
+        loud='print("importing")\ndef f(x):\n    print("called")\n    return x * 2\n',
+        unfinished="def reference():\n    return abs\n",
+        adapter="from goldsmith.adapter import rename\nrename('a')\n",
+    )
+
+
+@pytest.mark.torch
+def test_two_modules_of_the_same_name_are_compared_and_the_wrong_one_is_named(tmp_path: Path) -> None:
+    write(tmp_path, old__model=OLD, old__layers=OLD_LAYERS, new__model=NEW)
+    write(tmp_path, new__layers=OLD_LAYERS.replace("1e-6", "1e-3"))
+    common = ("old/model.py:Block", "new/model.py:Block", "--init", "dim=12", "--input", "torch.randn(2, 5, 12)")
+    wrong = run(tmp_path, *common)
+    assert wrong.code == 1, wrong.err
+    assert "norm (Norm) is the first to go wrong" in wrong.out
+    assert "victims, right when given the reference's inputs: fc1 (Linear), fc2 (Linear)" in wrong.out
+    assert not list(tmp_path.rglob("__pycache__"))
+    write(tmp_path, new__layers=OLD_LAYERS)
+    both = (*common, "--input", "dict(x=torch.randn(1, 3, 12))", "--train", "--steps", "2", "--dtype", "bfloat16")
+    right = run(tmp_path, *both, "--json")
+    assert right.code == 0, right.out
+    assert right.json["ok"] is True
+    assert [case["name"] for case in candidate(right)["cases"]] == [
+        f"inputs {number}: {name}" for number in (1, 2) for name in ("forward", "gradients", "2 steps")
+    ]
+
+
+def test_a_setup_file_says_how_both_are_built_and_what_they_are_called_with(tmp_path: Path) -> None:
+    setup = """
+        import sys
+        import numpy as np
+
+        def reference():
+            sys.path.insert(0, "old")
+            from model import f
+            return f
+
+        def candidate():
+            sys.path.insert(0, "new")
+            from model import f
+            return f
+
+        def inputs():
+            return [{"x": np.arange(3.0)}, (np.ones(2),)]
+    """
+    write(tmp_path, setup=setup, old__model="def f(x):\n    return x\n", new__model="def f(x):\n    return x * x\n")
+    found = run(tmp_path, "--with", "setup.py", "--json")
+    assert found.code == 1, found.out + found.err
+    assert [(case["name"], case["outcome"]) for case in candidate(found)["cases"]] == [
+        ("inputs 1: forward", "differs"),
+        ("inputs 2: forward", "agrees"),
+    ]
+
+
+@pytest.mark.torch
+def test_weights_that_do_not_correspond_are_listed_with_what_an_adapter_could_say(tmp_path: Path) -> None:
+    more = NEW.replace("self.fc1 = nn.Linear(dim, 2 * dim)", "self.fc1 = nn.Linear(dim, 2 * dim, bias=False)")
+    rule = 'no_counterpart(gold="norm.weight", reason="tried")'
+    write(tmp_path, model=OLD, layers=OLD_LAYERS, less=more)
+    write(tmp_path, adapter=f"from goldsmith.adapter import no_counterpart\n{rule}\n")
+    common = ("--init", "dim=6", "--input", "torch.randn(2, 6)", "--adapter", "adapter.py")
+    missing = run(tmp_path, "model.py:Block", "less.py:Block", *common)
+    assert missing.code == 3
+    assert "no place in the candidate: up.bias (12); left over in the candidate: none" in missing.out
+    assert missing.last_line.strip() == 'no_counterpart(gold="up.bias", reason="the candidate has none")'
+
+
+def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
+    found = run(functions, "good.py:twice", "good:other", *X, "--json")
+    assert found.code == 1, found.err
+    assert candidate(found)["outcome"] == "differs"
+    assert run(functions, "good.py:twice", "good:other", *X, "--rtol", "0.01").code == 0
+    assert run(functions, "good.py:turned", "good.py:turned", *X).code == 0
+    assert run(functions, "good.py:Built", "json.py:twice", *X, "--init-candidate", "x=3").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["good.py:twice", "old.py:f", *X], 2, "old.py:f: there is no such file; give file.py:Name or"),
+        (["raises.py:f", "good.py:twice", *X], 3, "cannot be imported: ValueError: not today ({}/raises.py, line 1)"),
+        (["good.py:twice", "good.py:twice", "--input", "missing"], 2, "--input: 'missing' fails with NameError"),
+        (["good.py:twice", "good.py:twice", "--input", "object()"], 2, "cannot be given to two processes"),
+        (["dies.py:f", "good.py:twice", *X], 3, "the process of dies.py:f ended with exit code 5"),
+        (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 40"),
+        (["good.py:twice", "good.py:leave", *X], 3, "ended with exit code 7 after it printed 'leaving'"),
+        (["good.py:twice", "good.py:twice", *X, "--adapter", "adapter.py"], 2, "missing 1 required positional"),
+        (["good.py:twice", "good.py:refuse", *X], 3, "the candidate cannot be run on the inputs: TypeError"),
+        (["good.py:nan", "good.py:twice", *X], 1, "the output holds no NaN or infinite value where it should"),
+        (["good.py:lone_nan", "good.py:lone_nan", *X], 3, "the reference itself returns nothing but NaN"),
+        (["good.py:twice", "good.py:overwrite", *X], 1, "changes its input 0 in place, and the reference does not"),
+        (["good.py:pair", "good.py:named", *X], 3, "with --output 0=logits --output 1=hidden"),
+        (["good.py:pair", "good.py:named", *X, "--output", "1=hidden"], 0, "not compared, as it is not named: 0"),
+        (["good.py:draw", "good.py:twice", *X], 3, "draw() of the reference draws random numbers"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_a_sentence(
+    functions: Path, arguments: list[str], code: int, said: str
+) -> None:
+    found = run(functions, *arguments)
+    assert said.format(functions) in " ".join((found.out + found.err).split())
+    assert found.code == code
+    assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["good.py:twice", *X], "TARGET is missing"),
+        (["good.py:twice", "good.py:twice"], "--input is missing"),
+        (["good.py:twice", "good.py:twice", *X, "--dtype", "int8"], "--dtype is int8"),
+        (["good.py:twice", "good.py:twice", *X, "--seed", "-1"], "--seed is -1"),
+        (["good.py:twice", "good.py:twice", *X, "--rtol", "-1"], "--rtol is -1.0"),
+        (["good.py:twice", "good.py:twice", *X, "--output", "3"], "--output is 3; give REF=TARGET"),
+        (["good.py:twice", "good.py:twice", *X, "--adapter", "no.py"], "there is no file"),
+        (["--with", "unfinished.py", "good.py:twice"], "leave out REF, TARGET and --input"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_anything_is_imported(
+    functions: Path, arguments: list[str], said: str
+) -> None:
+    found = run(functions, *arguments)
+    assert said in found.err
+    assert found.code == 2
+
+
+def test_what_a_model_prints_does_not_disturb_the_json(functions: Path) -> None:
+    found = run(functions, "loud.py:f", "loud.py:f", "--input", "np.arange(3.0)", "--json")
+    assert json.loads(found.out)["ok"] is True
+
+
+def test_an_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
+    slow = "import os, time\nopen(f'{os.getpid()}.pid', 'w').close()\ntime.sleep(600)\n"
+    write(tmp_path / "with a space", slow=slow)
+    started = subprocess.Popen(
+        [*COMMAND, "parity", "with a space/slow.py:f", "with a space/slow.py:f", "--input", "1"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len(names := list(tmp_path.glob("*.pid"))) < 2:
+        assert started.poll() is None
+        time.sleep(0.05)
+    started.send_signal(signal.SIGINT)
+    _, told = started.communicate()
+    assert started.returncode == 130
+    assert "goldsmith parity: interrupted; both processes have ended" in told
+    for name in names:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(name.stem), 0)
