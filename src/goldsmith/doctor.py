@@ -6,13 +6,27 @@ import importlib.metadata
 import os
 import platform
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from goldsmith.foundation.platforms import IS_LINUX, RUNS_CODE, SYSTEM
+
+if TYPE_CHECKING:
+    from goldsmith.gold.facts import Environment
+
+_RECORDED_VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "ONEDNN_MAX_CPU_ISA",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "OPENBLAS_CORETYPE",
+    "CUBLAS_WORKSPACE_CONFIG",
+)
 
 _VARIABLES = {
     "PYTHONHASHSEED": "overridden: recipes run with 0, so that sets and dicts of strings keep one order",
@@ -157,6 +171,26 @@ def _cgroups() -> Fact:
     if not os.getuid():
         meaning += "; the kernel does not limit root's processes, and a fork bomb may be quicker: grade as another user"
     return Fact("cgroups", "note", "none can be made", meaning)
+
+
+def recording_environment(device: str, threads: int) -> Environment:
+    """Return the facts about this process that affect the bits it produces."""
+    import numpy
+
+    from goldsmith.gold.facts import Environment
+
+    torch = sys.modules.get("torch")
+    return Environment(
+        python=platform.python_version(),
+        numpy=numpy.__version__,
+        torch=str(torch.__version__) if torch else None,
+        platform=f"{platform.system()} {platform.machine()}",
+        processor=processor_name(),
+        cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
+        threads=torch.get_num_threads() if torch else threads,
+        device=f"{device} ({torch.cuda.get_device_name(device)})" if torch and device.startswith("cuda") else device,
+        variables={name: os.environ[name] for name in _RECORDED_VARIABLES if name in os.environ},
+    )
 
 
 def processor_name() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from goldsmith.pytest_support.session import GoldSession, session_of
 
 if TYPE_CHECKING:
+    from goldsmith.pytest_support.call_values import Callee
     from goldsmith.pytest_support.parametrize import GoldOf
     from goldsmith.pytest_support.replay import JudgedCase
 
@@ -38,6 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="overwrite",
         help="The same; stale gold is regenerated whatever changes.",
     )
+    group.addoption(
+        "--gold-update", action="store_true", help="Record what gold.check is given where it is missing or differs."
+    )
+    group.addoption("--gold-diff", action="store_true", help="Show all differences of all checks, element by element.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,6 +72,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if session_of(config).update:
+        from goldsmith.pytest_support.kept_report import note_collected
+
+        note_collected(session_of(config).folder, items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    __tracebackhide__ = True
+    with session_of(item.config).failing_at_the_end(item):
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("gold"):
         session_of(item.config).require_marked(item)
@@ -91,15 +111,31 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if lines:
         terminalreporter.section("gold recorded")
         terminalreporter.write_line("\n".join(lines))
+    passed = [report.nodeid for report in terminalreporter.stats.get("passed", ())]
+    lines = session_of(config).kept_summary(config, passed)
+    if lines:
+        terminalreporter.section("gold kept by tests")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.fixture
-def gold(request: pytest.FixtureRequest) -> GoldOf:
-    """`gold("scratch-1")`: an assignment's gold, with `.check(model)`, `.assert_close(name, value)`, `.replay()`, and
-    plain `.input` and `.output`. Without a name, the one that the test's `gold` marker names."""
+def gold(request: pytest.FixtureRequest) -> Iterator[GoldOf]:
+    """`gold.check(values)` or `gold.check(function, inputs)`: compare with what the test kept next to its file.
+
+    `gold("scratch-1")`: an assignment's gold, with `.check(model)`, `.assert_close(name, value)`, `.replay()`, and
+    plain `.input` and `.output`. Without a name, the one that the test's `gold` marker names.
+    """
     from goldsmith.pytest_support.parametrize import GoldOf
 
-    return GoldOf(request, session_of(request.config))
+    yield GoldOf(request, session_of(request.config), _callee)
+    with session_of(request.config).failing_at_the_end(request.node):
+        pass  # what was checked after the test's own end: in another fixture's teardown
+
+
+def _callee(target: Any, inputs: Any, seed: int) -> Callee:
+    from goldsmith.worker.live.call_under_test import CallUnderTest
+
+    return CallUnderTest(target, inputs, seed=seed)
 
 
 @pytest.fixture

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from goldsmith.errors.base import GoldsmithError, UsageError
 from goldsmith.errors.check import StaleGold
+from goldsmith.errors.gold import GoldUnreadable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,6 +20,10 @@ class GoldMismatch(AssertionError):
 
 
 GoldMismatch.__module__ = "goldsmith"
+
+
+class LateMismatch(GoldMismatch):
+    """All that the checks of a test have found, raised at its end; its text names the line of each check."""
 
 
 def blamed_on_the_caller(function: Callable[P, R]) -> Callable[P, R]:
@@ -80,3 +86,112 @@ class NotOneCall(UsageError):
     )
     case: str
     why: str
+
+
+# --- values that tests keep by themselves
+
+
+class CannotKeep(UsageError):
+    template = "{problem}, so it cannot be kept; change it: {step}."
+    problem: str
+    step: str
+
+
+class NothingToKeep(UsageError):
+    template = "gold.check was given {what}, in which there is nothing to compare; give an array, a number or text."
+    what: str
+
+
+class KeepsNan(UsageError):
+    template = (
+        "{path} has NaN{where}, and NaN never agrees with anything; fix it, or keep it with gold.check(…, "
+        "equal_nan=True)."
+    )
+    path: str
+    where: str
+
+
+class CheckedTwice(UsageError):
+    template = (
+        "{test} calls gold.check{named} a second time, and both would be kept in one place; give each check a name of "
+        'its own: gold.check(…, name="…").'
+    )
+    test: str
+    named: str
+
+
+class BadCheckName(UsageError):
+    template = "the name of a check is {name!r}; give a text that is not empty."
+    name: object
+
+
+class ChangingTestName(UsageError):
+    template = (
+        "the test's name, {test}, holds an address in memory, so the next run would not find what this one keeps; give "
+        "its parameters ids, such as pytest.param(…, id=…)."
+    )
+    test: str
+
+
+class OtherTestsValues(GoldsmithError):
+    template = "{folder} holds what {other} has kept, not {test}; rename one of the two, or move that folder."
+    folder: Path
+    other: str
+    test: str
+
+
+class KeptUnreadable(GoldUnreadable):
+    template = (
+        "{path} is not usable: {problem}; restore it from version control, or record it again with `pytest "
+        "--gold-update`."
+    )
+
+
+class KeptOtherwise(GoldsmithError):
+    template = "{folder} was recorded from {then}, and gold.check is given {now}; run `pytest --gold-update` once."
+    folder: Path
+    then: str
+    now: str
+
+
+class NotRepeatable(GoldsmithError):
+    template = (
+        "{function} returned something else when it was called again with the same inputs and seeds ({where}), so "
+        "nothing can be kept; remove what depends on time, threads or a generator that is not seeded."
+    )
+    function: str
+    where: str
+
+
+class ReturnsNothing(UsageError):
+    template = (
+        "{function} returns nothing and writes its result over its input {argument}; give gold.check a function that "
+        "returns it."
+    )
+    function: str
+    argument: str
+
+
+class NotOneSetOfInputs(UsageError):
+    template = (
+        "inputs is a list, which stands for several sets of inputs; give one, and parametrize the test for others (an "
+        "argument that is a list is written `(the_list,)`)."
+    )
+
+
+class InputsOfNothing(UsageError):
+    template = "gold.check was given inputs for {what}, which cannot be called; give a function, or leave inputs out."
+    what: str
+
+
+class ModelWithoutInputs(UsageError):
+    template = "gold.check was given the model {name} without inputs; give them too: gold.check(model, inputs)."
+    name: str
+
+
+class MarkedForAssignment(UsageError):
+    template = (
+        "gold.check keeps values of its own, and this test is marked for the gold of {assignment}; write "
+        "gold().check(…) for that, or remove the marker."
+    )
+    assignment: str

@@ -25,6 +25,7 @@ OLDEST_SCHEMA = 3
 """The oldest manifests that can be read; what they do not say is unknown, not wrong."""
 MANIFEST = "manifest.json"
 README = "README.md"
+_CONFLICT = b"\n<<<<<<< "
 TENSOR_SECTIONS = ("input", "output", "state_dict", "model_state_dict")
 
 
@@ -316,7 +317,11 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(content, type=Manifest)
     except FileNotFoundError:
         raise GoldUnreadable(folder, f"it has no {MANIFEST}") from None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise GoldUnreadable(path, error.strerror or str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if _CONFLICT in content:
+            raise GoldUnreadable(path, "it holds conflict markers of a merge") from None
         raise GoldUnreadable(path, f"not a manifest of schema {SCHEMA} ({error})") from None
     if not manifest.digest or _digest_of(content, manifest.digest) != manifest.digest:
         raise GoldUnreadable(path, "it was changed by hand or damaged: its digest does not fit its content")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from goldsmith.comparison.results import Comparison
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import StaleGold
 from goldsmith.errors.pytest import CollectedWithoutGold, NoAssignmentNamed, blamed_on_the_caller
+from goldsmith.pytest_support.check_values import NO_INPUTS, MakeCallee, ValueChecks
 from goldsmith.pytest_support.handles import GoldForTests
 from goldsmith.pytest_support.replay import JudgedCase
 from goldsmith.pytest_support.session import GoldSession, marked_assignments
@@ -54,11 +56,39 @@ def judged_case(request: pytest.FixtureRequest, session: GoldSession) -> JudgedC
 
 
 class GoldOf:
-    """The `gold` fixture's value. Each test has its own handles."""
+    """The `gold` fixture's value: what the test keeps itself, and the gold of assignments. Each test has its own."""
 
-    def __init__(self, request: pytest.FixtureRequest, session: GoldSession) -> None:
+    def __init__(self, request: pytest.FixtureRequest, session: GoldSession, make_callee: MakeCallee) -> None:
         self._request, self._session = request, session
         self._found: dict[str, GoldForTests] = {}
+        self._checks = ValueChecks(request.node, session, make_callee)
+
+    @blamed_on_the_caller
+    def check(
+        self,
+        value: Any,
+        inputs: Any = NO_INPUTS,
+        *,
+        name: str | None = None,
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool = False,
+        train: bool = False,
+        weights: bool = True,
+    ) -> Comparison:
+        """Compare `value` with what this test kept before, in `test_block.gold/` next to `test_block.py`.
+
+        `value` is an array, a number, text, or nested dicts, lists, tuples and dataclasses of them; or a function or
+        model that is called on `inputs`: a tensor, a tuple of positional arguments, a dict of named ones, or a function
+        that draws any of these. Then inputs, and a model's weights unless `weights` is False, are kept, too, and the
+        tolerance is measured. A model runs in eval mode unless `train`. `rtol` and `atol` are used instead of what was
+        measured or is the default of the dtype. If a test checks twice, each check needs a `name`.
+
+        What is not kept yet is written, and the test fails once; `--gold-update` writes it, and what has changed.
+        """
+        return self._checks.check(
+            value, inputs, name=name, rtol=rtol, atol=atol, equal_nan=equal_nan, train=train, weights=weights
+        )
 
     @blamed_on_the_caller
     def __call__(self, assignment: str | None = None) -> GoldForTests:
@@ -71,4 +101,4 @@ class GoldOf:
         return self._found[name]
 
     def __repr__(self) -> str:
-        return "<gold of this course>"
+        return "<gold of this test>"

@@ -6,8 +6,9 @@ Fast to import, since every pytest run loads it. Processes of one run (xdist's w
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,7 +36,13 @@ class GoldSession:
     allow_stale: bool
     timeout: float | None
     record: Literal["missing", "overwrite"] | None
+    update: bool = False
+    diff: bool = False
     shared: Path | None = None
+    written: set[Path] = field(default_factory=set)
+    """Where this process has kept values that were missing: in this run they prove nothing."""
+    failures: dict[str, list[str]] = field(default_factory=dict)
+    """By node id, what tests will fail of at their end: what was missing, and with `diff` all that differs."""
     _own: Path | None = None
     _ending: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _gold: dict[Path, Gold] = field(default_factory=dict)
@@ -52,8 +59,16 @@ class GoldSession:
             allow_stale=option.gold_allow_stale,
             timeout=option.gold_timeout,
             record=None if option.collectonly else option.gold_record,
+            update=option.gold_update,
+            diff=option.gold_diff,
             shared=Path(shared) if shared else None,
         )
+
+        if option.gold_update and running_on_ci():
+            raise pytest.UsageError(
+                "--gold-update keeps values that nobody has looked at, and this is CI: run it where you develop and "
+                "commit what it writes; for a job that commits it itself, say `env -u CI pytest --gold-update`"
+            )
 
     def end(self) -> None:
         self._ending.close()
@@ -78,6 +93,7 @@ class GoldSession:
         said = [f"submission {self.submission}"] if self.submission else []
         said += ["stale gold is accepted"] if self.allow_stale else []
         said += [_RECORDS[self.record]] if self.record else []
+        said += ["what tests keep is updated"] if self.update else []
         return f"goldsmith: {', '.join(said)}" if said else None
 
     def summary(self) -> list[str]:
@@ -88,14 +104,48 @@ class GoldSession:
 
         return [item.line for item in all_recorded(self.folder)]
 
+    def kept_summary(self, config: pytest.Config, passed: Iterable[str]) -> list[str]:
+        """List what `--gold-update` did, and what is kept that no test checks."""
+        if not self.update or (self._own is None and self.shared is None):
+            return []
+        from goldsmith.pytest_support.kept_place import name_in_file
+        from goldsmith.pytest_support.kept_report import report_lines
+
+        tests = {(config.rootpath / node.partition("::")[0], name_in_file(node)) for node in passed}
+        partly = any("::" in str(argument) for argument in config.args)
+        lines = report_lines(self.folder, tests, partly=partly, everything=self.diff, invoked=self.invoked)
+        return list(lines)
+
+    @property
+    def on_ci(self) -> bool:
+        return running_on_ci()
+
+    @contextlib.contextmanager
+    def failing_at_the_end(self, item: pytest.Item) -> Iterator[None]:
+        """Fail a test at its end with everything that its checks have found."""
+        __tracebackhide__ = True
+        try:
+            yield
+        except Exception as error:
+            for text in self.failures.pop(item.nodeid, []):
+                error.add_note(text)
+            raise
+        found = self.failures.pop(item.nodeid, [])
+        if found:
+            from goldsmith.errors.pytest import LateMismatch
+
+            raise LateMismatch("\n".join(found))
+
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Report missing, stale or broken gold as an error in any phase, even in a test that was expected to fail."""
         if call.excinfo is None or "goldsmith.errors" not in sys.modules or not _speaks_of_gold(item):
             return
         from goldsmith.errors.base import GoldsmithError
-        from goldsmith.errors.pytest import GoldMismatch
+        from goldsmith.errors.pytest import GoldMismatch, LateMismatch
 
-        if call.excinfo.errisinstance(GoldsmithError):
+        if call.excinfo.errisinstance(LateMismatch) and report.outcome == "failed":
+            report.longrepr = call.excinfo.getrepr(style="value")
+        elif call.excinfo.errisinstance(GoldsmithError):
             report.outcome = "failed"
             vars(report).pop("wasxfail", None)
             if call.when == "call":
@@ -184,6 +234,12 @@ class GoldSession:
 
 
 _KEY = pytest.StashKey[GoldSession]()
+_CI_VARIABLES = ("CI", "BUILD_NUMBER")
+"""Those that pytest itself looks at."""
+
+
+def running_on_ci() -> bool:
+    return any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in _CI_VARIABLES)
 
 
 def session_of(config: pytest.Config) -> GoldSession:

@@ -6,6 +6,7 @@ import dataclasses
 import enum
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from goldsmith.errors.recipe import RecipeMisuse
@@ -27,9 +28,11 @@ def snapshot(value: Any, path: str) -> Any:
         return str(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
+    if type(value) is complex:
+        return _foreign_array(value, path)
     if is_array(value):
         return _copy_array(value, path)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {_key(key, path): snapshot(item, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name: snapshot(getattr(value, name), f"{path}.{name}") for name in value._fields}
@@ -161,7 +164,8 @@ def _foreign_array(value: Any, path: str) -> Any:
     import numpy as np
 
     try:
-        array = np.from_dlpack(value) if not hasattr(value, "__array__") else np.asarray(value)
+        by_dlpack = hasattr(value, "__dlpack__") and not hasattr(value, "__array__")
+        array = np.from_dlpack(value) if by_dlpack else np.asarray(value)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise RecipeMisuse(f"{path} could not be read as an array: {error}") from None
     return _copy_array(array, path)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from goldsmith.doctor import processor_name
+from goldsmith.doctor import recording_environment
 from goldsmith.errors.recipe import RecipeMisuse
 from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.gold.arrays import leaf_facts
@@ -25,15 +22,6 @@ from goldsmith.recipe.reused_draws import RecordedDraws
 from goldsmith.recipe.seeding import seed_everything
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.values import plain
-
-RECORDED_VARIABLES = (
-    "ATEN_CPU_CAPABILITY",
-    "ONEDNN_MAX_CPU_ISA",
-    "MKL_CBWR",
-    "MKL_ENABLE_INSTRUCTIONS",
-    "OPENBLAS_CORETYPE",
-    "CUBLAS_WORKSPACE_CONFIG",
-)
 
 
 class Session:
@@ -136,20 +124,7 @@ class Session:
 
     def environment(self) -> Environment:
         """Return the facts about this process that affect the bits it produces."""
-        import numpy
-
-        torch = sys.modules.get("torch")
-        return Environment(
-            python=platform.python_version(),
-            numpy=numpy.__version__,
-            torch=str(torch.__version__) if torch else None,
-            platform=f"{platform.system()} {platform.machine()}",
-            processor=processor_name(),
-            cpu_capability=torch.backends.cpu.get_cpu_capability() if torch else None,
-            threads=torch.get_num_threads() if torch else self.threads,
-            device=_device_name(self.device),
-            variables={name: os.environ[name] for name in RECORDED_VARIABLES if name in os.environ},
-        )
+        return recording_environment(self.device, self.threads)
 
 
 def _settings(payload: dict[str, Any]) -> dict[str, Any]:
@@ -160,10 +135,3 @@ def _settings(payload: dict[str, Any]) -> dict[str, Any]:
 def _as_json(value: Any) -> Any:
     """Replace infinity and NaN, which JSON lacks, by text."""
     return map_tree(lambda leaf: repr(leaf) if isinstance(leaf, float) and not math.isfinite(leaf) else leaf, value)
-
-
-def _device_name(device: str) -> str:
-    torch = sys.modules.get("torch")
-    if torch is None or not device.startswith("cuda"):
-        return device
-    return f"{device} ({torch.cuda.get_device_name(device)})"

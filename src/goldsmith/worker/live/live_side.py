@@ -171,6 +171,7 @@ class LiveSide:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
+            self._raised(error)
             return Ran(RunFacts(failure=failure_of(error)), {}, trace_of(tracer) if ask.traced else None)
         finally:
             tracer.detach()
@@ -190,9 +191,16 @@ class LiveSide:
         name = (drew["module"] if drew else "") or "the model"
         return f"{name} ({drew['class'] if drew else type(self._working.module).__name__})"
 
+    def _raised(self, error: BaseException) -> None:
+        """Take note of what a run raised."""
+
+    def _received(self, returned: Any) -> None:
+        """Take note of what a call returned."""
+
     def _once(self, ask: RunAsk) -> tuple[dict[str, Any], dict[str, Any]]:
         args, kwargs, leaves, before = self._arguments(ask)
         returned = self._call(*args, **kwargs)
+        self._received(returned)
         values, skipped, container = named_values(returned)
         after = arrays_in(InputSet(args, kwargs))
         changed = [

@@ -1,0 +1,130 @@
+"""Values of a function that a test gives: computed on the inputs and weights that were kept, recorded with noise."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import msgspec
+
+import goldsmith
+from goldsmith.comparison.api import compare
+from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
+from goldsmith.foundation.nested import leaves_in
+from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
+from goldsmith.gold.calibration import NOISE
+from goldsmith.model_parity.noise import QUICK, Limits, measure_noise
+from goldsmith.process.sides import FLOAT64, LoadAsk, Ran, RunAsk, Side
+from goldsmith.pytest_support.keepable import keepable
+from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep
+from goldsmith.weights.values import snapshot
+
+_OURS = str(Path(goldsmith.__file__).parent)
+_CHANGE_OF_VALUES = ("", "values", "nan", "inf")
+"""What may be different in inputs that a function draws."""
+
+
+class Callee(Side, Protocol):
+    """The function or model, and its inputs."""
+
+    draws_inputs: bool
+    returned: Any
+    error: BaseException | None
+
+    def named_inputs(self) -> dict[str, Any]:
+        """Return copies of the inputs by name."""
+
+    def put_inputs(self, kept: Any) -> None:
+        """Use these inputs instead of the test's."""
+
+
+class CallValues:
+    """What a function or model returns. With `weights`, a model runs with those that were kept."""
+
+    def __init__(self, make: Callable[[], Callee], *, train: bool, weights: bool) -> None:
+        self._make = make
+        self._ask = RunAsk(train=train)
+        with self._opened() as callee:
+            described = callee.describe()
+        self.name = described.name
+        self.keeps_weights = weights and described.is_module
+
+    def replay(self, kept: KeptCheck) -> Any:
+        """Return what it returns for the inputs and weights that were kept."""
+        with self._opened() as callee:
+            found = compare(callee.named_inputs(), kept.inputs, equal_nan=True, guessing=False)
+            allowed = _CHANGE_OF_VALUES if callee.draws_inputs else ("",)
+            other = [leaf for leaf in found.leaves if leaf.problem not in allowed]
+            if other:
+                raise GoldMismatch(f"the inputs of {self.name} are not those that were kept\n  {other[0]}")
+            callee.put_inputs(kept.inputs)
+            if kept.weights is not None:
+                loaded = callee.load(kept.weights, LoadAsk(facts=kept.weight_facts))
+                if loaded.unplaced or loaded.reasons:
+                    names = ", ".join(list(loaded.unplaced)[:3]) or "; ".join(loaded.reasons)
+                    raise GoldMismatch(f"the weights that were kept do not fit into {self.name}: {names}")
+            return self._run(callee)[1]
+
+    def record(self) -> ToKeep:
+        """Return what is to be kept of it, with tolerances from its own noise."""
+        with self._opened() as callee:
+            inputs, facts = callee.named_inputs(), callee.describe().facts
+            weights = snapshot(callee.weights(), "weights") if self.keeps_weights else None
+            plain, value = self._run(callee)
+            again = compare(self._run(callee)[1], value, rtol=0.0, equal_nan=True, guessing=False)
+            if not again:
+                raise NotRepeatable(self.name, str(again.differing[0]).splitlines()[0])
+            limits, trials = Limits(), 0
+            if _is_disturbed(callee):
+                measured = measure_noise(
+                    callee, self._ask, plain, self._in_float64(callee), trials=QUICK, coarser="", on_run=lambda: None
+                )
+                limits, trials = measured.own, QUICK
+        return ToKeep(
+            value=value,
+            inputs=inputs,
+            weights=weights,
+            facts=facts if weights is not None else None,
+            tolerances=limits.tolerances,
+            noisy=limits.noisy,
+            trials=tuple(f"{NOISE}{number + 1}" for number in range(trials)),
+        )
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Callee]:
+        callee = self._make()
+        try:
+            yield callee
+        finally:
+            callee.close()
+
+    def _run(self, callee: Callee) -> tuple[Ran, Any]:
+        ran = callee.run(self._ask)
+        if ran.facts.failure is not None:
+            _raise_as_its_own(callee.error)
+        if callee.returned is None and ran.facts.overwrote:
+            raise ReturnsNothing(self.name, ran.facts.overwrote[0])
+        return ran, keepable(callee.returned)
+
+    def _in_float64(self, callee: Callee) -> Ran | None:
+        ran = callee.run(msgspec.structs.replace(self._ask, precision=FLOAT64))
+        return ran if ran.facts.failure is None and ran.facts.pure else None
+
+
+def _is_disturbed(callee: Callee) -> bool:
+    """Say whether noise reaches the function: through every operation of torch, or through inputs in NumPy."""
+    if callee.describe().is_module or any(is_tensor(leaf) for leaf in leaves_in(keepable(callee.returned))):
+        return True
+    inputs = leaves_in(list(callee.inputs()[0].named().values()))
+    return any(is_array(leaf) and dtype_name(leaf).startswith(("float", "complex")) for leaf in inputs)
+
+
+def _raise_as_its_own(error: BaseException | None) -> NoReturn:
+    """Raise what the function raised, as if the test had called it."""
+    assert error is not None
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    raise error.with_traceback(trace)

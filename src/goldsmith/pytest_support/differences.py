@@ -1,0 +1,46 @@
+"""How a test's values differ from what it kept, in words; with --gold-diff, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.foundation.nested import walk
+from goldsmith.gold.arrays import is_array, numbers_of
+
+_MOST_ELEMENTS = 100
+"""Elements of one array that --gold-diff shows, the farthest first."""
+
+
+def difference_text(comparison: Comparison, actual: Any, kept: Any, *, everything: bool) -> str:
+    if not everything:
+        return str(comparison)
+    mine, theirs = dict(walk(actual)), dict(walk(kept))
+    lines = str(comparison).splitlines()[:1]
+    for leaf in comparison.differing:
+        lines += [f"  {line}" for line in str(leaf).splitlines()]
+        lines += [f"    {line}" for line in _elements(leaf, mine.get(leaf.path), theirs.get(leaf.path))]
+    return "\n".join(lines)
+
+
+def _elements(leaf: LeafComparison, actual: Any, kept: Any) -> Iterator[str]:
+    """Yield a line for each element that differs."""
+    import numpy as np
+
+    if leaf.problem not in ("values", "nan", "inf") or not is_array(actual) or not is_array(kept):
+        return
+    one, two = numbers_of(actual), numbers_of(kept)
+    if not one.ndim:
+        return
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(one == two, 0.0, np.abs(one - two))
+    gaps = np.where(np.isnan(gaps), np.inf, gaps)
+    order = np.argsort(-gaps, axis=None, kind="stable")
+    order = order[: int(np.count_nonzero(gaps))]
+    for flat in order[:_MOST_ELEMENTS]:
+        index = np.unravel_index(flat, gaps.shape)
+        place = [int(number) for number in index]
+        yield f"{place}: {one[index]:.9g}, gold {two[index]:.9g}, off by {gaps[index]:.3g}"
+    if len(order) > _MOST_ELEMENTS:
+        yield f"and {len(order) - _MOST_ELEMENTS} nearer ones"
