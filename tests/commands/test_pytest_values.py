@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import goldsmith
+from support.doc_pages import ROOT, act_out
 from support.pytest_values import KeepingTests, recorded_once
 
 NESTED = """
@@ -216,6 +219,11 @@ def test_diff_shows_every_check_and_every_element(keeping: KeepingTests) -> None
             "*b: is 2.0, gold is 1.0*",
         ]
     )
+
+
+def test_the_page_is_as_it_says(tmp_path: Path) -> None:
+    page = ROOT / "docs/how-to/pytest-without-a-course.md"
+    assert len(act_out(page, tmp_path, CI="", BUILD_NUMBER="")) == 4
 
 
 def test_two_workers_keep_the_same_as_one(keeping: KeepingTests) -> None:

@@ -45,6 +45,7 @@ ELSEWHERE = {
     "docs/adapters.md": "read below",
     "docs/grading.md": "clusters, which are not here",
     "docs/testing.md": "test_pytest_plugin.py",
+    "docs/how-to/pytest-without-a-course.md": "test_pytest_values.py, away from CI",
     "docs/rigor.md": "test_operators.py has the like",
     "docs/tolerances.md": "one line of a recipe",
     "examples/vla-course/README.md": "pytest and goldsmith in a course",

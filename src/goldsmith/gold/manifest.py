@@ -84,7 +84,8 @@ class CaseEntry(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     traced_calls: int
     """How many of those calls the trace has."""
     config: dict[str, Any]
-    """What the file has besides arrays: `model_config`; of a checkpoint `training_config`, `epoch` and `loss`."""
+    """What the file has besides arrays: `model_config`; of a checkpoint `training_config`, `epoch` and `loss`. Of
+    values that a test keeps, the `test`, the name of its `check`, and whether they came `from_call`."""
     allowed: dict[str, dict[str, str]]
     """What the recipe allows although a check would refuse it: the reason, by check, by place."""
     tensors: tuple[TensorEntry, ...]
@@ -150,7 +151,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     written: tuple[str, ...]
     """Parts that were the students' to write; of a recipe by itself, those that its cases called."""
     mode: str
-    """`cases` for a recipe with cases, `script` for any other."""
+    """`cases` for a recipe with cases, `script` for any other, `test` for what a test keeps."""
     seed: int
     """The seed that it ran with."""
     command: str
@@ -182,7 +183,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     """The version of this form."""
     assignment: str
-    """The assignment; of a recipe by itself, the recipe's file name."""
+    """The assignment; of a recipe by itself, or a test that keeps values, its file name."""
     seed: int
     """The seed of every case."""
     stamp: Stamp
