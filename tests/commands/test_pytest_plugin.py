@@ -270,7 +270,7 @@ def test_models_built_as_documented_or_otherwise_or_wrong(solved: PluggedCourse)
         "rigor",
         "tests/internal",
     )
-    result.assert_outcomes(passed=13 + 5 + 4, failed=1, errors=1)
+    result.assert_outcomes(passed=25 + 5 + 4, failed=1, errors=1)
     assert "case generation calls its model 30 times" in result.stdout.str()
     assert "scratch-1, gold_output: differs: 1 of 1 leaf" in result.stdout.str()
     assert "actual is gold times 1.01" in result.stdout.str()

@@ -18,11 +18,20 @@ from goldsmith.errors.pytest import CannotKeep, KeptUnreadable, OtherTestsValues
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.generate.recording import file_entry
 from goldsmith.gold.arrays import is_tensor
-from goldsmith.gold.calibration import Calibration
 from goldsmith.gold.facts import CaseFacts, WeightFacts
 from goldsmith.gold.files import NOISY_PREFIX, REFERENCE_SUFFIX, read_back, write_arrays, write_payload
 from goldsmith.gold.load import GoldCase, load_gold
-from goldsmith.gold.manifest import MANIFEST, CaseEntry, Manifest, Provenance, Stamp, TensorEntry, case_entry, encode
+from goldsmith.gold.manifest import (
+    MANIFEST,
+    Calibration,
+    CaseEntry,
+    Manifest,
+    Provenance,
+    Stamp,
+    TensorEntry,
+    case_entry,
+    encode,
+)
 from goldsmith.gold.payload import from_file, to_file
 from goldsmith.gold.publish import Staging
 from goldsmith.gold.tolerances import Tolerance
