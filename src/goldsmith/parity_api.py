@@ -108,7 +108,8 @@ def parity(
 
     Models that are too large for copies, float64 and traces are compared with `in_step`: both run at once, on one set
     of inputs, and each module's tensors are compared on their device as they come. Only outputs are compared, in the
-    models' own dtype, each within `rtol` of the reference's size, or what is usual for the dtype.
+    models' own dtype, each within `rtol` of the reference's size, or within a few roundings of the dtype; where that is
+    not enough, within the noise that the reference's own module shows.
     """
     for side, given in (("reference", reference), ("candidate", candidate)):
         if not callable(given) or isinstance(given, type):

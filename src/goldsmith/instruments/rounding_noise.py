@@ -157,7 +157,12 @@ def _mode(torch: Any, stretches: _Pool, counter: Counter) -> Any:
                 inexact = kind.is_floating_point or kind.is_complex
                 if inexact and value.layout == strided and not value._is_zerotensor():
                     counter.wide += kind in doubles
-                    value.mul_(self._factor(value, whole and not kind.is_complex))
+                    whole = whole and not kind.is_complex
+                    if value.numel() > _BUFFER and value.is_contiguous():
+                        for part in value.view(-1).split(_BUFFER):  # factors for all of it would need as much memory
+                            part.mul_(self._factor(part, whole))
+                    else:
+                        value.mul_(self._factor(value, whole))
             elif isinstance(value, (list, tuple)):
                 for item in value:
                     self._disturb(item, False)

@@ -129,7 +129,8 @@ def run_in_step(
 ) -> InStep:
     """Call both sides and compare their paired modules. `pairs` maps names of the reference's `modules` to the
     candidate's. If `forced`, each module's outputs are overwritten with the reference's once they have been measured,
-    so that no error reaches the modules after it."""
+    so that no error reaches the modules after it. Both sides may be the same model; a dispatch mode of torch that the
+    candidate's call enters, such as rounding noise, does not reach the comparisons."""
     exchange = _Exchange()
     found = InStep()
     measured: list[tuple[Moment, Any, str]] = []
@@ -144,9 +145,10 @@ def run_in_step(
     def measure(moment: Moment, values: Any) -> None:
         def compare(theirs: list[Any]) -> None:
             mine = _tensors(values)
-            measured.extend((moment, *_distance(one, two)) for one, two in _pairs(mine, theirs))
-            if forced and moment.what == OUTPUTS and moment.module:
-                _overwrite(mine, theirs, owned)
+            with _without_modes():
+                measured.extend((moment, *_distance(one, two)) for one, two in _pairs(mine, theirs))
+                if forced and moment.what == OUTPUTS and moment.module:
+                    _overwrite(mine, theirs, owned)
 
         if not exchange.use(moment, compare):
             found.missed.append(moment)
@@ -192,20 +194,34 @@ def _with_modes(action: Callable[[], None]) -> Callable[[], None]:
     return run
 
 
+def _without_modes() -> contextlib.AbstractContextManager[Any]:
+    """Suspend this thread's dispatch modes, if it has any."""
+    from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
+
+    if _get_current_dispatch_mode() is None:
+        return contextlib.nullcontext()
+    suspended: contextlib.AbstractContextManager[Any] = _disable_current_modes()
+    return suspended
+
+
 @contextlib.contextmanager
 def _hooked(modules: Mapping[str, Any], names: Mapping[str, str], on: Callable[[Moment, Any], None]) -> Iterator[None]:
-    """Call `on` when modules begin and end."""
+    """Call `on` when modules begin and end in this thread: the other side may be the same model, in another one."""
     counts: Counter[str] = Counter()
     handles = []
+    thread = threading.get_ident()
 
     def begin(name: str) -> Callable[..., None]:
         def hook(module: Any, args: Any, kwargs: Any) -> None:
-            on(Moment(name, counts[name], INPUTS), [args, kwargs])
+            if threading.get_ident() == thread:
+                on(Moment(name, counts[name], INPUTS), [args, kwargs])
 
         return hook
 
     def end(name: str) -> Callable[..., None]:
         def hook(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+            if threading.get_ident() != thread:
+                return
             number = counts[name]
             counts[name] += 1
             on(Moment(name, number, OUTPUTS), output)

@@ -69,6 +69,49 @@ def test_the_first_wrong_module_is_named_and_the_rest_are_victims(wrong: dict[st
     assert roles["0"] == ""
 
 
+def test_an_epsilon_that_moves_results_by_a_few_millionths_is_named() -> None:
+    found = in_step(*models(eps=1e-6))
+    assert not found
+    assert found.first_divergence == "1.norm"
+
+
+class Centred(nn.Module):  # type: ignore[misc, name-defined]
+    """Subtract the mean of numbers that are far from zero: what is left of them is mostly rounding."""
+
+    def __init__(self, far: float, other: bool = False, wrong: float = 0.0) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(64))
+        self.far, self.other, self.wrong = far, other, wrong
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.far
+        other = (x.flip(-1) / 64).cumsum(-1)[..., -1:] * (1 + self.wrong)
+        return (x - (other if self.other else x.mean(-1, keepdim=True))) * self.weight
+
+
+def far_from_zero(far: float, wrong: float = 0.0) -> Any:
+    torch.manual_seed(0)
+    reference = nn.Sequential(nn.Linear(64, 64), Centred(far))
+    candidate = nn.Sequential(nn.Linear(64, 64), Centred(far, other=True, wrong=wrong))
+    return goldsmith.parity(reference, candidate, torch.randn(5, 64), in_step=True)
+
+
+def test_what_the_references_own_noise_explains_agrees() -> None:
+    found = far_from_zero(300.0)
+    relative = next(item.relative_alone for item in found.modules if item.name == "1")
+    assert relative is not None
+    assert relative > 5e-6  # more than a few roundings
+    assert found, found
+    assert "within 3 x the reference's own noise" in str(found)
+
+
+def test_what_it_does_not_explain_differs() -> None:
+    found = far_from_zero(30.0, wrong=1e-6)
+    assert not found
+    assert found.first_divergence == "1"
+    assert not far_from_zero(3000.0)  # so noisy that nothing can be said
+
+
 def test_weights_without_a_place_are_named() -> None:
     reference, _ = models()
     found = in_step(reference, nn.Sequential(New(), New()))
