@@ -39,11 +39,12 @@ OLD = """
             self.norm = Norm(dim)
             self.up = nn.Linear(dim, 2 * dim)
             self.down = nn.Linear(2 * dim, dim)
+            self.last = Norm(dim)
 
         def forward(self, x):
-            return x + self.down(torch.relu(self.up(self.norm(x))))
+            return self.last(x + self.down(torch.relu(self.up(self.norm(x)))))
 """
-NEW = OLD.replace("self.up", "self.fc1").replace("self.down", "self.fc2")
+NEW = OLD.replace("self.up", "self.fc1").replace("self.down", "self.fc2").replace("self.last", "self.post")
 X = ("--input", "np.arange(3.0)")
 FUNCTIONS = """
     import numpy as np

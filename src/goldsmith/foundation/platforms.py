@@ -34,6 +34,7 @@ _CANNOT = {
     "diff": "recipes cannot be run",
     "verify --reproduce": "recipes cannot be run",
     "check": "submissions cannot be run",
+    "parity": "models cannot be run in processes of their own",
     "grade --allow-unsandboxed": "submissions cannot be run",
     "test": "internal tests cannot be run",
     "rigor": "mutants cannot be run",

@@ -49,7 +49,7 @@ _CRASH_PLACE = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in ', re.
 
 class ProcessSide:
     """The parent's end. The process is started with `start`, and must be ended with `close`; `on_wait` is called while
-    it works. What it hands to the other side, weights or inputs, is the path of a file."""
+    it works. What it hands to the other side, weights or inputs, is in a file."""
 
     def __init__(self, job: SideJob, on_wait: Callable[[], None] = lambda: None) -> None:
         self._job = msgspec.structs.replace(job, parent=os.getpid())
@@ -105,11 +105,11 @@ class ProcessSide:
     def take_inputs(self, inputs: str) -> None:
         self._ask(SideRequest(method="take_inputs", file=inputs))
 
-    def weights(self) -> str:
-        return self._ask(SideRequest(method="weights")).file
+    def weights(self) -> SideReply:
+        return self._ask(SideRequest(method="weights"))
 
-    def load(self, weights: str, ask: LoadAsk) -> Loaded:
-        found = self._ask(SideRequest(method="load", file=weights, load=ask)).loaded
+    def load(self, weights: SideReply, ask: LoadAsk) -> Loaded:
+        found = self._ask(SideRequest(method="load", file=weights.file, paths=weights.paths, load=ask)).loaded
         assert found is not None
         return found
 

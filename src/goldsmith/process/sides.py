@@ -181,13 +181,15 @@ class SideJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of `Side` that a process is asked for; `file` has the arrays that belong to it."""
+    """One method of `Side` that a process is asked for; `file` has the arrays that belong to it, `paths` their names in
+    order, which weights are matched by and such a file does not keep."""
 
     method: str
     load: LoadAsk | None = None
     run: RunAsk | None = None
     calls: tuple[AloneAsk, ...] = ()
     file: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class SideProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,8 +208,8 @@ class SideProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 class SideReply(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to one request; arrays are in `file`, complex ones as `pairs` of numbers, a trace in `trace`. `paths`
-    are the values of a run in the order in which they were returned, `plain` those that are no arrays; a float is a
-    list of one hexadecimal number, since JSON has no NaN."""
+    are the weights, or the values of a run, in their order, `plain` those that are no arrays; a float is a list of one
+    hexadecimal number, since JSON has no NaN."""
 
     problem: SideProblem | None = None
     described: Described | None = None

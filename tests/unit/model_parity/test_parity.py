@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from porting_table import PAGE, PORTS, Port, ask_hooks
 from torch import nn
 
 import goldsmith
@@ -45,29 +46,25 @@ class Net(nn.Module):
 # --- right ones and wrong ones --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reference", "candidate"),
-    [("LlamaBlock", "LlamaBlock"), ("LlamaBlock", "FusedLlamaBlock"), ("ViTBlock", "TransposedViTBlock")],
-)
-def test_a_right_port_agrees_whatever_its_names_and_layout(reference: str, candidate: str) -> None:
-    found = goldsmith.parity(getattr(OLD, reference)(*SIZE), getattr(NEW, candidate)(*SIZE), x)
-    assert found, str(found)
-    assert found.outcome == "agrees"
-    assert "agrees with" in str(found).splitlines()[0]
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "first"),
-    [("ViTBlock", "WrongEps", "layernorm_after"), ("LlamaBlock", "WrongOrder", "LlamaBlock")],
-)
-def test_a_wrong_port_is_named_at_its_first_wrong_module(reference: str, candidate: str, first: str) -> None:
-    found = goldsmith.parity(getattr(OLD, reference)(*SIZE), getattr(WRONG, candidate)(*SIZE), x)
-    assert not found
-    assert found.first_divergence == first
+@pytest.mark.parametrize("port", PORTS, ids=lambda port: port.what)
+def test_a_right_port_agrees_and_a_wrong_one_is_named_at_its_first_wrong_module(port: Port) -> None:
+    module = WRONG if port.file == "wrong" else NEW
+    found = goldsmith.parity(getattr(OLD, port.reference)(*SIZE), getattr(module, port.candidate)(*SIZE), x)
+    assert bool(found) is not bool(port.wrong), str(found)
+    assert found.first_divergence == port.wrong
     roles = {item.name: item.role for item in found.modules}
-    assert "victim" in roles.values(), "what comes after it is right on the reference's inputs"
-    assert found.to_dict()["first_divergence"] == first
+    assert ("victim" in roles.values()) is bool(port.wrong), "what comes after it is right on the reference's inputs"
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_the_page_says_what_goldsmith_and_hooks_say_of_the_ports() -> None:
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.count(" | ") == 6]
+    shown = {row[0]: row[1:] for row in rows}
+    for port in PORTS:
+        wrong, said, said_narrow, seconds, hooks, _ = shown[port.what]
+        assert {wrong, said, said_narrow} == {f"`{port.wrong}`" if port.wrong else "nothing"}
+        assert float(seconds) < 10
+        assert hooks == (f"`{ask_hooks(port, 'float32')}`" if port.wrong else "nothing")
 
 
 def test_a_module_that_stops_gradients_is_found_although_its_output_is_right() -> None:

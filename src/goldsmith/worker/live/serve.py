@@ -68,10 +68,13 @@ class Server:
                 self._side.take_inputs([InputSet(tuple(args), kwargs) for args, kwargs in kept])
                 return SideReply()
             case "weights":
-                return SideReply(file=self._write(self._side.weights()))
+                weights = self._side.weights()
+                return SideReply(file=self._write(weights), paths=tuple(weights))
             case "load":
                 assert request.load is not None
-                return SideReply(loaded=self._side.load(_read(request.file), request.load))
+                arrays = _read(request.file)
+                weights = {name: arrays[name] for name in request.paths}
+                return SideReply(loaded=self._side.load(weights, request.load))
             case "run":
                 return self._run(request)
             case "run_alone":
