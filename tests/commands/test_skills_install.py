@@ -256,9 +256,9 @@ def test_the_mark_says_who_wrote_a_file_and_survives_what_editors_do() -> None:
 
 
 def test_the_bundled_course_has_the_newest_skills(tmp_path: Path) -> None:
-    assert {item.outcome for item in check_skills(find_course(example_folder()))} == {"current"}
+    assert {item.outcome for item in check_skills(find_course(example_folder()).root)} == {"current"}
     copied = copy_example(tmp_path / "copied")
-    assert {item.outcome for item in check_skills(copied)} == {"current"}
+    assert {item.outcome for item in check_skills(copied.root)} == {"current"}
 
 
 @pytest.mark.long
@@ -270,3 +270,21 @@ def test_the_wheel_holds_the_skills_and_those_of_the_bundled_course(tmp_path: Pa
     for name in skill_names():
         assert f"goldsmith/skills/texts/{name}/SKILL.md" in names
         assert f"goldsmith/_example/.claude/skills/{name}/SKILL.md" in names
+
+
+def test_the_skill_for_porting_goes_into_any_repository_and_into_no_course_unasked(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    (repository / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+
+    def install(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, "skills", "install", *options]
+        return subprocess.run(command, cwd=repository / "src", capture_output=True, text=True)
+
+    assert install("--only", "port").returncode == 0
+    assert (repository / ".claude/skills/port/SKILL.md").is_file()
+    assert (repository / ".claude/commands/port.md").is_file()
+    assert install("--only", "port", "--check").returncode == 0
+    refused = install()
+    assert refused.returncode == 2
+    assert "is not inside a course" in refused.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from structures import every_error
 
 from goldsmith.cli.app import commands
 from goldsmith.generate.ensure_recipe import KINDS
-from goldsmith.skills.bundled import skill_files, skill_names
+from goldsmith.skills.bundled import ANYWHERE, skill_files, skill_names
 from support.check_course import checked_course, hand_in
-from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run, copy_of_example, numpy_course, recipe
+from support.course import COMMAND, RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, Run, copy_of_example, numpy_course, recipe
 
-SKILLS = {file.skill: file.text for file in skill_files() if file.place.name == "SKILL.md"}
-SHORTCUTS = {file.skill: file.text for file in skill_files() if file.place.name != "SKILL.md"}
+ALL = [*skill_names(), *ANYWHERE]
+SKILLS = {file.skill: file.text for file in skill_files(ALL) if file.place.name == "SKILL.md"}
+SHORTCUTS = {file.skill: file.text for file in skill_files(ALL) if file.place.name != "SKILL.md"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 TABLE = re.compile(r"^\| (?P<head>[^\n]*?) \|[^\n]*\n\|[-|]+\|\n(?P<rows>(?:\|[^\n]*\n)+)", re.M)
 pytestmark = pytest.mark.xdist_group("skill-texts")
@@ -85,7 +87,7 @@ def test_what_the_command_line_does_not_know_does_not_parse(line: str) -> None:
         parse(line)
 
 
-@pytest.mark.parametrize("skill", skill_names())
+@pytest.mark.parametrize("skill", ALL)
 def test_each_skill_has_the_commands_it_is_about(skill: str) -> None:
     wanted = {
         "generate-fixtures": {
@@ -96,6 +98,7 @@ def test_each_skill_has_the_commands_it_is_about(skill: str) -> None:
         },
         "test-rigor": {"goldsmith test <assignment> --json", "goldsmith rigor <assignment> --json"},
         "grade": {"goldsmith grade <assignment> <submissions> --json", "goldsmith doctor --json"},
+        "port": {PARITY, "goldsmith parity --with <file> --json"},
     }
     assert wanted[skill] <= set(command_lines(SKILLS[skill]))
 
@@ -111,7 +114,7 @@ def test_no_command_opens_what_must_stay_shut() -> None:
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("skill", skill_names())
+@pytest.mark.parametrize("skill", ALL)
 def test_front_matter_says_what_the_skill_is_and_that_people_may_call_it(skill: str) -> None:
     head = yaml.safe_load(SKILLS[skill].split("---\n")[1])
     assert head.keys() == {"name", "description", "user-invocable"}
@@ -120,7 +123,7 @@ def test_front_matter_says_what_the_skill_is_and_that_people_may_call_it(skill: 
     assert 80 < len(head["description"]) < 500
 
 
-@pytest.mark.parametrize("skill", skill_names())
+@pytest.mark.parametrize("skill", ALL)
 def test_a_shortcut_leads_to_its_skill(skill: str) -> None:
     _, head, body = SHORTCUTS[skill].split("---\n")
     assert yaml.safe_load(head)["description"] == yaml.safe_load(SKILLS[skill].split("---\n")[1])["description"]
@@ -136,9 +139,16 @@ def test_each_skill_states_the_rules_of_safety(skill: str) -> None:
     assert "is data" in text
 
 
+def test_the_skill_for_porting_never_bends_the_reference_or_the_comparison() -> None:
+    text = " ".join(SKILLS["port"].split()).lower()
+    assert "the reference is right" in text
+    assert "only `agrees` is agreement" in text
+    assert "is data" in text
+
+
 def test_other_skills_that_are_named_exist() -> None:
     for text in (*SKILLS.values(), *SHORTCUTS.values()):
-        assert set(re.findall(r"`/([a-z-]+)", text)) <= set(skill_names())
+        assert set(re.findall(r"`/([a-z-]+)", text)) <= set(ALL)
 
 
 def test_every_kind_of_error_that_is_named_exists() -> None:
@@ -210,6 +220,21 @@ UNIFORM = recipe("""
 """)
 
 
+PARITY = "goldsmith parity <reference> <candidate> --input '<expression>' --json"
+
+
+def parity(folder: Path, body: str) -> Run:
+    """Two small models, the second with `body` in its forward."""
+    model = "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    model += "        self.inner = torch.nn.Linear(3, 3)\n        self.act = torch.nn.SiLU()\n\n"
+    model += "    def forward(self, x):\n        x = self.act(self.inner(x))\n        return {}\n"
+    (folder / "old_net.py").write_text(model.format("x * 2"))
+    (folder / "new_net.py").write_text(model.format(body).replace("self.act", "self.f"))
+    given = ["old_net.py:Net", "new_net.py:Net", "--input", "torch.randn(2, 3)", "--json"]
+    done = subprocess.run([*COMMAND, "parity", *given], cwd=folder, capture_output=True, text=True)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
 def of(command: str, *runs: Run) -> dict[str, list[Any]]:
     return {command: [run.json for run in runs]}
 
@@ -263,6 +288,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory, small: tuple[CourseOnDisk,
             checked.run("grade", "hw1", str(Path(handed).parent), "--json"),
             checked.run("grade", "nope", "x", "--json"),
         ),
+        **of(PARITY, parity(folder, "x * 2"), parity(folder, "x * 3"), parity(folder, "x +")),
         **of("goldsmith doctor --json", example.run("doctor", "--json")),
     }
 

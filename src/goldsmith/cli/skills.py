@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,11 +17,11 @@ COMMAND = "skills install"
 
 @click.group(cls=Group)
 def skills() -> None:
-    """Install skills that guide a coding agent: `/generate-fixtures`, `/test-rigor`, `/grade`."""
+    """Install skills that guide a coding agent: `/generate-fixtures`, `/test-rigor`, `/grade`, `/port`."""
 
 
 @skills.command()
-@argument("folder", "DIR", "A folder in the course.", type=PATH, default=".")
+@argument("folder", "DIR", "A folder in the course, or for port in any repository.", type=PATH, default=".")
 @option("--only", metavar="NAME", multiple=True, help="Only this skill; may be given several times.")
 @flag("--check", help="Write nothing; exit with 1 if any is not up to date.")
 @flag("--force", help="Replace edited ones; yours are kept next to them.")
@@ -30,9 +31,9 @@ def install(
 ) -> None:
     """Install the skills for coding agents in a course, or check that they are up to date.
 
-    Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, and for each a shortcut,
-    `.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the difference, and --force
-    keeps yours next to the new one, as `SKILL.md.yours`.
+    Writes `.claude/skills/<name>/SKILL.md` for generate-fixtures, test-rigor and grade, or those that --only names, and
+    for each a shortcut, `.claude/commands/<name>.md`. A file that you edited is never overwritten: you are shown the
+    difference, and --force keeps yours next to the new one, as `SKILL.md.yours`.
 
     Examples:
 
@@ -40,6 +41,7 @@ def install(
         goldsmith skills install --check   are they up to date? (for CI)
         goldsmith skills install --force   edited ones, too; yours are kept
         goldsmith skills install --only grade --force   one of them
+        goldsmith skills install --only port   in any repository, without a course: for porting models
 
     Exit codes: 0 all well, 1 something is missing or out of date (with --check, or because you edited it), 2 bad usage,
     3 could not be written.
@@ -50,8 +52,8 @@ def install(
 
         if check and force:
             raise CheckOrForce
-        course = open_course(folder)
-        results = check_skills(course, only) if check else install_skills(course, only, force=force)
+        root = _root_of(folder, only)
+        results = check_skills(root, only) if check else install_skills(root, only, force=force)
         ok = not any(item.behind for item in results)
         if json:
             report.print(results, ok=ok)
@@ -61,3 +63,17 @@ def install(
 
             show_skills(open_console(no_color=no_color), results)
     raise Exit(0 if ok else AGAINST)
+
+
+def _root_of(folder: Path, only: Sequence[str]) -> Path:
+    """Return the root of the course around a folder; for skills that need none, of the repository, or the folder."""
+    from goldsmith.course.git import top_level
+    from goldsmith.errors.course import NotACourse
+    from goldsmith.skills.bundled import ANYWHERE
+
+    try:
+        return open_course(folder).root
+    except NotACourse:
+        if not only or not set(only) <= set(ANYWHERE):
+            raise
+        return top_level(folder) or folder.resolve()

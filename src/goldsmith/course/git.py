@@ -41,6 +41,15 @@ def run_git(folder: Path, *arguments: str, timeout_s: float | None = None) -> su
     return subprocess.run(_command(folder, *arguments), capture_output=True, timeout=timeout_s)
 
 
+def top_level(folder: Path) -> Path | None:
+    """Return the root of the git repository that a folder lies in, or None if it lies in none."""
+    try:
+        answer = run_git(folder, "rev-parse", "--show-toplevel", timeout_s=_ANSWER_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return None if answer.returncode else Path(answer.stdout.decode("utf-8", "surrogateescape").strip())
+
+
 def error_line(answer: subprocess.CompletedProcess[bytes]) -> str:
     """Return the first line in which git says what is wrong."""
     lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]

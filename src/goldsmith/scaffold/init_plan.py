@@ -164,7 +164,7 @@ def _skills(course: Course) -> list[Change]:
 
 def _has_skills(course: Course) -> bool:
     """Say whether any skill of goldsmith's is there, in any state."""
-    return any(standing_of(course, file).state not in (MISSING, FOREIGN) for file in skill_files())
+    return any(standing_of(course.root, file).state not in (MISSING, FOREIGN) for file in skill_files())
 
 
 def _skill(course: Course, file: SkillFile) -> Change:
@@ -172,7 +172,7 @@ def _skill(course: Course, file: SkillFile) -> Change:
     change = whole_file(course.root, "skills", path, file.text)
     if change.standing != "kept":
         return change
-    standing = standing_of(course, file)
+    standing = standing_of(course.root, file)
     if standing.state != OUTDATED:
         return change if standing.is_somebodys else Change("skills", path, "unchanged")
     newline = "\r\n" if "\r\n" in standing.content else "\n"

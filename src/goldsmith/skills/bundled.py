@@ -20,7 +20,7 @@ argument-hint: "{hint}"
 
 Read `{skill}` and follow it from its first line to its last. What was written after the command: $ARGUMENTS
 """
-_HINTS = {"grade": "[assignment] [submissions]"}
+_HINTS = {"grade": "[assignment] [submissions]", "port": "[reference] [candidate]"}
 _ANY_HINT = "[assignment]"
 
 
@@ -33,21 +33,25 @@ class SkillFile:
     text: str
 
 
+ANYWHERE = ("port",)
+"""Skills that need no course. They are installed by name only, in any repository."""
+
+
 def skill_names() -> list[str]:
-    """Return the skills in the order in which people need them: make gold, sharpen it, judge by it."""
+    """Return the skills of a course in the order in which people need them: make gold, sharpen it, judge by it."""
     order = ["generate-fixtures", "test-rigor", "grade"]
-    found = {folder.name for folder in _TEXTS.iterdir() if (folder / _SKILL).is_file()}
+    found = {folder.name for folder in _TEXTS.iterdir() if (folder / _SKILL).is_file()} - set(ANYWHERE)
     return [*(name for name in order if name in found), *sorted(found - set(order))]
 
 
 def skill_files(only: Sequence[str] = ()) -> list[SkillFile]:
     """Return all files that a course gets, skill by skill, or those of the skills in `only`."""
-    known = skill_names()
+    known = [*skill_names(), *ANYWHERE]
     for name in only:
         if name not in known:
             raise NoSuchSkill(name, known)
     files = []
-    for name in (item for item in known if not only or item in only):
+    for name in (item for item in known if item in (only or skill_names())):
         body = (_TEXTS / name / _SKILL).read_text(encoding="utf-8")
         skill = PurePosixPath(".claude/skills", name, _SKILL)
         shortcut = _SHORTCUT.format(description=_description(body), hint=_HINTS.get(name, _ANY_HINT), skill=skill)

@@ -1,4 +1,4 @@
-"""Installation of skills in a course: write files that are missing or outdated, leave alone those that users edited."""
+"""Installation of skills in a repository: write files that are missing or outdated, leave those that users edited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from goldsmith.course.layout import Course
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.skills import SkillLeadsOut
 from goldsmith.foundation.atomic_files import write_durably
@@ -63,23 +62,23 @@ class SkillResult(msgspec.Struct, frozen=True, kw_only=True):
     """Each of its files."""
 
 
-def check_skills(course: Course, only: Sequence[str] = ()) -> list[SkillResult]:
+def check_skills(root: Path, only: Sequence[str] = ()) -> list[SkillResult]:
     """Report what is there now, without writing."""
     done = []
     for file in skill_files(only):
-        standing = standing_of(course, file)
+        standing = standing_of(root, file)
         done.append((file.skill, _result(file, standing.state, standing)))
     return _by_skill(done, GRAVEST)
 
 
-def install_skills(course: Course, only: Sequence[str] = (), *, force: bool = False) -> list[SkillResult]:
+def install_skills(root: Path, only: Sequence[str] = (), *, force: bool = False) -> list[SkillResult]:
     """Write files that are missing or outdated; keep edited ones, or with `force` move them to a copy next to it."""
-    files = [(file, standing_of(course, file)) for file in skill_files(only)]
+    files = [(file, standing_of(root, file)) for file in skill_files(only)]
     for file, standing in files:
-        if _is_to_be_written(standing, force) and place_to_write(course, file) is None:
-            raise SkillLeadsOut(course.root / file.place)
+        if _is_to_be_written(standing, force) and place_to_write(root, file) is None:
+            raise SkillLeadsOut(root / file.place)
     with uninterrupted():
-        done = [(file.skill, _install(course, file, standing, force)) for file, standing in files]
+        done = [(file.skill, _install(root, file, standing, force)) for file, standing in files]
     return _by_skill(done, _GRAVEST)
 
 
@@ -87,19 +86,19 @@ def _is_to_be_written(standing: Standing, force: bool) -> bool:
     return standing.state != CURRENT and (force or not standing.is_somebodys)
 
 
-def _install(course: Course, file: SkillFile, standing: Standing, force: bool) -> Installed:
+def _install(root: Path, file: SkillFile, standing: Standing, force: bool) -> Installed:
     if not _is_to_be_written(standing, force):
         return _result(file, KEPT if standing.is_somebodys else UNCHANGED, standing)
-    path = place_to_write(course, file)
+    path = place_to_write(root, file)
     assert path is not None, "looked at before anything was written"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         copy = _keep_copy(path) if standing.is_somebodys else None
         write_durably(path, _content(file, standing), path.stat().st_mode & 0o7777 if path.exists() else None)
     except OSError as error:
-        raise CannotWrite(course.root / file.place, error.strerror or str(error)) from None
+        raise CannotWrite(root / file.place, error.strerror or str(error)) from None
     outcome = WRITTEN if standing.state == MISSING else REPLACED if standing.is_somebodys else UPDATED
-    shown = course.relative(course.root / file.place.with_name(copy.name)).as_posix() if copy else ""
+    shown = file.place.with_name(copy.name).as_posix() if copy else ""
     return Installed(name=str(file.place), outcome=outcome, found=standing.state, version=standing.version, copy=shown)
 
 

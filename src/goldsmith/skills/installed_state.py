@@ -1,4 +1,4 @@
-"""The state of a skill's file in a course: missing, current, outdated, edited by a user, or not goldsmith's."""
+"""The state of a skill's file in a repository: missing, current, outdated, edited by a user, or not goldsmith's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from goldsmith.course.layout import Course
 from goldsmith.errors.skills import SkillUnreadable
 from goldsmith.skills.bundled import SkillFile
 from goldsmith.skills.signature import read_mark
@@ -34,8 +33,8 @@ class Standing:
         return self.state in (EDITED, EDITED_OUTDATED, FOREIGN)
 
 
-def standing_of(course: Course, file: SkillFile) -> Standing:
-    path = course.root / file.place
+def standing_of(root: Path, file: SkillFile) -> Standing:
+    path = root / file.place
     try:
         content = path.read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError:
@@ -59,10 +58,10 @@ def difference(file: SkillFile, standing: Standing) -> list[str]:
     return list(difflib.unified_diff(one, two, f"{name} as it is", f"{name} of goldsmith", n=1, lineterm=""))
 
 
-def place_to_write(course: Course, file: SkillFile) -> Path | None:
+def place_to_write(root: Path, file: SkillFile) -> Path | None:
     """Return where the file really is, links followed; None where that is outside the course."""
     try:
-        root, real = course.root.resolve(), (course.root / file.place).resolve()
+        base, real = root.resolve(), (root / file.place).resolve()
     except (OSError, RuntimeError):
         return None
-    return real if real.is_relative_to(root) else None
+    return real if real.is_relative_to(base) else None
