@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.check.module_traces import module_names
@@ -79,16 +79,19 @@ def compare_in_step(
 
             with torch.no_grad():
                 calls = _call(reference, given), _call(candidate, given)
-                return run_in_step(*calls, modules, pairs, forced=forced)
+                found = run_in_step(*calls, modules, pairs, forced=forced)
+            found.outputs = None, None  # a model's logits can take as much memory as several of its layers
+            return found
 
         limit, alone = (rtol if rtol is not None else table[_dtype(mine, theirs)] for table in (IN_PLACE, ALONE))
         forced = run(forced=True)
-        doubtful = [item for item in forced.distances if alone < item.relative <= limit]
-        noise = _noise(reference, given, pairs) if doubtful else {}
+        certain = next((number for number, item in enumerate(forced.distances) if not item.relative <= limit), None)
+        doubtful = [item for item in forced.distances[:certain] if item.relative > alone]
+        noise = _noise(reference, given, pairs, {item.moment for item in doubtful}) if doubtful else {}
         wrong = [
             item.moment
             for item in forced.distances
-            if not item.relative <= max(alone, min(limit, SAFETY * noise.get(_place(item.moment), 0.0)))
+            if not item.relative <= max(alone, min(limit, SAFETY * noise.get(item.moment, 0.0)))
         ]
         is_wrong = bool(wrong) or any(moment.module == "" for moment in forced.missed)
         plain = run(forced=False) if is_wrong else InStep()
@@ -119,9 +122,11 @@ def compare_in_step(
     )
 
 
-def _noise(reference: Any, given: InputSet, pairs: Mapping[str, str]) -> dict[tuple[str, str], float]:
-    """Return how far the inputs and outputs of each of the reference's modules move with rounding noise in every
-    operation, if all that came before is right. It runs in step with itself, so only a few tensors are kept."""
+def _noise(
+    reference: Any, given: InputSet, pairs: Mapping[str, str], wanted: Collection[Moment]
+) -> dict[Moment, float]:
+    """Return how far the reference's own tensors move at these moments with rounding noise in every operation, if all
+    that came before is right. It runs in step with itself, so only a few tensors are kept."""
     import torch
 
     modules = dict(reference.named_modules())
@@ -133,16 +138,8 @@ def _noise(reference: Any, given: InputSet, pairs: Mapping[str, str]) -> dict[tu
     with torch.no_grad():
         call = _call(reference, given)
         same = {name: name for name in pairs}
-        found = run_in_step(_call(reference, given), disturbed, (modules, modules), same, forced=True)
-    noise: dict[tuple[str, str], float] = {}
-    for item in found.distances:
-        if item.relative < float("inf"):
-            noise[_place(item.moment)] = max(noise.get(_place(item.moment), 0.0), item.relative)
-    return noise
-
-
-def _place(moment: Moment) -> tuple[str, str]:
-    return moment.module, moment.what
+        found = run_in_step(_call(reference, given), disturbed, (modules, modules), same, forced=True, wanted=wanted)
+    return {item.moment: item.relative for item in found.distances if item.relative < float("inf")}
 
 
 def _source(wrong: Sequence[Moment], pairs: Mapping[str, str]) -> str:

@@ -60,6 +60,10 @@ class Stopped(Exception):
     """Raised in the reference's thread once the candidate has failed."""
 
 
+class Enough(BaseException):
+    """Raised in the candidate once everything that was wanted has been measured; no model's own handlers catch it."""
+
+
 class _Exchange:
     """Brings one moment of the reference together with the same moment of the candidate."""
 
@@ -126,11 +130,14 @@ def run_in_step(
     pairs: Mapping[str, str],
     *,
     forced: bool = False,
+    wanted: Collection[Moment] | None = None,
 ) -> InStep:
     """Call both sides and compare their paired modules. `pairs` maps names of the reference's `modules` to the
     candidate's. If `forced`, each module's outputs are overwritten with the reference's once they have been measured,
     so that no error reaches the modules after it. Both sides may be the same model; a dispatch mode of torch that the
-    candidate's call enters, such as rounding noise, does not reach the comparisons."""
+    candidate's call enters, such as rounding noise, does not reach the comparisons. If only some moments are `wanted`,
+    both end at the last of them."""
+    left = set(wanted) if wanted is not None else None
     exchange = _Exchange()
     found = InStep()
     measured: list[tuple[Moment, Any, str]] = []
@@ -152,6 +159,10 @@ def run_in_step(
 
         if not exchange.use(moment, compare):
             found.missed.append(moment)
+        if left is not None:
+            left.discard(moment)
+            if not left:
+                raise Enough
 
     def run_reference() -> None:
         try:
@@ -166,17 +177,20 @@ def run_in_step(
 
     thread = threading.Thread(target=_with_modes(run_reference), name="reference", daemon=True)
     failed = True
+    theirs = None
     try:
         with _hooked(modules[1], {theirs: mine for mine, theirs in pairs.items()}, measure):
             thread.start()
             theirs = candidate()
         failed = False
+    except Enough:
+        pass
     finally:
         exchange.end_candidate(failed=failed)
         thread.join()
     if failures:
         raise failures[0]
-    found.outputs = result[0], theirs
+    found.outputs = result[0] if result else None, theirs
     found.distances = _read(measured)
     return found
 

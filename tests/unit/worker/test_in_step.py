@@ -53,6 +53,22 @@ def test_equal_models_are_at_no_distance_in_every_module() -> None:
     assert torch.equal(*found.outputs)
 
 
+def test_a_model_runs_in_step_with_itself_up_to_what_is_wanted() -> None:
+    model = nn.Sequential(Block(), Block())
+    modules = dict(model.named_modules())
+    names = {name: name for name in modules if name}
+    x, calls = torch.randn(3, 6), []
+    model[1].out.register_forward_hook(lambda *_: calls.append(threading.current_thread().name))
+    wanted = {Moment("0.out", 0, OUTPUTS), Moment("1.a", 0, INPUTS)}
+    with torch.no_grad():
+        found = run_in_step(lambda: model(x), lambda: model(2 * x), (modules, modules), names, wanted=wanted)
+    assert found.distances[0].moment == Moment("0", 0, INPUTS)
+    assert found.distances[0].relative == pytest.approx(1)
+    assert found.distances[-1].moment == Moment("1.a", 0, INPUTS)
+    assert calls == []
+    assert not [item for item in threading.enumerate() if item.name == "reference"]
+
+
 def test_calls_in_another_order_are_still_compared() -> None:
     found = in_step(nn.Sequential(Block(reverse=True), Block(reverse=True)))
     assert len(found.distances) == 16
