@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap browser picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -90,6 +90,12 @@ hostile: $(BIN)/.ready  ## every attack, with bubblewrap and without, as root an
 
 # An extra, never a condition: where it cannot be had, tests that need it are skipped and say so.
 APT = DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=10
+
+browser:  ## install a browser for the tests of pages, where that can be done without asking anybody
+	@if command -v chromedriver >/dev/null && command -v chromium >/dev/null; then echo "a browser is installed"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& ($(APT) install -y chromium chromium-driver || ($(APT) update && $(APT) install -y chromium chromium-driver)) </dev/null >/dev/null 2>&1; then echo "a browser has been installed"; \
+	else echo "no browser here, and no way to install one: its tests are skipped"; fi
 
 bubblewrap:  ## install bubblewrap where that can be done without asking anybody
 	@if command -v bwrap >/dev/null; then echo "bubblewrap is installed"; \

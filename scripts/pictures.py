@@ -25,10 +25,13 @@ from rich.style import Style
 from rich.text import Text
 
 from goldsmith.course.example import copy_example
+from support.browser import open_browser
 from support.terminal import Terminal
 
 COLUMNS, LINES = 104, 66
 MENU_LINES = 30
+PAGE_SIZE = 980, 1500
+GOLDSMITH = str(Path(sys.executable).with_name("goldsmith"))
 TIMEOUT_S = 600.0
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -160,6 +163,19 @@ def front_page(course: Path) -> None:
     print(f"drew {target}")
 
 
+def pages(course: Path) -> None:
+    """Draw the top of the page of each practice submission, in a real browser."""
+    for submission in sorted((course / "private/submissions/scratch-2").iterdir()):
+        page, target = course / f"{submission.name}.html", PICTURES / f"page-{submission.name}.png"
+        command = [GOLDSMITH, "check", "scratch-2", str(submission.relative_to(course)), "--html", str(page)]
+        subprocess.run(command, cwd=course, capture_output=True, check=False)
+        with open_browser(course.parent / f"browser-{submission.name}") as browser:
+            browser.resize(*PAGE_SIZE)
+            browser.open(page)
+            browser.picture(target)
+        print(f"drew {target}")
+
+
 PICTURE: dict[str, Callable[[Path], None]] = {
     "generate": generate,
     "check": check,
@@ -169,6 +185,7 @@ PICTURE: dict[str, Callable[[Path], None]] = {
     "menu-kind": menu_kind,
     "menu-replace": menu_replace,
     "front-page": front_page,
+    "pages": pages,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.check.evidence import Evidence
 from goldsmith.errors.parity import BadAdapterRules, BadTolerance, NoSuchDtype, NotCallable
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
@@ -28,7 +29,8 @@ class Parity:
     `print` shows it as a report; in a notebook it shows itself.
     """
 
-    def __init__(self, report: ParityReport) -> None:
+    def __init__(self, report: ParityReport, evidence: Evidence | None = None) -> None:
+        self._evidence = evidence or Evidence()
         self.report = report
         """The result as plain data, as `goldsmith parity --json` prints it."""
 
@@ -53,6 +55,13 @@ class Parity:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
         return self.report.plain()
+
+    def html(self, path: str | Path) -> None:
+        """Write a page to look at: error along the modules, both trees, the tensors that differ."""
+        from goldsmith.html_report.write import require_place, write_parity_page
+
+        require_place(Path(path))
+        write_parity_page(Path(path), self.report, self._evidence)
 
     def __str__(self) -> str:
         from goldsmith.render.parity import parity_text
@@ -145,7 +154,8 @@ def parity(
         stack.callback(one.close)
         two = LiveSide(candidate, adapter=rules, **options)
         stack.callback(two.close)
-        return Parity(judge_parity(one, two, ask, progress or (lambda text: None)))
+        evidence = Evidence()
+        return Parity(judge_parity(one, two, ask, progress or (lambda text: None), evidence), evidence)
 
 
 def _name(target: Any) -> str:

@@ -35,6 +35,7 @@ ACTED_OUT = [
     "docs/how-to/ci.md",
     "docs/how-to/without-a-course.md",
     "docs/how-to/reports.md",
+    "docs/how-to/look-at-it.md",
     "docs/porting.md",
     "docs/contributing/operator.md",
     "docs/contributing/engine.md",
@@ -65,7 +66,7 @@ def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_pat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["docs/contributing/engine.md", "docs/how-to/reports.md"])
+@pytest.mark.parametrize("name", ["docs/contributing/engine.md", "docs/how-to/reports.md", "docs/how-to/look-at-it.md"])
 def test_so_do_those_that_take_long(name: str, tmp_path: Path) -> None:
     assert len(act_out(ROOT / name, tmp_path)) == 2
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.check.evidence import Evidence
 from goldsmith.check.localisation import (
     first_miss_by_value,
     judge_calls,
@@ -55,12 +56,13 @@ def attribute(
     verdicts: Mapping[str, CaseVerdict],
     replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
+    evidence: Evidence | None = None,
 ) -> dict[str, CaseVerdict]:
     """Add to failing verdicts what is known about their calls, and which goes wrong first. If that fails, the verdicts
     stay as they are, and nothing in the failing cases counts as seen to be right."""
     shown = Shown.of({name: gold.entry for name, gold in workspace.golds.items()}, folder)
     try:
-        return _attribute(workspace, folder, shown, verdicts, replays, layouts)
+        return _attribute(workspace, folder, shown, verdicts, replays, layouts, evidence)
     except (GoldsmithError, OSError):
         raise
     except Exception as error:  # a bug of ours, perhaps provoked by a child's files: its text may be forged
@@ -80,6 +82,7 @@ def _attribute(
     verdicts: Mapping[str, CaseVerdict],
     replays: Mapping[str, CaseRuns],
     layouts: Mapping[str, str],
+    evidence: Evidence | None,
 ) -> dict[str, CaseVerdict]:
     pairs: dict[str, TracePair] = {}
     for name in sorted(verdicts, key=shown.width):
@@ -87,6 +90,8 @@ def _attribute(
             pair = pair_traces(workspace.golds[name], folder, replays[name], of_another_run=_changes(verdicts[name]))
             if pair is not None:
                 pairs[name] = pair
+                if evidence is not None:
+                    evidence.add_calls(name, pair)
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
     # in a fresh worker, which has not seen any of gold's intermediate values
     tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)

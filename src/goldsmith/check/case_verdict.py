@@ -231,14 +231,12 @@ def _in_float64(
         return None, ""
     selected, _ = _select_leaves(replayed.leaves("float64"), wanted)
     actual = {path: numbers_of(selected[path]) for path in wanted if _is_number(selected.get(path))}
-    sharper = {path: _sharper(criteria.tolerances[path]) for path in wanted}
+    limits = {path: sharper(criteria.tolerances[path]) for path in wanted}
     comparison = criteria.compare_once(
         "float64",
         [replayed.first, attempt],
         guessing,
-        lambda: compare(
-            actual, wanted, tolerances=sharper, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing
-        ),
+        lambda: compare(actual, wanted, tolerances=limits, noisy=gold.noisy, equal_nan=list(wanted), guessing=guessing),
     )
     return comparison, ""
 
@@ -247,7 +245,7 @@ def _is_number(leaf: Any) -> bool:
     return hasattr(leaf, "shape") or (isinstance(leaf, int | float) and not isinstance(leaf, bool))
 
 
-def _sharper(tolerance: Tolerance) -> Tolerance:
+def sharper(tolerance: Tolerance) -> Tolerance:
     """Tighten a tolerance for float64. Pinned ones stay: a person decided them, while the others were measured in
     float32."""
     if tolerance.kind == "pinned" or tolerance.l2 is None or tolerance.max is None:

@@ -93,7 +93,11 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             stubs_used, sightings = tuple(sorted(workspace.stubs_used)), tuple(workspace.sightings)
             # last, because a module that runs alone is given gold's intermediate values: what a worker reports
             # from here on may contain them, and is for staff only
-            verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts)
+            verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
+            if request.evidence is not None:
+                request.evidence.files = provided.files
+                for case in verdicts.values():
+                    request.evidence.add_case(case, context.judge.criteria(case.name), strategy.replays[case.name])
             confined = request.confined is not None
             unseen = not_given(assignment, workspace.workspace, verdicts.values(), confined=confined)
     found = list(verdicts.values())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from goldsmith.check.evidence import Evidence
 from goldsmith.check.replay_workspace import SandboxPolicy
 from goldsmith.check.submissions import Submission
 from goldsmith.course.subject import Subject
@@ -23,7 +24,8 @@ from goldsmith.weights.rules import Adapter, read_adapter
 class Request:
     """What to check and how. `case_timeout` is in seconds; `adapter` replaces the course's own file. Many checks may
     share a `fork_server` and a `temporary_folder` for their workspaces. With `confined`, submissions are sandboxed.
-    `hidden_files` are files and folders, relative to the course's root, that no submission can see."""
+    `hidden_files` are files and folders, relative to the course's root, that no submission can see. What the verdict
+    rests on is put into `evidence`, if there is one."""
 
     options: Options
     case_timeout: float
@@ -36,6 +38,7 @@ class Request:
     opened: Opened | None = None
     temporary_folder: Path | None = None
     hidden_files: Sequence[Path] = ()
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)

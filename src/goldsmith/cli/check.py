@@ -24,6 +24,7 @@ from goldsmith.errors.usage import BadOption
 @flag("--markdown", help="Print a comment for the student, in Markdown.")
 @flag("--reveal", help="Also show gold's values in the Markdown.")
 @flag("--verbose", help="With --markdown: every case and part, not only what to look at first.")
+@option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
 @option("--adapter", metavar="FILE", type=PATH, help="An adapter to use instead of the course's.")
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--device", metavar="D", default="cpu", help="Where models run.")
@@ -37,6 +38,7 @@ def check(
     markdown: bool,
     reveal: bool,
     verbose: bool,
+    page: Path | None,
     adapter: Path | None,
     timeout: float | None,
     device: str,
@@ -57,6 +59,7 @@ def check(
         goldsmith check scratch-1                            the working tree
         goldsmith check scratch-1 submissions/ada            a student's submission
         goldsmith check scratch-1 origin/ada --markdown      a branch, as a comment for its author
+        goldsmith check scratch-1 --html check.html          where it goes wrong, as a picture
         goldsmith check parity_cases.py                      without a course: what the recipe imports, as it stands
         goldsmith check parity_cases.py --with new_package   another implementation in its place
         goldsmith check parity_cases.py --with HEAD~3        the repository as it was
@@ -70,9 +73,14 @@ def check(
         ask = at_a_terminal() and not json
         if implementation and submission:
             raise BadOption("--with", implementation, "either PATH or --with")
+        if page is not None:
+            from goldsmith.html_report.write import require_place, write_verdict_page
+
+            require_place(page)
         chosen = choose_subject(course, assignment, "check", ask=ask, no_color=no_color)
 
         from goldsmith.check.check import check as judge
+        from goldsmith.check.evidence import Evidence
         from goldsmith.check.implementations import open_to_check
         from goldsmith.check.request import Request
         from goldsmith.generate.options import options_from
@@ -86,8 +94,11 @@ def check(
                 adapter=adapter,
                 allow_stale=allow_stale,
                 watcher=watcher,
+                evidence=None if page is None else Evidence(),
             )
             verdict = judge(subject, opened, request)
+        if page is not None and request.evidence is not None:
+            write_verdict_page(page, subject, verdict, request.evidence)
         if json:
             report.print([verdict], ok=verdict.exit_code == 0)
         elif markdown:

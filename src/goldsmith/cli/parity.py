@@ -32,6 +32,7 @@ _DTYPES = ("float64", "float32", "bfloat16", "float16")
 @option("--dtype", metavar="T", default="", help="A dtype for both, instead of their own.")
 @option("--rtol", metavar="X", type=float, help="A relative tolerance, instead of REF's measured noise.")
 @option("--atol", metavar="X", type=float, help="An absolute tolerance, instead of REF's measured noise.")
+@option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at: curves, trees, tensors.")
 @option("--seed", metavar="N", type=int, default=42, help="Seeds weights and inputs.")
 @option("--threads", metavar="N", type=int, default=1, help="Threads of each process.")
 @output_options
@@ -52,6 +53,7 @@ def parity(
     dtype: str,
     rtol: float | None,
     atol: float | None,
+    page: Path | None,
     seed: int,
     threads: int,
     json: bool,
@@ -81,9 +83,14 @@ def parity(
     with report_errors("parity", as_json=json, debug=debug, subjects="candidates") as report:
         _check_options(reference, candidate, setup, inputs)
         _check_numbers(steps, threads, seed, dtype)
+        if page is not None:
+            from goldsmith.html_report.write import require_place, write_parity_page
+
+            require_place(page)
 
         import msgspec
 
+        from goldsmith.check.evidence import Evidence
         from goldsmith.model_parity.both_sides import ParityAsk
         from goldsmith.model_parity.in_processes import judge_in_processes
         from goldsmith.process.sides import SideJob
@@ -124,7 +131,10 @@ def parity(
             on_command_line=True,
         )
         with step_progress(open_console(no_color=no_color, stderr=True), "parity") as progress:
-            found = judge_in_processes(mine, theirs, ask, progress.step, progress.tick)
+            evidence = None if page is None else Evidence()
+            found = judge_in_processes(mine, theirs, ask, progress.step, progress.tick, evidence)
+        if page is not None and evidence is not None:
+            write_parity_page(page, found, evidence)
         if json:
             report.print([found], ok=found.exit_code == 0)
         else:

@@ -164,11 +164,10 @@ def read_config(root: Path) -> Config | None:
 
 def project_name(root: Path, default: str = "assignment") -> str:
     """Return the project's name in pyproject.toml or setup.cfg at `root`, or `default`."""
-    import configparser
+    from configparser import ConfigParser, Error
 
-    name = default
-    with contextlib.suppress(OSError, ValueError, KeyError, configparser.Error):
-        parser = configparser.ConfigParser(interpolation=None)
+    name, parser = default, ConfigParser(interpolation=None)
+    with contextlib.suppress(OSError, ValueError, KeyError, Error):
         parser.read_string((root / "setup.cfg").read_text(encoding="utf-8"))
         name = parser["metadata"]["name"]
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
@@ -198,10 +197,9 @@ def _convert(file: Path, table: dict[str, Any], prefix: str) -> Config:
         path = re.search(r" - at `\$\.?([^`]*)`", message)
         keys = re.findall(r"\[\.\.\.\]|[^.\[\]]+", path[1]) if path else []
         if unknown:
-            import difflib
+            from difflib import get_close_matches
 
-            settings = _table(keys).__struct_encode_fields__
-            near = difflib.get_close_matches(unknown[1], settings, n=1)
+            near = get_close_matches(unknown[1], _table(keys).__struct_encode_fields__, n=1)
             problem = "there is no such setting" + (f"; did you mean `{near[0]}`?" if near else "")
             keys.append(unknown[1])
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.check.evidence import Evidence
 from goldsmith.errors.parity import BadTarget
 from goldsmith.model_parity.both_sides import ParityAsk
 from goldsmith.model_parity.judge import judge_parity
@@ -25,6 +26,7 @@ def judge_in_processes(
     ask: ParityAsk,
     on_step: Callable[[str], None],
     on_wait: Callable[[], None],
+    evidence: Evidence | None = None,
 ) -> ParityReport:
     """Start both processes, which import at the same time, and judge. `on_wait` is called while they work."""
     if candidate.adapter and not Path(candidate.adapter).is_file():
@@ -39,4 +41,4 @@ def judge_in_processes(
             side.start()
         for side in sides:
             side.wait_until_built()
-        return judge_parity(sides[0], sides[1], ask, on_step)
+        return judge_parity(sides[0], sides[1], ask, on_step, evidence)

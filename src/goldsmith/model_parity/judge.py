@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.case_verdict import coarsest_dtype, decide
+from goldsmith.check.evidence import Evidence
 from goldsmith.check.module_traces import CLOSE
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, gravest
 from goldsmith.comparison.api import compare
@@ -36,11 +37,16 @@ ORGANISED_DIFFERENTLY = 1e-9
 
 
 def judge_parity(
-    reference: Side, candidate: Side, ask: ParityAsk, on_step: Callable[[str], None] = lambda text: None
+    reference: Side,
+    candidate: Side,
+    ask: ParityAsk,
+    on_step: Callable[[str], None] = lambda text: None,
+    evidence: Evidence | None = None,
 ) -> ParityReport:
-    """Judge `candidate` against `reference`, and leave both as they were; `on_step` is told what is being done."""
+    """Judge `candidate` against `reference`, and leave both as they were; `on_step` is told what is being done. What
+    the result rests on is put into `evidence`, if there is one."""
     started = time.monotonic()
-    judging = _Judging(BothSides(reference, candidate, ask), on_step)
+    judging = _Judging(BothSides(reference, candidate, ask), on_step, evidence)
     try:
         report = judging.report()
     except CannotSay as problem:
@@ -65,6 +71,7 @@ def judge_parity(
 class _Judging:
     both: BothSides
     on_step: Callable[[str], None]
+    evidence: Evidence | None
     carried: CarriedWeights = field(default_factory=CarriedWeights)
     loaded: Loaded = field(default_factory=Loaded)
     judged: JudgedModules | None = None
@@ -196,7 +203,13 @@ class _Judging:
             judged_in=coarsest_dtype(natural),
             own_dtype_only=bool(runs.why_not),
         )
-        return decide(verdict, natural, wide)
+        verdict = decide(verdict, natural, wide)
+        if self.evidence is not None:
+            in_wide = wide is not None and verdict.leaves == wide.leaves
+            mine, theirs = runs.wide if in_wide and runs.wide else (runs.mine, runs.theirs)
+            tolerances = (measured.wide if in_wide else measured.own).tolerances
+            self.evidence.add_tensors(verdict, mine.values, theirs.values, tolerances)
+        return verdict
 
     def _compared(
         self, mine: Mapping[str, Any], theirs: Mapping[str, Any], limits: Limits, wanted: Callable[[str], bool]
@@ -285,6 +298,8 @@ class _Judging:
             measured.calls,
         )
         pair = judge.pair(mine, theirs)
+        if self.evidence is not None:
+            self.evidence.add_calls(cases[0].name, pair)
         found = judge.judge(pair)
         differing = [number for number, case in enumerate(cases) if case.outcome == DIFFERS]
         only_gradients = bool(differing) and cases[0].outcome == AGREES and "gradients" in cases[differing[0]].name

@@ -1,0 +1,114 @@
+"""What a verdict rests on, kept for a page that shows it: wrong tensors next to gold's, and every traced call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from goldsmith.check.case_verdict import sharper
+from goldsmith.check.criteria import Criteria
+from goldsmith.check.module_traces import by_execution
+from goldsmith.check.replay_results import CaseRuns
+from goldsmith.check.trace_pairs import TracePair
+from goldsmith.check.verdicts import DIFFERS, CaseVerdict
+from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.tolerances import Tolerance
+
+MAX_TENSORS_PER_CASE = 3
+MAX_ELEMENTS = 2**24
+"""Larger tensors are not kept: a page could not show them."""
+
+
+@dataclass(frozen=True)
+class TensorEvidence:
+    """A tensor that differs, next to gold's, and how far each element may be off: a number, or an array of them; None
+    where nothing but the same will do."""
+
+    path: str
+    gold: Any
+    theirs: Any
+    limit: Any
+
+
+@dataclass(frozen=True)
+class CallEvidence:
+    """A traced call of gold's: how far its output is off in place, and how far it may be off and count as the same.
+    `theirs` is its partner's name, None where it has no partner; `exists` says whether the submission has such a module
+    all the same. `error` is None where there is nothing to compare."""
+
+    label: str
+    kind: str
+    model: str
+    module: str
+    function: str
+    own: bool
+    theirs: str | None
+    their_kind: str
+    exists: bool
+    error: float | None
+    limit: float
+
+
+@dataclass
+class Evidence:
+    """Filled while a submission is judged, by case."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The text of the submitted files."""
+    tensors: dict[str, tuple[TensorEvidence, ...]] = field(default_factory=dict)
+    calls: dict[str, tuple[CallEvidence, ...]] = field(default_factory=dict)
+
+    def add_case(self, verdict: CaseVerdict, criteria: Criteria, runs: CaseRuns) -> None:
+        """Keep the tensors of a case that differ, in the dtype that decided."""
+        chosen = criteria.variants.get(verdict.met, criteria)
+        if verdict.judged_in == "float64" and "float64" in runs.attempts:
+            limits = {path: sharper(item) for path, item in chosen.tolerances.items()}
+            self.add_tensors(verdict, chosen.gold.reference or {}, runs.leaves("float64"), limits)
+        else:
+            self.add_tensors(verdict, chosen.expected, runs.leaves("plain"), chosen.tolerances)
+
+    def add_tensors(
+        self,
+        verdict: CaseVerdict,
+        gold: Mapping[str, Any],
+        theirs: Mapping[str, Any],
+        tolerances: Mapping[str, Tolerance],
+    ) -> None:
+        """Keep the tensors that differ, the farthest off first."""
+        found = []
+        for leaf in sorted(verdict.leaves, key=lambda item: -item.excess) if verdict.outcome == DIFFERS else ():
+            one, two = gold.get(leaf.path), theirs.get(leaf.path)
+            if leaf.agrees or not all(hasattr(item, "shape") for item in (one, two)):
+                continue
+            one, two = numbers_of(one), numbers_of(two)
+            if one.shape == two.shape and 1 < one.size <= MAX_ELEMENTS:
+                found.append(TensorEvidence(leaf.path, one, two, _limit(tolerances.get(leaf.path), one)))
+        self.tensors[verdict.name] = tuple(found[:MAX_TENSORS_PER_CASE])
+
+    def add_calls(self, case: str, pair: TracePair) -> None:
+        """Keep every call of gold's trace, in the order in which they ended."""
+        self.calls[case] = tuple(
+            CallEvidence(
+                label=call.label,
+                kind=call.kind,
+                model=call.model,
+                module=call.module,
+                function=call.function,
+                own=call.own,
+                theirs=partner.module if (partner := pair.partners.get(call.position)) else None,
+                their_kind=partner.kind if partner else "",
+                exists=call.is_function or call.module in pair.names.get(call.model, {}),
+                error=pair.off.get(call.position),
+                limit=pair.limit(call),
+            )
+            for call in by_execution(pair.gold)
+        )
+
+
+def _limit(tolerance: Tolerance | None, gold: Any) -> Any:
+    if tolerance is None or tolerance.kind == "exact":
+        return None
+    if tolerance.max is not None:
+        return tolerance.max * tolerance.scale or None
+    return (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * abs(gold)

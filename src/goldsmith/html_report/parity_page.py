@@ -1,0 +1,83 @@
+"""The page about two models that were compared."""
+
+from __future__ import annotations
+
+from goldsmith.check import verdict_words
+from goldsmith.check.evidence import Evidence
+from goldsmith.check.verdicts import AGREES, DIFFERS
+from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
+from goldsmith.html_report.module_tree import tree_of
+from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role
+from goldsmith.model_parity import words
+from goldsmith.model_parity.result import ParityReport
+from goldsmith.model_parity.result import Role as ParityRole
+
+_BAND = "the noise of the reference, measured for each"
+
+
+def parity_report(report: ParityReport, evidence: Evidence) -> Report:
+    """Return the page of a parity."""
+    cases = []
+    for case, why in verdict_words.rows(report.cases):
+        calls = evidence.calls.get(case.name, ())
+        lines = verdict_words.source_lines(case, gold=words.REFERENCE) if case.outcome != AGREES else []
+        lanes = [_modules(report, {call.module: call.limit for call in calls}) if calls else None, leaf_lane(case)]
+        cases.append(
+            Case(
+                name=case.name,
+                title="",
+                outcome=case.outcome,
+                judged_in=case.judged_in,
+                why=why,
+                lines=(*lines, *leaf_lines(case, gold=words.REFERENCE)),
+                lanes=tuple(filter(None, lanes)),
+                ours=_tree(report, theirs=False) if calls else (),
+                theirs=_tree(report, theirs=True) if calls else (),
+                tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
+            )
+        )
+    first = next((case for case in report.cases if case.outcome == DIFFERS), None)
+    facts = [("reference", report.reference), ("candidate", report.name)]
+    if first is not None:
+        facts.append(("decided in", first.judged_in))
+    if report.first_divergence:
+        facts += [("first wrong", f"{report.first_name} ({report.first_kind})"), ("of", report.first_divergence)]
+    return Report(
+        title=f"{report.name} and {report.reference}",
+        subject=report.name,
+        outcome=report.outcome,
+        outcome_words=verdict_words.OUTCOMES[report.outcome],
+        headline=verdict_words.ended(f"{report.name}: {words.headline(report)}"),
+        facts=tuple(facts),
+        differences=(),
+        cases=within_budget(cases),
+        adapter_lines=report.adapter_lines,
+        notes=report.notes,
+        next_step=words.next_step(report) or "",
+        gold=words.REFERENCE,
+        for_staff=False,
+    )
+
+
+def _modules(report: ParityReport, limits: dict[str, float]) -> Lane:
+    points = [
+        Point(item.name or item.kind, item.kind, _role(item.role), item.relative, limits.get(item.name), item.why)
+        for item in report.modules
+    ]
+    return Lane("Modules", "in the order in which they ended", _BAND, tuple(points))
+
+
+def _tree(report: ParityReport, *, theirs: bool) -> tuple[Node, ...]:
+    model = "model"
+    named = {}
+    for item in report.modules:
+        name, kind = (item.theirs, item.their_kind) if theirs else (item.name, item.kind)
+        if theirs and item.role == "unpaired":
+            continue
+        named[f"{model}.{name}" if name else model] = Node(name or kind, kind, _role(item.role))
+    return tree_of(named)
+
+
+def _role(role: ParityRole) -> Role:
+    known: tuple[Role, ...] = ("source", "victim", "holds", "unpaired", "unknown")
+    return next((item for item in known if item == role), "right")

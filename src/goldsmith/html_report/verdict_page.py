@@ -1,0 +1,162 @@
+"""The page about one implementation that was checked against gold."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import platform
+from collections.abc import Mapping, Sequence
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.evidence import CallEvidence, Evidence
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
+from goldsmith.doctor import processor_name
+from goldsmith.gold.facts import Environment, environment_differences
+from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
+from goldsmith.html_report.module_tree import tree_of
+from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role, Source
+from goldsmith.process.launcher import deterministic_environment
+
+_MAX_SOURCE_LINES = 60
+_BAND = "what counts as the same: ten times the rounding of float32 in a deep model"
+
+
+def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) -> Report:
+    """Return the page of a verdict: for staff, with gold's values in it."""
+    cases = tuple(_case(case, why, evidence) for case, why in words.rows(verdict.cases))
+    telling = words.telling_case(verdict)
+    order = sorted(cases, key=lambda case: (case.name != (telling.name if telling else ""), case.outcome == AGREES))
+    facts = [("assignment", verdict.assignment), ("cases", str(len(verdict.cases)))]
+    if telling is not None:
+        facts += [("decided in", telling.judged_in or "no dtype: it did not run"), ("shown by", telling.name)]
+    if verdict.first_divergence:
+        facts.append(("first wrong", words.first_wrong(verdict)))
+    return Report(
+        title=f"{verdict.name} against {verdict.assignment}",
+        subject=verdict.name,
+        outcome=verdict.outcome,
+        outcome_words=words.OUTCOMES[verdict.outcome],
+        headline=words.ended(f"{verdict.name}: {words.headline(verdict)}"),
+        facts=tuple(facts),
+        differences=tuple(environment_differences(recorded, environment_here(recorded))),
+        cases=within_budget(order),
+        source=source_of(verdict.first_place, evidence.files),
+        notes=tuple(words.notes_of(verdict)),
+        next_step=words.next_step(verdict) or "",
+        gold="gold",
+    )
+
+
+def environment_here(recorded: Environment) -> Environment:
+    """Return what is known of this machine without running anything; what is not known is not compared."""
+    given = deterministic_environment(recorded.threads)
+    return Environment(
+        python=platform.python_version(),
+        numpy=_version("numpy") or "",
+        torch=_version("torch") if recorded.torch else None,
+        platform=f"{platform.system()} {platform.machine()}" if recorded.platform else "",
+        processor=processor_name(),
+        threads=recorded.threads,
+        device=recorded.device,
+        variables={name: given[name] for name in recorded.variables if name in given},
+    )
+
+
+def source_of(place: str, files: Mapping[str, bytes]) -> Source | None:
+    """Return the definition at a place such as `policy.py:63`; None where it is not known."""
+    file, _, number = place.rpartition(":")
+    if file not in files or not number.isdecimal():
+        return None
+    text = files[file].decode("utf-8", "replace")
+    lines, marked = text.splitlines(), int(number)
+    try:
+        found = [node for node in ast.walk(ast.parse(text)) if getattr(node, "lineno", 0) == marked]
+    except (SyntaxError, ValueError, RecursionError):
+        found = []
+    end = max((getattr(node, "end_lineno", marked) or marked for node in found), default=marked)
+    end = min(end, marked + _MAX_SOURCE_LINES)
+    return Source(file, marked, marked, tuple(lines[marked - 1 : end]))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
+    calls = evidence.calls.get(case.name, ())
+    roles = [role_of(call, case.modules) for call in calls]
+    lines = [] if case.outcome == AGREES else [*words.module_lines(case, ""), *leaf_lines(case)]
+    if case.failure is not None:
+        lines += [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-4:]]
+    return Case(
+        name=case.name,
+        title=case.title,
+        outcome=case.outcome,
+        judged_in=case.judged_in,
+        why=why,
+        lines=tuple(lines),
+        lanes=tuple(filter(None, [_forward(calls, roles, case.modules), leaf_lane(case)])),
+        ours=_ours(calls, roles),
+        theirs=_theirs(calls, roles),
+        tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
+    )
+
+
+def role_of(call: CallEvidence, modules: Sequence[ModuleVerdict]) -> Role:
+    """Return what a call is to the difference."""
+    judged = [item for item in modules if (item.model, item.name, item.function, item.kind) == _key(call)]
+    if any(item.source for item in judged):
+        return "source"
+    if call.theirs is None:
+        return "unknown" if call.exists else "unpaired"
+    if call.error is not None and call.error <= call.limit:
+        return "right"
+    if any(item.outcome == AGREES and item.alone for item in judged):
+        return "victim"
+    if any(item.outcome in (DIFFERS, COULD_NOT_RUN) for item in judged):
+        return "holds"
+    return "unknown"
+
+
+def _key(call: CallEvidence) -> tuple[str, str, str, str]:
+    return call.model, call.module, call.function, call.kind
+
+
+def _absence(call: CallEvidence) -> str:
+    return "it was not called" if call.theirs is None and call.exists else ""
+
+
+def _forward(calls: Sequence[CallEvidence], roles: Sequence[Role], modules: Sequence[ModuleVerdict]) -> Lane | None:
+    why = {(item.model, item.name, item.function, item.kind): item.why for item in modules if item.why}
+    points = tuple(
+        Point(call.label, call.kind, role, call.error, call.limit, why.get(_key(call)) or _absence(call))
+        for call, role in zip(calls, roles, strict=True)
+    )
+    return Lane("Calls", "in the order in which they ended", _BAND, points) if points else None
+
+
+def _ours(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
+    named = {
+        _path(call.model, call.module): Node(call.module or call.kind, call.kind, role, partner=call.theirs or "")
+        for call, role in zip(calls, roles, strict=True)
+        if not call.function and call.model
+    }
+    return tree_of(named)
+
+
+def _theirs(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
+    named = {
+        _path(call.model, call.theirs): Node(
+            call.theirs or call.their_kind, call.their_kind or call.kind, role, partner=call.module
+        )
+        for call, role in zip(calls, roles, strict=True)
+        if not call.function and call.model and call.theirs is not None
+    }
+    return tree_of(named)
+
+
+def _path(model: str, module: str) -> str:
+    return f"{model}.{module}" if module else model

@@ -1,0 +1,123 @@
+"""What a page shows, as plain data: made from a verdict or a parity, drawn by the templates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from goldsmith.html_report.pictures import Profile, Slices
+
+Role = Literal["source", "victim", "holds", "wrong", "right", "unpaired", "unknown"]
+
+ROLES: dict[Role, str] = {
+    "source": "the difference begins here",
+    "victim": "wrong only because of what it is given: right when given the right inputs",
+    "holds": "wrong because of what is inside it",
+    "wrong": "out of tolerance",
+    "right": "right where it stands",
+    "unpaired": "has no partner",
+    "unknown": "not judged: what it was given may be wrong already",
+}
+
+SHORT_ROLES: dict[Role, str] = {
+    "source": "begins here",
+    "victim": "right when given the right inputs",
+    "holds": "wrong inside",
+    "wrong": "wrong",
+    "right": "right",
+    "unpaired": "no partner",
+    "unknown": "not judged",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One call, gradient or weight on a curve. `error` and `noise` are relative; None is not known."""
+
+    label: str
+    kind: str
+    role: Role
+    error: float | None
+    noise: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One curve: its points in order, what their order is, and what the band under them is."""
+
+    title: str
+    order: str
+    band: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A module in one of the two trees."""
+
+    name: str
+    kind: str
+    role: Role
+    note: str = ""
+    partner: str = ""
+    children: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor that differs."""
+
+    name: str
+    facts: tuple[tuple[str, str], ...]
+    explanation: str
+    slices: Slices
+    profiles: tuple[Profile, ...]
+    histogram: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Lines of code, the first of which has the number `start`; `marked` is the one to look at."""
+
+    file: str
+    start: int
+    marked: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case, or one thing that was compared."""
+
+    name: str
+    title: str
+    outcome: str
+    judged_in: str
+    why: str
+    lines: tuple[str, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    ours: tuple[Node, ...] = ()
+    theirs: tuple[Node, ...] = ()
+    tensors: tuple[Tensor, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """One page about one implementation. `facts` are names and values; `differences` are sentences about the two
+    machines or configurations; `gold` is what to call the side that is right."""
+
+    title: str
+    subject: str
+    outcome: str
+    outcome_words: str
+    headline: str
+    facts: tuple[tuple[str, str], ...]
+    differences: tuple[str, ...]
+    cases: tuple[Case, ...]
+    source: Source | None = None
+    adapter_lines: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    next_step: str = ""
+    gold: str = "gold"
+    for_staff: bool = True

@@ -1,0 +1,89 @@
+"""Verdicts made up for pages: small, wrong in one attention, named as badly as names can be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from goldsmith.check.evidence import CallEvidence, Evidence, TensorEvidence
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
+from goldsmith.comparison.api import compare
+from goldsmith.gold.facts import Environment
+
+HOSTILE = """</title></style><script>document.title='ran'</script>"'><img src=x onerror="document.title='ran'">"""
+SOURCE = b"class Attention:\n    def forward(self, x):\n        return x / x.shape[-1]\n"
+GOLD = np.linspace(-1.0, 1.0, 3 * 5 * 7).reshape(3, 5, 7)
+
+
+def a_verdict(name: str, wrong: int = 1) -> Verdict:
+    """Return a verdict with one case that agrees and `wrong` that differ."""
+    theirs = GOLD.copy()
+    theirs[:, 3:] += 0.5
+    leaves = compare({"y": theirs, "z": GOLD}, {"y": GOLD, "z": GOLD}, rtol=1e-4, atol=1e-5).leaves
+    modules = tuple(
+        ModuleVerdict(case="wrong", model="model", name=module, kind=kind, outcome=outcome, source=source, alone=alone)
+        for module, kind, outcome, source, alone in (
+            ("blocks.0.norm", "Norm", AGREES, False, False),
+            ("blocks.0.attention", "Attention", DIFFERS, True, False),
+            ("blocks.0.mlp", name, AGREES, False, True),
+        )
+    )
+    bad = [
+        CaseVerdict(
+            name="wrong" if not number else f"wrong_{number}",
+            title=name,
+            outcome=DIFFERS,
+            kind="values",
+            reason="y differs",
+            judged_in="float64",
+            leaves=leaves,
+            natural=leaves,
+            modules=modules,
+            first_divergence="blocks.0.attention",
+            notes=(name,),
+        )
+        for number in range(wrong)
+    ]
+    return Verdict(
+        name=name,
+        assignment="scratch-1",
+        outcome=DIFFERS,
+        first_divergence="blocks.0.attention",
+        first_part="Attention",
+        first_case="wrong",
+        first_place="model.py:2",
+        cases=(CaseVerdict(name="right", title="", outcome=AGREES, judged_in="float64"), *bad),
+    )
+
+
+def evidence_of(verdict: Verdict) -> Evidence:
+    """Return calls and a tensor for the case that differs."""
+    calls = [
+        _call("blocks.0.norm", "Norm", 0.0, "blocks.0.norm"),
+        _call("blocks.0.attention", "Attention", 0.1, verdict.name),
+        _call("blocks.0.mlp", verdict.name, float("inf"), "blocks.0.mlp"),
+        _call("blocks.0.gone", "Gone", None, None),
+    ]
+    theirs = GOLD.copy()
+    theirs[:, 3:] += 0.5
+    tensors = {"wrong": (TensorEvidence("y", GOLD, theirs, 1e-4),)}
+    return Evidence(files={"model.py": SOURCE}, tensors=tensors, calls={"wrong": tuple(calls)})
+
+
+def _call(module: str, kind: str, error: float | None, theirs: str | None) -> CallEvidence:
+    return CallEvidence(
+        label=module,
+        kind=kind,
+        model="model",
+        module=module,
+        function="",
+        own=True,
+        theirs=theirs,
+        exists=theirs is not None,
+        their_kind=kind,
+        error=error,
+        limit=5e-5,
+    )
+
+
+def an_environment() -> Environment:
+    return Environment(python="3.8.1", numpy="1.0")
