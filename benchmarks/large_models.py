@@ -130,6 +130,11 @@ def main(layers: int) -> int:
         bad = in_step()
         slower = seconds(in_step)
         name = f"{1 + wrong}.self_attn"
+        attention.scale = 1.0
+        norms: Any = reference.get_submodule(f"{1 + wrong}.input_norm"), candidate.get_submodule(f"{1 + wrong}.norm1")
+        norms[0].eps, norms[1].eps = (1e-6, 1e-5) if dtype == torch.float32 else (1e-6, 0.05)
+        doubtful = in_step()
+        in_doubt = seconds(in_step), peak(in_step)
         print(
             f"{str(dtype).removeprefix('torch.')}, 2 x {count / 1e9:.2f} B weights, {len(found.modules)} modules each"
         )
@@ -139,10 +144,13 @@ def main(layers: int) -> int:
         print(
             f"  parity: {bad.outcome:11} {slower:.3f} s  {slower / times[0]:.2f} x    at {bad.first_divergence or '?'}"
         )
+        print(f"  parity: {doubtful.outcome:11} {in_doubt[0]:.3f} s  {in_doubt[0] / times[0]:.2f} x    ", end="")
+        print(f"{in_doubt[1] / 2**30:.2f} GiB  {in_doubt[1] / memory[0]:.3f} x  at {doubtful.first_divergence or '?'}")
         right = bool(found) and not bad and bad.first_divergence == name
-        broken |= times[1] > MAX_TIME * times[0] or slower > MAX_TIME * times[0] or not right
-        broken |= memory[1] > MAX_MEMORY * memory[0]
-        del reference, candidate, found, bad, forwards, in_step
+        right &= not doubtful and doubtful.first_divergence == f"{1 + wrong}.input_norm"
+        broken |= max(times[1], slower, in_doubt[0]) > MAX_TIME * times[0] or not right
+        broken |= max(memory[1], in_doubt[1]) > MAX_MEMORY * memory[0]
+        del reference, candidate, found, bad, doubtful, attention, norms, forwards, in_step
         torch.cuda.empty_cache()
     return int(broken)
 
