@@ -16,8 +16,13 @@ NESTED = """
         first: object
         second: object
 
+    class Foreign:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3, dtype=np.float32)
+
     def values():
         return {
+            "foreign": Foreign(),
             "y": FACTOR * np.linspace(0, 1, 6).reshape(2, 3),
             "half": torch.tensor([1.5, 2.5]).to(torch.bfloat16),
             "pair": Pair(3, [1.5, True, "text", None, 1 + 2j, b"bytes", 2**70]),
@@ -34,7 +39,7 @@ NESTED = """
 def test_what_is_missing_is_written_and_fails_once(keeping: KeepingTests) -> None:
     first = keeping.run(tests=NESTED)
     first.assert_outcomes(failed=1)
-    first.stdout.fnmatch_lines(["test_it.py:22: test_values: nothing was kept for it yet, *"])
+    first.stdout.fnmatch_lines(["test_it.py:27: test_values: nothing was kept for it yet, *"])
     before = keeping.bytes_kept()
     assert set(before) == {"test_values/manifest.json", "test_values/values.pt"}
     keeping.run().assert_outcomes(passed=1)
@@ -46,6 +51,7 @@ def test_what_is_missing_is_written_and_fails_once(keeping: KeepingTests) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
+        ("arange(3, dtype", "arange(1, 4, dtype", "foreign: 3 of 3 elements out of tolerance*"),
         ("FACTOR = 1.0", "FACTOR = 1.001", "y: * elements out of tolerance*"),
         ("FACTOR = 1.0", "FACTOR = np.array([1.0, np.nan, 1.0])", "y: NaN where gold has none*"),
         ("reshape(2, 3)", "reshape(3, 2)", "y: has shape ?3, 2?, gold has ?2, 3?"),
@@ -166,6 +172,44 @@ def test_a_function_that_is_the_same_but_for_rounding_agrees(keeping: KeepingTes
     recorded_once(keeping, FUNCTIONS)
     keeping.change("torch.softmax(FACTOR * x, -1)", "(x.exp() / x.exp().sum(-1, keepdim=True))")
     keeping.run("-k", "drawn or given").assert_outcomes(passed=2, deselected=3)
+
+
+def test_models_of_all_kinds_can_be_kept(keeping: KeepingTests) -> None:
+    tests = """
+    def test_buffers(gold):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6))
+        torch.nn.init.normal_(model[1].running_mean)
+        gold.check(model, torch.arange(12.0).reshape(3, 4))
+
+    def test_train_mode(gold):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6))
+        gold.check(model, torch.arange(12.0).reshape(3, 4), train=True)
+
+    def test_without_weights(gold):
+        gold.check(torch.nn.GELU(), torch.linspace(-1, 1, 5))
+
+    def test_own_weights(gold):
+        torch.manual_seed(0)
+        gold.check(torch.nn.Linear(2, 2), torch.ones(1, 2), weights=False)
+
+    def test_tuple(gold):
+        gold.check(torch.nn.LSTM(3, 4), torch.ones(2, 1, 3))
+    """
+    keeping.record(tests)
+    keeping.run("-W", "error").assert_outcomes(passed=5)
+    keeping.change("torch.manual_seed(0)", "torch.manual_seed(1)")
+    keeping.change(", train=True", "")
+    result = keeping.run()
+    result.assert_outcomes(passed=3, failed=2)
+
+
+def test_values_that_are_mostly_rounding_are_told_when_they_are_recorded(keeping: KeepingTests) -> None:
+    tests = """
+    def test_it(gold):
+        gold.check(lambda x: {"y": x + 12345.6 - 12345.6, "z": 2 * x}, torch.linspace(0, 1, 9))
+    """
+    told = "y varies so much with rounding alone that little can be judged by it"
+    keeping.run("--gold-update", tests=tests).stdout.fnmatch_lines([f"    {told}"])
 
 
 def test_given_tolerances_are_used(keeping: KeepingTests) -> None:

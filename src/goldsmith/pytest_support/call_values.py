@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -12,12 +13,12 @@ import msgspec
 import goldsmith
 from goldsmith.comparison.api import compare
 from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
-from goldsmith.foundation.nested import leaves_in
+from goldsmith.foundation.nested import leaves_in, walk
 from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
-from goldsmith.gold.calibration import NOISE
+from goldsmith.gold.calibration import NOISE, TOO_NOISY
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise
-from goldsmith.process.sides import FLOAT64, LoadAsk, Ran, RunAsk, Side
-from goldsmith.pytest_support.keepable import keepable
+from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
+from goldsmith.pytest_support.keepable import VALUE, keepable
 from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep
 from goldsmith.weights.values import snapshot
 
@@ -90,6 +91,7 @@ class CallValues:
             tolerances=limits.tolerances,
             noisy=limits.noisy,
             trials=tuple(f"{NOISE}{number + 1}" for number in range(trials)),
+            note=_too_noisy(limits, value),
         )
 
     @contextlib.contextmanager
@@ -119,6 +121,17 @@ def _is_disturbed(callee: Callee) -> bool:
         return True
     inputs = leaves_in(list(callee.inputs()[0].named().values()))
     return any(is_array(leaf) and dtype_name(leaf).startswith(("float", "complex")) for leaf in inputs)
+
+
+def _too_noisy(limits: Limits, value: Any) -> str:
+    """Name the first value that is mostly rounding, so that hardly any error in it would be seen."""
+    for path, leaf in walk(value, OUTPUT):
+        limit = limits.tolerances.get(path)
+        count = math.prod(leaf.shape) if is_array(leaf) else 1
+        if limit is not None and (limit.noisy > count / 2 or (limit.max or 0.0) > TOO_NOISY):
+            name = path.removeprefix(f"{OUTPUT}.") if path != OUTPUT else VALUE
+            return f"{name} varies so much with rounding alone that little can be judged by it"
+    return ""
 
 
 def _raise_as_its_own(error: BaseException | None) -> NoReturn:

@@ -71,11 +71,11 @@ class ValueChecks:
                 raise GoldMismatch(_not_kept(place))
             new = self._keep(place, value, call, equal_nan)
             if self._session.update:
-                detail = "what was there could not be read" if was_damaged else ""
+                detail = "what was there could not be read" if was_damaged else new.note
                 note(self._session.folder, place, UPDATED if was_damaged else RECORDED, detail)
                 return compare(new.value, new.value, equal_nan=equal_nan)
             self._session.written.add(place.folder)
-            self._fail_later(_now_kept(place))
+            self._fail_later(_now_kept(place) + (f"; note that {new.note}" if new.note else ""))
             return compare(new.value, new.value, equal_nan=equal_nan)
         problem: Exception
         try:

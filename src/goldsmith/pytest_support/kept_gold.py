@@ -55,6 +55,8 @@ class ToKeep:
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     noisy: Mapping[str, Any] = field(default_factory=dict)
     trials: tuple[str, ...] = ()
+    note: str = ""
+    """What the person who records it should know."""
 
 
 class KeptCheck:
