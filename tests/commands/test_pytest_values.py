@@ -254,10 +254,10 @@ def test_diff_shows_every_check_and_every_element(keeping: KeepingTests) -> None
     assert "test_two, two" not in brief
     full.stdout.fnmatch_lines(
         [
-            "test_it.py:7: test_two, one: differs: 1 of 1 leaf",
+            "test_it.py:6: test_two, one: differs: 1 of 1 leaf",
             "*[[]2]: 4, gold 2, off by 2",
             "*[[]1]: 2, gold 1, off by 1",
-            "test_it.py:8: test_two, two: differs: 2 of 2 leaves",
+            "test_it.py:7: test_two, two: differs: 2 of 2 leaves",
             "*[[]199]: 398, gold 199, off by 199",
             "*and 99 nearer ones",
             "*b: is 2.0, gold is 1.0*",

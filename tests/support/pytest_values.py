@@ -14,7 +14,7 @@ from support.pytest_course import LEAN
 
 IMPORTED = ("numpy", "torch", "goldsmith.pytest_support.parametrize", "goldsmith.worker.live.call_under_test")
 """Modules that a run in this process needs."""
-HEAD = "import dataclasses\nimport numpy as np\nimport pytest\nimport torch\nFACTOR = 1.0\n"
+HEAD = "import dataclasses\nimport numpy as np\nimport pytest\nFACTOR = 1.0\n"
 FILE = "test_it.py"
 
 
@@ -33,7 +33,8 @@ class KeepingTests:
         return self.root / "test_it.gold"
 
     def write(self, tests: str) -> None:
-        (self.root / FILE).write_text(HEAD + textwrap.dedent(tests).lstrip("\n"), encoding="utf-8")
+        head = HEAD + ("import torch\n" if "torch" in tests else "")
+        (self.root / FILE).write_text(head + textwrap.dedent(tests).lstrip("\n"), encoding="utf-8")
 
     def run(self, *arguments: str, tests: str = "") -> pytest.RunResult:
         """What pytest makes of `tests`, or of the same file as before."""
