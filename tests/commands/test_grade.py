@@ -97,6 +97,16 @@ def test_a_second_run_runs_nothing_and_says_the_same(course: CourseOnDisk, hande
     assert len(kept) == 3, "the archives hold the same files as two of the folders"
 
 
+def test_pages_of_the_class_and_of_each_submission_are_written(
+    course: CourseOnDisk, handed_in: Path, graded: Run, tmp_path: Path
+) -> None:
+    run = grade(course, str(handed_in), "--html", "--output", str(tmp_path / "grades"))
+    assert "class.html" in run.out
+    page = (tmp_path / "grades/class.html").read_text()
+    assert all(f'href="feedback/{name}.html"' in page for name in TRUTH)
+    assert "hw1: " in (tmp_path / "grades/feedback/bob.html").read_text()
+
+
 def test_other_files_are_another_submission(course: CourseOnDisk, graded: Run) -> None:
     before = len(list((course.root / ".goldsmith/grades/hw1").iterdir()))
     other = hand_in(course, WRONG, ("x * factor", "x * factor * 1.5"), name="fay")

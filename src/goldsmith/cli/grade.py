@@ -26,6 +26,7 @@ from goldsmith.foundation.platforms import require, require_sandbox
 if TYPE_CHECKING:
     from goldsmith.grade.engines import Engine, Tls
     from goldsmith.grade.grades import Grade
+    from goldsmith.grade.result_files import Pages
     from goldsmith.render.grades import GradedSubmission
 
 
@@ -53,6 +54,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--timeout", metavar="SECONDS", type=float, help="Stop a case after this much processor time.")
 @option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
 @flag("--verbose", help="Write feedback on every case and every part.")
+@flag("--html", "html", help="Also write pages: class.html, and one for each student.")
 @flag("--again", help="Run all again, even those with a cached verdict.")
 @flag("--allow-stale", help="Grade against gold that is stale.")
 @flag("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
@@ -72,6 +74,7 @@ def grade(
     timeout: float | None,
     memory: float,
     verbose: bool,
+    html: bool,
     again: bool,
     allow_stale: bool,
     allow_unsandboxed: bool,
@@ -153,8 +156,8 @@ def grade(
                 finished.extend(render.graded_submissions([made]))
                 progress.finished(made)
 
-            by = _engine(engine, scheduler, count, tls)
-            result = grade_all(GradingOptions(grader, items, folder, by, on_grade, verbose=verbose))
+            by, pages = _engine(engine, scheduler, count, tls), _pages() if html else None
+            result = grade_all(GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages))
         if json:
             report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
@@ -175,6 +178,12 @@ def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | No
     if not scheduler.startswith("tls://"):
         raise click.UsageError("--tls-… are for a scheduler that is running: give --scheduler tls://HOST:PORT")
     return Tls(str(ca_file), str(cert), str(key) if key else None)
+
+
+def _pages() -> Pages:
+    from goldsmith.html_report.class_page import ClassPages
+
+    return ClassPages()
 
 
 def _engine(name: str, scheduler: str, jobs: int, tls: Tls | None) -> Engine:

@@ -20,7 +20,7 @@ from goldsmith.grade.grades import Grade, failed, grade
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_of
 from goldsmith.grade.redaction import Redaction, private_lines
-from goldsmith.grade.result_files import file_names, write_class, write_submission
+from goldsmith.grade.result_files import Pages, file_names, write_class, write_submission
 from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.workspace.selection import needed_files
 
@@ -41,7 +41,7 @@ class Class:
 @dataclass(frozen=True)
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
-    detail."""
+    detail, and with `pages` there are pages to look at."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -49,6 +49,7 @@ class GradingOptions:
     engine: Engine = field(default_factory=Local)
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
     verbose: bool = False
+    pages: Pages | None = None
 
 
 def grade_all(wanted: GradingOptions) -> Class:
@@ -68,7 +69,9 @@ def grade_all(wanted: GradingOptions) -> Class:
     grades = tuple(found[item] for item in wanted.items)
     overview = overview_of(grader.assignment.name, grades)
     with uninterrupted():
-        files = write_class(folder, grades, grader.rubric, overview)
+        names = [stems[item] for item in wanted.items]
+        page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
+        files = write_class(folder, grades, grader.rubric, overview, page)
     return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
 
 
@@ -103,7 +106,7 @@ def _write_grade(
     except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
         verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
         made, text = _grade_and_feedback(wanted, item, judged, verdict, hidden)
-    write_submission(folder, stem, made, text)
+    write_submission(folder, stem, made, text, pages=wanted.pages)
     return made
 
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -27,6 +27,7 @@ from goldsmith.grade.scoring import NOT_JUDGED, RIGHT
 SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"
 GRADES, OVERVIEW, JUNIT = "grades.csv", "overview.md", "junit.xml"
+CLASS_PAGE = "class.html"
 COLUMNS = (
     "name",
     "outcome",
@@ -147,25 +148,45 @@ def _json(body: dict[str, Any]) -> bytes:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
+class Pages(Protocol):
+    """Renders pages to look at: of one submission, for its author, and of the class, for staff. `stems` are the file
+    names of the submissions' own pages, without their suffix."""
+
+    def of_submission(self, grade: Grade) -> str: ...
+    def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str: ...
+
+
 def write_submission(
-    folder: Folder, stem: str, grade: Grade, feedback: str, visibility: Visibility = "visible"
+    folder: Folder,
+    stem: str,
+    grade: Grade,
+    feedback: str,
+    visibility: Visibility = "visible",
+    pages: Pages | None = None,
 ) -> list[Path]:
     """Write the files of one submission, under a `stem` from `file_names`."""
+    page = [] if pages is None else [folder.write(f"{FEEDBACK}/{stem}.html", pages.of_submission(grade).encode())]
     return [
+        *page,
         folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
         folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
         folder.write(f"{GRADESCOPE}/{stem}/results.json", gradescope_json(grade, feedback, visibility)),
     ]
 
 
-def write_class(folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview) -> list[Path]:
-    """Write the files about the whole class, and move away files of submissions that are no longer in it."""
-    folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW))
+def write_class(
+    folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview, page: str = ""
+) -> list[Path]:
+    """Write the files about the whole class, its `page` if there is one, and move away files of submissions that are no
+    longer in it."""
+    folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW, CLASS_PAGE))
     written = [
         folder.write(GRADES, grades_csv(grades, rubric).encode()),
         folder.write(JUNIT, junit_xml(overview.assignment, grades).encode()),
         folder.write(OVERVIEW, overview_markdown(overview).encode()),
     ]
+    if page:
+        written.append(folder.write(CLASS_PAGE, page.encode()))
     folder.finish()
     return written
 

@@ -109,6 +109,37 @@ def draw_histogram(shares: Sequence[tuple[str, float]]) -> Markup:
     ).format(width, height, f"{label} times the tolerance", Markup("").join(bars))
 
 
+def draw_scores(bins: Sequence[tuple[str, int]]) -> Markup:
+    """Draw how many submissions earned how much."""
+    width, height, below, above = 440, 130, 18, 14
+    step = width / len(bins)
+    most = max([count for _, count in bins], default=0) or 1
+    bars = [
+        Markup(
+            '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
+            '<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>'
+            '<text x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>'
+        ).format(
+            step * place + 2,
+            height - below - tall,
+            step - 4,
+            tall,
+            step * (place + 0.5),
+            height - 4,
+            name,
+            step * (place + 0.5),
+            height - below - tall - 3,
+            count or "",
+        )
+        for place, (name, count) in enumerate(bins)
+        for tall in [(height - below - above) * count / most]
+    ]
+    label = ", ".join(f"{count} from {name}" for name, count in bins if count)
+    return Markup('<svg viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}">{3}</svg>').format(
+        width, height, label, Markup("").join(bars)
+    )
+
+
 def number_of(value: float | None) -> str:
     """Write a relative error as people read it."""
     if value is None:

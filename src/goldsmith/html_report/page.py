@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from goldsmith._version import __version__
-from goldsmith.html_report.curve import draw_curve, draw_histogram, draw_mark, draw_profile, number_of
+from goldsmith.html_report.curve import draw_curve, draw_histogram, draw_mark, draw_profile, draw_scores, number_of
 from goldsmith.html_report.view import ROLES, SHORT_ROLES, Report
 
 GENERATOR = '<meta name="generator" content="goldsmith '
@@ -18,10 +18,11 @@ GENERATOR = '<meta name="generator" content="goldsmith '
 
 def render_report(report: Report) -> str:
     """Return the page of one implementation."""
-    return _render("report.html", report=report)
+    return render("report.html", report=report)
 
 
-def _render(template: str, **content: Any) -> str:
+def render(template: str, **content: Any) -> str:
+    """Return a page from a template."""
     return _environment().get_template(template).render(version=__version__, **content)
 
 
@@ -41,6 +42,7 @@ def _environment() -> jinja2.Environment:
         "curve": draw_curve,
         "histogram": draw_histogram,
         "profile": draw_profile,
+        "score_histogram": draw_scores,
         "mark": draw_mark,
         "number": number_of,
     }

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from goldsmith.grade.grades import grade
+from goldsmith.grade.overview import overview_of
+from goldsmith.grade.result_files import file_names
+from goldsmith.html_report.class_page import ClassPages
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.verdict_page import verdict_report
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser, open_browser
 from support.made_pages import HOSTILE, a_verdict, an_environment, evidence_of
+from support.made_verdicts import rubric, wrong_at
 
 pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=HOW_TO_GET_ONE),
@@ -108,6 +113,31 @@ def test_the_filter_leaves_cases_that_contain_the_word(browser: Browser) -> None
 def test_a_mark_says_what_it_is_when_it_has_the_focus(browser: Browser) -> None:
     browser.run("document.querySelector('.curve .mark.source').dispatchEvent(new Event('focus'))")
     assert "the difference begins here" in browser.run("return document.querySelector('.tip').textContent")
+
+
+def test_the_class_can_be_sorted_and_filtered_by_everybody(browser: Browser, page: Path) -> None:
+    grades = [grade(wrong_at("norm", "RMSNorm", name=name), rubric(), name=name) for name in ("ben", "ada", HOSTILE)]
+    stems = file_names([item.name for item in grades])
+    file = page.with_name("class.html")
+    file.write_text(ClassPages().of_class(grades, stems, overview_of("hw1", grades)))
+    author = page.with_name("author.html")
+    author.write_text(ClassPages().of_submission(grades[2]))
+    names = "return [...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.dataset.name)"
+    try:
+        browser.open(file)
+        browser.run("document.querySelector('.sortable th button').click()")
+        assert browser.run(names)[-2:] == ["ada", "ben"]
+        browser.run(
+            "const filter = document.getElementById('filter'); filter.value = 'AD';"
+            "filter.dispatchEvent(new Event('input'))"
+        )
+        assert browser.run(names) == ["ada"]
+        assert faults(browser) == []
+        browser.open(author)
+        assert faults(browser) == []
+        assert browser.complaints() == []
+    finally:
+        browser.open(page)
 
 
 def test_without_scripts_everything_can_be_read_and_nothing_is_offered_that_does_nothing(

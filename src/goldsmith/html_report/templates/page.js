@@ -44,3 +44,20 @@ for (const mark of document.querySelectorAll(".curve .mark")) {
   mark.addEventListener("mouseleave", hide);
   mark.addEventListener("blur", hide);
 }
+
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  [...table.tHead.rows[0].cells].forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const up = heading.getAttribute("aria-sort") !== "ascending";
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
+      const compared = (one, two) => key(one).localeCompare(key(two), undefined, { numeric: true });
+      body.append(...[...body.rows].sort((one, two) => (up ? compared(one, two) : compared(two, one))));
+    });
+  });
+}

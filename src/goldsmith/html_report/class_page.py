@@ -1,0 +1,107 @@
+"""Pages of `goldsmith grade`: the class, for staff, and one for each submission, for its author.
+
+All that an author's page holds is in the JSON that the author gets: no value of gold's, and how far an answer is off
+only in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.grade.feedback import OUTCOMES, next_step, number
+from goldsmith.grade.grades import CaseResult, Grade, PartResult
+from goldsmith.grade.overview import Overview
+from goldsmith.grade.result_files import FEEDBACK
+from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.html_report.page import render
+
+_SYMBOLS: dict[str, str] = {DIFFERS: "✗", COULD_NOT_RUN: "!", PROVIDED_CHANGED: "±", ERROR: "?", NOT_JUDGED: "·"}
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What came of one part, or case, of one submission."""
+
+    outcome: str
+    symbol: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One submission in the table of the class."""
+
+    name: str
+    page: str
+    score: str
+    share: float
+    outcome: str
+    outcome_words: str
+    first_wrong: str
+    review: str
+    cells: tuple[Cell, ...]
+
+
+class ClassPages:
+    """Renders the pages of a class."""
+
+    def of_submission(self, grade: Grade) -> str:
+        """Return the page for a submission's author."""
+        return render(
+            "submission.html",
+            grade=grade,
+            score=f"{number(grade.score)} of {number(grade.points)}",
+            next_step=next_step(grade).replace("`", "").replace("\\", ""),
+            items=[(item, f"{number(item.earned)} of {number(item.points)}", _cell(item)) for item in grade.items],
+            cases=[(case, _cell(case)) for case in grade.cases],
+            outcome_words=OUTCOMES[grade.outcome],
+        )
+
+    def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str:
+        """Return the page of the class."""
+        columns = [tally.name for tally in overview.parts or overview.cases]
+        return render(
+            "class.html",
+            overview=overview,
+            outcomes=[(outcome, OUTCOMES[outcome], count) for outcome, count in overview.outcomes.items()],
+            columns=columns,
+            kind="part" if overview.parts else "case",
+            rows=[_row(grade, stem, columns) for grade, stem in zip(grades, stems, strict=True)],
+            points=number(overview.points),
+            bins=_bins(grades),
+            number=number,
+        )
+
+
+def _row(grade: Grade, stem: str, columns: Sequence[str]) -> Row:
+    results: Sequence[PartResult | CaseResult] = grade.parts or grade.cases
+    known = {item.name: item for item in results}
+    return Row(
+        name=grade.name,
+        page=f"{FEEDBACK}/{stem}.html",
+        score=number(grade.score),
+        share=grade.score / grade.points if grade.points else 0.0,
+        outcome=grade.outcome,
+        outcome_words=OUTCOMES[grade.outcome],
+        first_wrong=grade.first_name or grade.first_divergence,
+        review=", ".join(grade.review),
+        cells=tuple(_cell(known[name]) if name in known else Cell(NOT_JUDGED, "·", "not judged") for name in columns),
+    )
+
+
+def _cell(item: ItemResult | CaseResult | PartResult) -> Cell:
+    words = OUTCOMES[item.outcome]
+    return Cell(item.outcome, _SYMBOLS.get(item.outcome, "✓"), f"{words}: {item.why}" if item.why else words)
+
+
+def _bins(grades: Sequence[Grade]) -> list[tuple[str, int]]:
+    """Count submissions by the share of the points that they earned, in tenths; full points have a bin of their own."""
+    counts = [0] * (_BINS + 1)
+    for grade in grades:
+        counts[math.floor(_BINS * grade.score / grade.points + 1e-9) if grade.points else 0] += 1
+    names = [f"{10 * place} %" for place in range(_BINS)] + ["all"]
+    return list(zip(names, counts, strict=True))
