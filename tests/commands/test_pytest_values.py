@@ -174,6 +174,33 @@ def test_a_function_that_is_the_same_but_for_rounding_agrees(keeping: KeepingTes
     keeping.run("-k", "drawn or given").assert_outcomes(passed=2, deselected=3)
 
 
+def test_a_function_is_judged_in_float64_too(keeping: KeepingTests) -> None:
+    tests = """
+    def quiet(x):
+        return torch.tanh(x)
+
+    def noisy(x):
+        return (x + 100.0 - x.mean() - 100.0) * FACTOR
+
+    def test_quiet(gold):
+        gold.check(quiet, torch.linspace(-1, 1, 64))
+
+    def test_noisy(gold):
+        gold.check(noisy, torch.linspace(-1, 1, 64))
+    """
+    keeping.record(tests)
+    keeping.run().assert_outcomes(passed=2)
+    keeping.change("return torch.tanh(x)", "return torch.tanh(x) + 50.0 - 50.0")  # right, and rounds more
+    keeping.change("FACTOR = 1.0", "FACTOR = 1.00001")  # wrong by less than it rounds
+    result = keeping.run()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["E  *test_noisy: in float64, it differs: 1 of 1 leaf", "E  *value: *out of tolerance*"]
+    )
+    keeping.change("50.0", "50000.0")  # rounds so much that nothing is left
+    keeping.run().assert_outcomes(failed=2)
+
+
 def test_models_of_all_kinds_can_be_kept(keeping: KeepingTests) -> None:
     tests = """
     def test_buffers(gold):

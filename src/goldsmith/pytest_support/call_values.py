@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import msgspec
 
 import goldsmith
+from goldsmith.check.case_verdict import decide, sharper
+from goldsmith.check.verdicts import AGREES, CaseVerdict
 from goldsmith.comparison.api import compare
+from goldsmith.comparison.results import Comparison
 from goldsmith.errors.pytest import GoldMismatch, NotRepeatable, ReturnsNothing
 from goldsmith.foundation.nested import leaves_in, walk
-from goldsmith.gold.arrays import dtype_name, is_array, is_tensor
+from goldsmith.gold.arrays import dtype_name, is_array, is_tensor, numbers_of
 from goldsmith.gold.calibration import NOISE, TOO_NOISY
 from goldsmith.model_parity.noise import QUICK, Limits, measure_noise
 from goldsmith.process.sides import FLOAT64, OUTPUT, LoadAsk, Ran, RunAsk, Side
 from goldsmith.pytest_support.keepable import VALUE, keepable
-from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep
+from goldsmith.pytest_support.kept_gold import KeptCheck, ToKeep, path_in_value
 from goldsmith.weights.values import snapshot
 
 _OURS = str(Path(goldsmith.__file__).parent)
@@ -52,8 +55,9 @@ class CallValues:
         self.name = described.name
         self.keeps_weights = weights and described.is_module
 
-    def replay(self, kept: KeptCheck) -> Any:
-        """Return what it returns for the inputs and weights that were kept."""
+    def replay(self, kept: KeptCheck) -> tuple[Any, dict[str, Any]]:
+        """Return what it returns for the inputs and weights that were kept, and in float64, if that was kept and if it
+        can, by path."""
         with self._opened() as callee:
             found = compare(callee.named_inputs(), kept.inputs, equal_nan=True, guessing=False)
             allowed = _CHANGE_OF_VALUES if callee.draws_inputs else ("",)
@@ -66,7 +70,9 @@ class CallValues:
                 if loaded.unplaced or loaded.reasons:
                     names = ", ".join(list(loaded.unplaced)[:3]) or "; ".join(loaded.reasons)
                     raise GoldMismatch(f"the weights that were kept do not fit into {self.name}: {names}")
-            return self._run(callee)[1]
+            value = self._run(callee)[1]
+            wide = self._in_float64(callee) if kept.reference else None
+            return value, _by_path(wide) if wide is not None else {}
 
     def record(self) -> ToKeep:
         """Return what is to be kept of it, with tolerances from its own noise."""
@@ -77,11 +83,9 @@ class CallValues:
             again = compare(self._run(callee)[1], value, rtol=0.0, equal_nan=True, guessing=False)
             if not again:
                 raise NotRepeatable(self.name, str(again.differing[0]).splitlines()[0])
-            limits, trials = Limits(), 0
+            limits, trials, wide = Limits(), 0, self._in_float64(callee)
             if _is_disturbed(callee):
-                measured = measure_noise(
-                    callee, self._ask, plain, self._in_float64(callee), trials=QUICK, coarser="", on_run=lambda: None
-                )
+                measured = measure_noise(callee, self._ask, plain, wide, trials=QUICK, coarser="", on_run=lambda: None)
                 limits, trials = measured.own, QUICK
         return ToKeep(
             value=value,
@@ -90,6 +94,7 @@ class CallValues:
             facts=facts if weights is not None else None,
             tolerances=limits.tolerances,
             noisy=limits.noisy,
+            reference={path: numbers_of(wide.values[path]) for path in _trusted(limits)} if wide is not None else {},
             trials=tuple(f"{NOISE}{number + 1}" for number in range(trials)),
             note=_too_noisy(limits, value),
         )
@@ -121,6 +126,33 @@ def _is_disturbed(callee: Callee) -> bool:
         return True
     inputs = leaves_in(list(callee.inputs()[0].named().values()))
     return any(is_array(leaf) and dtype_name(leaf).startswith(("float", "complex")) for leaf in inputs)
+
+
+def _trusted(limits: Limits) -> list[str]:
+    """List the values whose result in float64 was near enough to count as a trial."""
+    return [path for path, item in limits.tolerances.items() if item.noise and item.noise.float64 is not None]
+
+
+def _by_path(ran: Ran) -> dict[str, Any]:
+    return {path_in_value(path): item for path, item in ran.values.items()}
+
+
+def judge_call(found: Comparison, wide: Mapping[str, Any], kept: KeptCheck) -> tuple[Comparison, str]:
+    """Judge a function by the comparison in its own dtype and by its results in float64, as a case of a course is.
+    Return the comparison that decides, and "" or the dtype that it was made in."""
+    wanted = kept.reference
+    named = {leaf.path for leaf in found.differing} <= wanted.keys() <= wide.keys()
+    if not wanted or not named:
+        return found, ""
+    sharp = compare(
+        {path: numbers_of(wide[path]) for path in wanted},
+        wanted,
+        tolerances={path: sharper(limit) for path, limit in kept.tolerances.items()},
+        noisy=kept.noisy,
+        equal_nan=list(wanted),
+    )
+    verdict = decide(CaseVerdict(name="", title="", outcome=AGREES), found, sharp)
+    return (found, "") if (verdict.outcome == AGREES) == bool(found) else (sharp, FLOAT64)
 
 
 def _too_noisy(limits: Limits, value: Any) -> str:

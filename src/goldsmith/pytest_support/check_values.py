@@ -23,7 +23,7 @@ from goldsmith.errors.pytest import (
     ModelWithoutInputs,
 )
 from goldsmith.gold.arrays import is_array
-from goldsmith.pytest_support.call_values import Callee, CallValues
+from goldsmith.pytest_support.call_values import Callee, CallValues, judge_call
 from goldsmith.pytest_support.differences import difference_text
 from goldsmith.pytest_support.keepable import keepable, refuse_nan
 from goldsmith.pytest_support.kept_gold import SEED, KeptCheck, ToKeep, read_kept, write_kept
@@ -136,7 +136,7 @@ class ValueChecks:
         if now != then:
             raise KeptOtherwise(place.folder, then, now)
         try:
-            actual = keepable(value) if call is None else call.replay(kept)
+            actual, wide = (keepable(value), {}) if call is None else call.replay(kept)
         except GoldMismatch as error:
             raise GoldMismatch(f"{place.case}: {error}\n{_next_step(place)}") from None
         own = rtol is not None or atol is not None
@@ -149,11 +149,16 @@ class ValueChecks:
             noisy=None if own else kept.noisy,
             equal_nan=equal_nan,
         )
+        dtype, mine, theirs = "", actual, kept.value
+        if call is not None and not own:
+            found, dtype = judge_call(found, wide, kept)
+            mine, theirs = (wide, kept.reference) if dtype else (actual, kept.value)
         if found:
             if self._session.update:
                 note(self._session.folder, place, UNCHANGED, "")
             return found
-        text = difference_text(found, actual, kept.value, everything=self._session.diff)
+        text = difference_text(found, mine, theirs, everything=self._session.diff)
+        text = f"in {dtype}, it {text}" if dtype else text
         message = f"{place.case}: {text}\n{_next_step(place)}"
         if self._session.diff and not self._session.update:
             self._fail_later(message)

@@ -45,8 +45,8 @@ _TEST, _CHECK, _FROM_CALL = "test", "check", "from_call"
 
 @dataclass(frozen=True)
 class ToKeep:
-    """What is recorded. `inputs` is None where a test gave values and not a function; tolerances and marks of noise are
-    by path in the file."""
+    """What is recorded. `inputs` is None where a test gave values and not a function; tolerances, marks of noise and
+    results in float64 (`reference`) are by path in the file."""
 
     value: Any
     inputs: Mapping[str, Any] | None = None
@@ -54,6 +54,7 @@ class ToKeep:
     facts: WeightFacts | None = None
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     noisy: Mapping[str, Any] = field(default_factory=dict)
+    reference: Mapping[str, Any] = field(default_factory=dict)
     trials: tuple[str, ...] = ()
     note: str = ""
     """What the person who records it should know."""
@@ -84,11 +85,16 @@ class KeptCheck:
         """Return the tolerances by path in the value."""
         from goldsmith.comparison.against_gold import tolerances_of
 
-        return {_path_in_value(path): item for path, item in tolerances_of(self._case).items()}
+        return {path_in_value(path): item for path, item in tolerances_of(self._case).items()}
 
     @property
     def noisy(self) -> dict[str, Any]:
-        return {_path_in_value(path): marks for path, marks in self._case.noisy.items()}
+        return {path_in_value(path): marks for path, marks in self._case.noisy.items()}
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """Return the results in float64 by path in the value, where they are known."""
+        return {path_in_value(path): array for path, array in self._case.reference.items()}
 
 
 def read_kept(place: KeptPlace) -> KeptCheck | None:
@@ -134,10 +140,10 @@ def write_kept(place: KeptPlace, new: ToKeep) -> None:
         except (TypeError, ValueError) as error:
             raise CannotKeep(f"the value does not fit into a file ({error})", "convert it to usual dtypes") from None
         files = [file_entry(path)]
-        if new.noisy:
-            marks = staging.folder / f"{_STEM}{REFERENCE_SUFFIX}"
-            write_arrays({NOISY_PREFIX + name: item for name, item in new.noisy.items()}, marks)
-            files.append(file_entry(marks))
+        beside = {**new.reference, **{NOISY_PREFIX + name: item for name, item in new.noisy.items()}}
+        if beside:
+            write_arrays(beside, staging.folder / f"{_STEM}{REFERENCE_SUFFIX}")
+            files.append(file_entry(staging.folder / f"{_STEM}{REFERENCE_SUFFIX}"))
         facts = CaseFacts(
             name=place.case,
             kind="output",
@@ -148,7 +154,7 @@ def write_kept(place: KeptPlace, new: ToKeep) -> None:
             weights={_MODEL: new.facts} if new.facts is not None else {},
             config={_TEST: place.test, _CHECK: place.check, _FROM_CALL: new.inputs is not None},
         )
-        entry = case_entry(facts, new.tolerances, "", files[1].name if new.noisy else None)
+        entry = case_entry(facts, new.tolerances, "", files[1].name if beside else None)
         manifest = Manifest(
             assignment=place.file.name,
             seed=SEED,
@@ -201,5 +207,5 @@ def _default(item: TensorEntry) -> Tolerance:
     return Tolerance(kind="customary", rtol=form.rtol, atol=form.atol, reason=f"the default for {name}")
 
 
-def _path_in_value(path: str) -> str:
+def path_in_value(path: str) -> str:
     return path.removeprefix("output").removeprefix(".")
