@@ -38,3 +38,10 @@ def test_a_file_that_is_not_a_page_is_never_replaced(lone: CourseOnDisk, tmp_pat
     assert run.code == 2
     assert "--html" in run.err
     assert mine.read_text() == "my own"
+
+
+def test_diff_writes_a_page(lone: CourseOnDisk, tmp_path: Path) -> None:
+    lone.write({"src/oldpkg/scaling.py": WRONG})
+    run = lone.run("diff", RECIPE, "--html", str(tmp_path / "diff.html"))
+    assert run.code == 1
+    assert "changed by regenerating" in (tmp_path / "diff.html").read_text()

@@ -7,7 +7,10 @@ import numpy as np
 from goldsmith.check.evidence import CallEvidence, Evidence, TensorEvidence
 from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.comparison.api import compare
+from goldsmith.generate.gold_difference import GoldDifference
+from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.facts import Environment
+from goldsmith.mutants.results import Finding, Rigor
 
 HOSTILE = """</title></style><script>document.title='ran'</script>"'><img src=x onerror="document.title='ran'">"""
 SOURCE = b"class Attention:\n    def forward(self, x):\n        return x / x.shape[-1]\n"
@@ -83,6 +86,36 @@ def _call(module: str, kind: str, error: float | None, theirs: str | None) -> Ca
         error=error,
         limit=5e-5,
     )
+
+
+def a_rigor() -> Rigor:
+    """Return a mutant that was killed and one that survived."""
+    facts = {
+        "operator": "scale",
+        "family": "numbers",
+        "description": HOSTILE,
+        "part": "Norm",
+        "file": "a.py",
+        "line": 3,
+    }
+    lines = {"before": "x * 2", "after": "<script>x</script>"}
+    return Rigor(
+        assignment="hw1",
+        made=2,
+        findings=(
+            Finding(name="Norm/scale", outcome="killed", case="norm", **facts, **lines),
+            Finding(name="Norm/sign", outcome="survived", advice="record the gradients", **facts, **lines),
+        ),
+    )
+
+
+def a_difference(changes: tuple[TensorChange, ...] | None = None) -> GoldDifference:
+    """Return what would move: one tensor out of its tolerance, and one of another shape."""
+    moved = (
+        TensorChange(case="case", path="output.y", change="values", largest=0.1, relative=2e-3, excess=2.0),
+        TensorChange(case="case", path=HOSTILE, change="shape", before="float32 (2,)", after="float32 (3,)"),
+    )
+    return GoldDifference(name="hw1", outcome="stale", changes=moved if changes is None else changes)
 
 
 def an_environment() -> Environment:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from click.exceptions import Exit
 
-from goldsmith.cli.command import argument, command, flag
-from goldsmith.cli.options import at_a_terminal, choose_subject, course_options, make_progress, report_errors
+from goldsmith.cli.command import argument, command, flag, option
+from goldsmith.cli.options import PATH, at_a_terminal, choose_subject, course_options, make_progress, report_errors
 from goldsmith.errors.base import AGAINST
 
 
@@ -15,12 +15,14 @@ from goldsmith.errors.base import AGAINST
 @argument("name", "A", "The assignment, or a recipe file; omit it for a menu.", required=False)
 @argument("revision", "REV", "A git revision to compare with; omit it to compare with a new run.", required=False)
 @flag("--exact", help="Also show differences that are within noise.")
+@option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
 @flag("--redraw", help="Draw inputs and weights again instead of using recorded ones.")
 @course_options
 def diff(
     name: str | None,
     revision: str | None,
     exact: bool,
+    page: Path | None,
     redraw: bool,
     course: Path,
     json: bool,
@@ -41,6 +43,11 @@ def diff(
     Nothing is written. Exit codes: 0 no tensor differs, 1 some do, 2 bad usage, 3 could not run.
     """
     with report_errors("diff", as_json=json, debug=debug) as report:
+        if page is not None:
+            from goldsmith.html_report.write import require_place, write_page
+
+            require_place(page)
+
         from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
 
         ask = at_a_terminal() and not json
@@ -49,6 +56,10 @@ def diff(
             found = difference_since(assignment, revision)
         else:
             found = difference_by_regenerating(assignment, make_progress(no_color), exact=exact, redraw=redraw)
+        if page is not None:
+            from goldsmith.html_report.diff_page import diff_page
+
+            write_page(page, diff_page(found))
         if json:
             report.print([found])
         else:

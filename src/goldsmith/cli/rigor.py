@@ -11,6 +11,7 @@ from click.exceptions import Exit
 
 from goldsmith.cli.command import command, flag, option
 from goldsmith.cli.options import (
+    PATH,
     at_a_terminal,
     choose,
     course_options,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @flag("--baselines", help="Also try the internal tests and plain tolerances on them. Slow.")
 @flag("--all", "everything", help="Also list the mutants that were killed.")
 @flag("--list", "listed", help="Show the mutants without trying them.")
+@option("--html", "page", metavar="FILE", type=PATH, help="Also write a page to look at.")
 @flag("--again", help="Try all again, even those with a cached result.")
 @option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1), help="How many run at once; default one for each processor."
@@ -50,6 +52,7 @@ def rigor(
     baselines: bool,
     everything: bool,
     listed: bool,
+    page: Path | None,
     again: bool,
     jobs: int | None,
     allow_stale: bool,
@@ -79,6 +82,10 @@ def rigor(
         if least is not None and not 0 < least <= 1:
             raise BadOption("--min", least, "a score above 0 and at most 1")
         refuse_recipes("rigor", *assignments)
+        if page is not None:
+            from goldsmith.html_report.write import require_place, write_page
+
+            require_place(page)
         opened = open_course(course)
         ask = at_a_terminal() and not json
         named = choose(opened, assignments, "rigor", ask=ask, no_color=no_color)
@@ -115,6 +122,10 @@ def rigor(
             mutants += render.mutant_results([result])
             if not json:
                 render.show_rigor(console, result, everything=everything)
+        if page is not None:
+            from goldsmith.html_report.rigor_page import rigor_page
+
+            write_page(page, rigor_page(measured))
         below = [item for item in measured if least is not None and (item.score is None or item.score < least)]
         untried = any(item.of("could-not-run") for item in measured)
         if json:

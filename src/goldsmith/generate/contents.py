@@ -68,9 +68,9 @@ def written_again(movements: Mapping[str, Movement], kept: Kept) -> Iterator[str
     """Yield why cases of the previous gold do not stay, the first few by name."""
     moved = [item for item in movements.values() if item.case not in kept.values]
     for item in moved[:_MAX_NOTES]:
-        yield f"case {item.case} does not stand: {item.why or 'its bits differ'}"
+        yield f"case {item.case} no longer holds: {item.why or 'its bits differ'}"
     if len(moved) > _MAX_NOTES:
-        yield f"{len(moved) - _MAX_NOTES} more cases do not stand"
+        yield f"{len(moved) - _MAX_NOTES} more cases no longer hold"
 
 
 _MAX_NOTES = 5

@@ -165,7 +165,7 @@ def _trace_problems(before: Path, after: Path) -> Iterable[str]:
         yield "its trace cannot be read"
         return
     if one.keys() != two.keys() or _index(one.metadata) != _index(two.metadata):
-        yield "its modules are called otherwise"
+        yield "its modules are called differently"
         return
     for name, values in one.items():
         first, second = numbers_of(values), numbers_of(two[name])

@@ -12,10 +12,12 @@ from goldsmith.grade.grades import grade
 from goldsmith.grade.overview import overview_of
 from goldsmith.grade.result_files import file_names
 from goldsmith.html_report.class_page import ClassPages
+from goldsmith.html_report.diff_page import diff_page
 from goldsmith.html_report.page import render_report
+from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser, open_browser
-from support.made_pages import HOSTILE, a_verdict, an_environment, evidence_of
+from support.made_pages import HOSTILE, a_difference, a_rigor, a_verdict, an_environment, evidence_of
 from support.made_verdicts import rubric, wrong_at
 
 pytestmark = [
@@ -115,13 +117,14 @@ def test_a_mark_says_what_it_is_when_it_has_the_focus(browser: Browser) -> None:
     assert "the difference begins here" in browser.run("return document.querySelector('.tip').textContent")
 
 
-def test_the_class_can_be_sorted_and_filtered_by_everybody(browser: Browser, page: Path) -> None:
+def test_the_class_can_be_sorted_and_filtered_and_everybody_can_use_all_other_pages(
+    browser: Browser, page: Path
+) -> None:
     grades = [grade(wrong_at("norm", "RMSNorm", name=name), rubric(), name=name) for name in ("ben", "ada", HOSTILE)]
     stems = file_names([item.name for item in grades])
     file = page.with_name("class.html")
     file.write_text(ClassPages().of_class(grades, stems, overview_of("hw1", grades)))
-    author = page.with_name("author.html")
-    author.write_text(ClassPages().of_submission(grades[2]))
+    other = page.with_name("other.html")
     names = "return [...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).map(row => row.dataset.name)"
     try:
         browser.open(file)
@@ -133,8 +136,10 @@ def test_the_class_can_be_sorted_and_filtered_by_everybody(browser: Browser, pag
         )
         assert browser.run(names) == ["ada"]
         assert faults(browser) == []
-        browser.open(author)
-        assert faults(browser) == []
+        for text in (ClassPages().of_submission(grades[2]), rigor_page([a_rigor()]), diff_page(a_difference())):
+            other.write_text(text)
+            browser.open(other)
+            assert faults(browser) == []
         assert browser.complaints() == []
     finally:
         browser.open(page)
