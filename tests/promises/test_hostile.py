@@ -208,9 +208,13 @@ def test_nothing_is_left_running(graded: Graded) -> None:
 
 
 def test_it_ends_in_bounded_time(graded: Graded) -> None:
-    slow = {name: grade.seconds for name, grade in graded.result.grades.items() if grade.seconds > 20}
+    """Within seconds by the clock; more where others use this machine so much that who computes up to the limit of 3 s
+    of processor time takes longer than 4."""
+    grades = graded.result.grades
+    busy = max(1.0, grades["loops_for_ever"].seconds / 4)
+    slow = {name: grade.seconds for name, grade in grades.items() if grade.seconds > 20 * busy}
     assert slow == {}
-    assert graded.result.seconds < 120
+    assert graded.result.seconds < 120 * busy
 
 
 def test_what_is_written_about_them_is_plain_text_without_secrets(scene: Scene, graded: Graded) -> None:
