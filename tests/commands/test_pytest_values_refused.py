@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,19 @@ def test_on_ci_nothing_is_written(keeping: KeepingTests, monkeypatch: pytest.Mon
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["ERROR: --gold-update keeps values that nobody has looked at, and this is CI: *"])
     assert not keeping.folder.exists()
+
+
+def test_what_git_would_not_commit_is_told(keeping: KeepingTests) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=keeping.root, check=True)
+    (keeping.root / ".gitignore").write_text("*.npz\n")
+    tests = "def test_it(gold):\n    gold.check(1)\n"
+    told = "git ignores values.npz, so it would not be committed: add !**/*.gold/** to .gitignore"
+    assert f"    note: {told}" in keeping.run(tests=tests).outlines
+    shutil.rmtree(keeping.folder)
+    assert f"    {told}" in keeping.run("--gold-update").outlines
+    shutil.rmtree(keeping.folder)
+    (keeping.root / ".gitignore").write_text("*.npz\n!**/*.gold/**\n")
+    assert told not in keeping.run("--gold-update").stdout.str()
 
 
 def damage_hash(folder: Path) -> None:

@@ -50,6 +50,16 @@ def top_level(folder: Path) -> Path | None:
     return None if answer.returncode else Path(answer.stdout.decode("utf-8", "surrogateescape").strip())
 
 
+def ignored_files(folder: Path) -> list[str]:
+    """List the names of files in a folder that git would not commit; none where there is no repository."""
+    names = sorted(path.name for path in folder.iterdir())
+    try:
+        answer = run_git(folder, "check-ignore", "--", *names, timeout_s=_ANSWER_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return answer.stdout.decode("utf-8", "surrogateescape").splitlines()
+
+
 def error_line(answer: subprocess.CompletedProcess[bytes]) -> str:
     """Return the first line in which git says what is wrong."""
     lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["git failed"]

@@ -11,6 +11,7 @@ import pytest
 
 from goldsmith.comparison.api import compare
 from goldsmith.comparison.results import Comparison
+from goldsmith.course.git import ignored_files
 from goldsmith.errors.gold import NewerGold
 from goldsmith.errors.parity import BadTolerance
 from goldsmith.errors.pytest import (
@@ -71,11 +72,11 @@ class ValueChecks:
                 raise GoldMismatch(_not_kept(place))
             new = self._keep(place, value, call, equal_nan)
             if self._session.update:
-                detail = "what was there could not be read" if was_damaged else new.note
-                note(self._session.folder, place, UPDATED if was_damaged else RECORDED, detail)
+                detail = ["what was there could not be read"] if was_damaged else []
+                note(self._session.folder, place, UPDATED if was_damaged else RECORDED, *detail, *_warnings(place, new))
                 return compare(new.value, new.value, equal_nan=equal_nan)
             self._session.written.add(place.folder)
-            self._fail_later(_now_kept(place) + (f"; note that {new.note}" if new.note else ""))
+            self._fail_later("\n    note: ".join([_now_kept(place), *_warnings(place, new)]))
             return compare(new.value, new.value, equal_nan=equal_nan)
         problem: Exception
         try:
@@ -85,7 +86,9 @@ class ValueChecks:
         if not self._session.update:
             raise problem
         new = self._keep(place, value, call, equal_nan)
-        note(self._session.folder, place, UPDATED, str(problem))
+        lines = str(problem).splitlines()
+        shown = lines[:-1] if self._session.diff or len(lines) < 3 else lines[:2]
+        note(self._session.folder, place, UPDATED, *shown, *_warnings(place, new))
         return compare(new.value, new.value, equal_nan=equal_nan)
 
     def _claim(self, name: str | None) -> KeptPlace:
@@ -155,7 +158,7 @@ class ValueChecks:
             mine, theirs = (wide, kept.reference) if dtype else (actual, kept.value)
         if found:
             if self._session.update:
-                note(self._session.folder, place, UNCHANGED, "")
+                note(self._session.folder, place, UNCHANGED)
             return found
         text = difference_text(found, mine, theirs, everything=self._session.diff)
         text = f"in {dtype}, it {text}" if dtype else text
@@ -180,6 +183,15 @@ class ValueChecks:
             refuse_nan(new.value)
         write_kept(place, new)
         return new
+
+
+def _warnings(place: KeptPlace, new: ToKeep) -> list[str]:
+    """Say what the person who records should know."""
+    ignored = ignored_files(place.folder)
+    found = (
+        [f"git ignores {ignored[0]}, so it would not be committed: add !**/*.gold/** to .gitignore"] if ignored else []
+    )
+    return [*found, new.note] if new.note else found
 
 
 def _form(from_call: bool, weights: bool) -> str:

@@ -30,18 +30,19 @@ _SUFFIX, _COLLECTED = ".kept", "collected"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What became of one check; `detail` says in words how it differed."""
+    """What became of one check; `details` say in words how it differed, and what to look at."""
 
     folder: str
     shown: str
     outcome: Outcome
-    detail: str
+    details: tuple[str, ...]
 
 
-def note(shared: Path, place: KeptPlace, outcome: Outcome, detail: str) -> None:
+def note(shared: Path, place: KeptPlace, outcome: Outcome, *details: str) -> None:
+    """Take down what became of a check, for the summary of all processes."""
     shared.mkdir(parents=True, exist_ok=True)
     name = hashlib.sha256(str(place.folder).encode()).hexdigest() + _SUFFIX
-    write_durably(shared / name, msgspec.msgpack.encode(Note(str(place.folder), place.shown, outcome, detail)))
+    write_durably(shared / name, msgspec.msgpack.encode(Note(str(place.folder), place.shown, outcome, details)))
 
 
 def note_collected(shared: Path, items: Sequence[pytest.Item]) -> None:
@@ -52,9 +53,7 @@ def note_collected(shared: Path, items: Sequence[pytest.Item]) -> None:
     once(shared, _COLLECTED, lambda: msgspec.msgpack.encode(found), f".{_COLLECTED}")
 
 
-def report_lines(
-    shared: Path, passed: Collection[tuple[Path, str]], *, partly: bool, everything: bool, invoked: Path
-) -> Iterator[str]:
+def report_lines(shared: Path, passed: Collection[tuple[Path, str]], *, partly: bool, invoked: Path) -> Iterator[str]:
     """Say what was recorded and updated, and what is kept for nothing. `passed` are tests by file and name; with
     `partly`, not all tests of a file were collected."""
     notes = [msgspec.msgpack.decode(path.read_bytes(), type=Note) for path in shared.glob(f"*{_SUFFIX}")]
@@ -62,8 +61,7 @@ def report_lines(
         if item.outcome == UNCHANGED:
             continue
         yield f"{item.outcome:9} {item.shown}"
-        lines = item.detail.splitlines()[:-1] if "\n" in item.detail else [item.detail] if item.detail else []
-        yield from (f"    {line}" for line in (lines if everything else lines[:2]))
+        yield from (f"    {line}" for line in item.details)
     unchanged = sum(item.outcome == UNCHANGED for item in notes)
     if unchanged:
         yield f"{UNCHANGED:9} {count_of(unchanged, 'check')}"

@@ -113,7 +113,7 @@ class GoldSession:
 
         tests = {(config.rootpath / node.partition("::")[0], name_in_file(node)) for node in passed}
         partly = any("::" in str(argument) for argument in config.args)
-        lines = report_lines(self.folder, tests, partly=partly, everything=self.diff, invoked=self.invoked)
+        lines = report_lines(self.folder, tests, partly=partly, invoked=self.invoked)
         return list(lines)
 
     @property
