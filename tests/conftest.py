@@ -31,6 +31,17 @@ def pytest_configure(config: pytest.Config) -> None:
         compileall.compile_dir(Path(goldsmith.__file__).parent, quiet=2)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the bytecode of the tests even where Python is told to write none: rewriting their assertions takes each
+    worker most of the time that it needs to collect them."""
+    told, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode = told
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> None:
     """One for all workers: their own folders lie in one."""

@@ -11,9 +11,6 @@ from goldsmith.process.fork_client import ForkServer
 from support.check_course import SOLUTION, STARTER, check, checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
-
-
 # --- verdicts -------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,6 @@ SHAPES: dict[str, Shape] = {
     "foundations": foundations.SHAPE,
 }
 QUICK = ("basics",)
-pytestmark = pytest.mark.xdist_group("course-shapes")  # its fixtures are dear
 EXTENDED = (".gitignore", "pyproject.toml", "setup.cfg")
 
 

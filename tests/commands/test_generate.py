@@ -15,8 +15,6 @@ import torch
 import goldsmith
 from support.course import CourseOnDisk, Run, copy_of_example
 
-pytestmark = pytest.mark.xdist_group("nine_steps")  # its fixtures are dear
-
 NAMES = ("scratch-1", "scratch-2", "scratch-3")
 SOLVED = {"scratch-1": "backbone", "scratch-2": "vision", "scratch-3": "policy"}
 

@@ -15,8 +15,6 @@ from goldsmith.generate.verify import Proof
 from goldsmith.render.gold_diff import verify_line
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 
-pytestmark = pytest.mark.xdist_group("regenerate")  # its fixtures are dear
-
 TORCH = """
     import torch
 

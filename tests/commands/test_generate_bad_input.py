@@ -49,10 +49,12 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-def fails(course: CourseOnDisk, code: int, *words: str, options: tuple[str, ...] = ()) -> Run:
+def fails(
+    course: CourseOnDisk, code: int, *words: str, options: tuple[str, ...] = (), new_workers: bool = False
+) -> Run:
     """`generate hw1` fails with this exit code and one line that has all of `words`, in text and in JSON."""
     with unharmed(course):
-        run = course.run("generate", "hw1", *options)
+        run = course.run("generate", "hw1", *options, new_workers=new_workers)
     text = run.last_line if run.out.strip() else run.err.strip().splitlines()[-1]
     assert run.code == code, run.out + run.err
     for word in words:
@@ -180,9 +182,8 @@ def test_what_is_allowed_by_name_with_a_reason_is_published(course: CourseOnDisk
 def test_a_random_source_that_is_not_seeded_is_refused(course: CourseOnDisk) -> None:
     body = "@gs.case\ndef odd(case):\n    case.record('y', np.random.default_rng().normal(size=5))\n"
     course.write({RECIPE_FILE: recipe(body)})
-    run = fails(
-        course, COULD_NOT_RUN, "case odd: odd.npz differs between two runs", "output differs in 5 of 5 elements"
-    )
+    words = ("case odd: odd.npz differs between two runs", "output differs in 5 of 5 elements")
+    run = fails(course, COULD_NOT_RUN, *words, new_workers=True)
     assert "is a random source unseeded?" in run.out
 
 
@@ -208,18 +209,18 @@ def test_recipe_that_leaves_half_way_is_never_a_success(
     course: CourseOnDisk, body: str, words: tuple[str, ...]
 ) -> None:
     course.write({RECIPE_FILE: recipe(body)})
-    fails(course, COULD_NOT_RUN, "exited early", *words)
+    fails(course, COULD_NOT_RUN, "exited early", *words, new_workers=True)
 
 
 def test_recipe_killed_by_a_signal(course: CourseOnDisk) -> None:
     body = "import os, signal\n@gs.case\ndef a(case):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     course.write({RECIPE_FILE: recipe(body)})
-    fails(course, COULD_NOT_RUN, "was killed by SIGKILL in case a", "ran out of memory")
+    fails(course, COULD_NOT_RUN, "was killed by SIGKILL in case a", "ran out of memory", new_workers=True)
 
 
 def test_recipe_that_asks_for_more_memory_than_there_is(course: CourseOnDisk) -> None:
     course.write({RECIPE_FILE: recipe("@gs.case\ndef a(case):\n    np.ones((2**50,))\n")})
-    fails(course, COULD_NOT_RUN, "ran out of memory in case a", "smaller sizes")
+    fails(course, COULD_NOT_RUN, "ran out of memory in case a", "smaller sizes", new_workers=True)
 
 
 def test_recipe_that_hangs_is_stopped_with_all_it_started(course: CourseOnDisk) -> None:
@@ -230,7 +231,8 @@ def test_recipe_that_hangs_is_stopped_with_all_it_started(course: CourseOnDisk) 
     )
     course.write({RECIPE_FILE: recipe(body)})
     started = time.monotonic()
-    fails(course, COULD_NOT_RUN, "took longer than 3 s", "--timeout", options=("--timeout", "3"))
+    options = ("--timeout", "3")
+    fails(course, COULD_NOT_RUN, "took longer than 3 s", "--timeout", options=options, new_workers=True)
     assert time.monotonic() - started < 60
     assert not subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True).stdout
 

@@ -9,7 +9,6 @@ import pytest
 import goldsmith
 from support.course import CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("draft-recipes")  # its fixtures are dear
 STARTERS, SOLUTIONS = "src/assignments", "private/solutions"
 
 PLAIN_STARTER = """

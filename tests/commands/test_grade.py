@@ -26,7 +26,6 @@ from goldsmith.sandbox.capabilities import probe
 from support.check_course import checked_course, hand_in
 from support.course import COMMAND, CourseOnDisk, Run
 
-pytestmark = pytest.mark.xdist_group("grading")
 WRONG = ("x - mean_of(x)", "x + mean_of(x)")
 RAISES = ("return x * factor", "raise ValueError('not today')")
 

@@ -18,7 +18,6 @@ from goldsmith.grade.submissions import SubmissionRef
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk, Run
 
-pytestmark = pytest.mark.xdist_group("grading")
 CLASS = ("grades.csv", "junit.xml")
 
 

@@ -17,7 +17,6 @@ from goldsmith.grade.rubric import make_rubric
 from support.check_course import RECIPE, checked_course, hand_in
 from support.course import RECIPE_FILE, CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("points")
 HEAD = "import goldsmith as gs\nfrom goldsmith import checkpoint as trained\n\n\n"
 
 

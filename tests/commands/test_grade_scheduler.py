@@ -27,7 +27,6 @@ from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.xdist_group("dask")
 COUNT = 10
 
 

@@ -15,8 +15,6 @@ from goldsmith.grade.submissions import SubmissionRef, collect, opened
 from support.check_course import checked_course, hand_in
 from support.course import CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("handed-in-links")
-
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:

@@ -20,9 +20,6 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(root), *settings, *arguments], check=True, capture_output=True)
 
 
-pytestmark = pytest.mark.xdist_group("handed-in")
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     return checked_course(tmp_path_factory.mktemp("handed-in") / "course")

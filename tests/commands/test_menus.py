@@ -193,7 +193,7 @@ def test_several_injected_solutions_are_chosen_from(three: CourseOnDisk) -> None
 def test_a_key_that_leaves_gives_the_terminal_back(made: CourseOnDisk, key: str) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
-    typed = terminal.modes
+    typed = terminal.modes_before
     terminal.wait_for("Esc cancels.")
     assert terminal.modes != typed
     terminal.keys(key)
@@ -207,7 +207,7 @@ def test_a_key_that_leaves_gives_the_terminal_back(made: CourseOnDisk, key: str)
 def test_a_signal_leaves_too(made: CourseOnDisk, number: signal.Signals) -> None:
     before = whole_tree(made.root)
     terminal = Terminal(["generate"], made.root)
-    typed = terminal.modes
+    typed = terminal.modes_before
     terminal.wait_for("Esc cancels.")
     os.kill(terminal.pid, number)
     assert terminal.end() == LEFT

@@ -12,8 +12,6 @@ from goldsmith.mutants.results import Finding, Rigor
 from support.course import RECIPE_FILE, CourseOnDisk
 from support.mutant_course import by_name, mutated_course, rigor_of
 
-pytestmark = pytest.mark.xdist_group("rigor")
-
 OWN = {
     "much-eps": ("eps", "(eps * 10)"),
     "half-shift": ("shift", "(shift / 2)"),

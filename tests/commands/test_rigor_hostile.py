@@ -15,8 +15,6 @@ from goldsmith.mutants.results import Finding
 from support.course import COMMAND, CourseOnDisk
 from support.mutant_course import by_name, mutated_course, rigor_of
 
-pytestmark = pytest.mark.xdist_group("rigor-hostile")
-
 
 def statements(*lines: str) -> str:
     """Several statements as one expression, in one line."""

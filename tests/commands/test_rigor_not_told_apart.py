@@ -8,8 +8,6 @@ from goldsmith.mutants.results import Finding
 from support.course import RECIPE_FILE, CourseOnDisk
 from support.mutant_course import mutated_course, rigor_of
 
-pytestmark = pytest.mark.xdist_group("rigor-doubt")
-
 SOLUTION = '''
     """Exercise: a layer, a loss, a schedule, and a table that is made once."""
 

@@ -8,7 +8,7 @@ from goldsmith.mutants.results import Finding
 from support.course import RECIPE_FILE, CourseOnDisk
 from support.mutant_course import mutated_course, rigor_of
 
-pytestmark = [pytest.mark.xdist_group("rigor-torch"), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SOLUTION = '''
     """Exercise: a scale, a layer with dropout, and its training."""

@@ -15,8 +15,6 @@ from goldsmith.gold.manifest import read_manifest
 from goldsmith.gold.reread import inspect_gold
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_course, recipe
 
-pytestmark = pytest.mark.xdist_group("proof")  # its fixtures are dear
-
 USES_MORE = """
     from pathlib import Path
     from src.shared.tables import OFFSET

@@ -24,7 +24,6 @@ SKILLS = {file.skill: file.text for file in skill_files(ALL) if file.place.name 
 SHORTCUTS = {file.skill: file.text for file in skill_files(ALL) if file.place.name != "SKILL.md"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 TABLE = re.compile(r"^\| (?P<head>[^\n]*?) \|[^\n]*\n\|[-|]+\|\n(?P<rows>(?:\|[^\n]*\n)+)", re.M)
-pytestmark = pytest.mark.xdist_group("skill-texts")
 
 
 # --- reading a skill ------------------------------------------------------------------------------------------------

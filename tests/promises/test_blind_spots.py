@@ -17,8 +17,6 @@ from goldsmith.course.layout import Course
 from goldsmith.generate.options import Options
 from goldsmith.process.fork_client import ForkServer
 
-pytestmark = pytest.mark.xdist_group("blind spots")  # its fixtures are dear
-
 SOLUTIONS = {"scratch-1": "backbone", "scratch-2": "vision", "scratch-3": "policy"}
 SOFTMAX = "scores.softmax(dim=-1)"
 CROSS_ENTROPY = "F.cross_entropy(predicted, tokens[:, 1:].reshape(-1))"

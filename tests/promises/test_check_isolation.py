@@ -18,8 +18,6 @@ from goldsmith.process.result_log import write_attempt
 from support.check_course import check, checked_course, hand_in, judge, outcomes
 from support.course import CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("check")  # its fixtures are dear
-
 
 def test_a_submission_sees_neither_gold_nor_solutions_nor_internal_tests(checked: CourseOnDisk) -> None:
     spying = """

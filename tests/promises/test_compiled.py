@@ -18,7 +18,7 @@ from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
 pytest.importorskip("torch")
-pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("compiled")]
+pytestmark = pytest.mark.torch
 
 STARTER = """
     import torch

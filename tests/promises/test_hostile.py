@@ -34,7 +34,6 @@ from support.hostile_class import (
 )
 
 pytestmark = [
-    pytest.mark.xdist_group("hostile"),
     pytest.mark.long,
     pytest.mark.skipif(not is_safe_here(), reason="nothing here is ever run on a machine without Landlock and seccomp"),
 ]

@@ -24,7 +24,7 @@ from goldsmith.process.fork_client import ForkServer
 from support.course import CourseOnDisk
 from support.points_course import BODIES, FULL, attack, attacks, crediting_course, judged, source
 
-pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile points")]
+pytestmark = pytest.mark.torch
 QUICK = {"hides_its_modules", "raises_elsewhere_without_trace", "raises_in_float64", "returns_what_it_is_given"}
 ATTACKS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in attacks()]
 REVIEWED = {"raises_in_float64": "normed", "rounds_in_float64": "normed", "raises_when_alone": "Norm"}

@@ -11,7 +11,6 @@ import pytest
 from support.hostile_class import TOKEN, Result, Scene, is_safe_here, make_scene, running, secrets_of
 
 pytestmark = [
-    pytest.mark.xdist_group("walls"),
     pytest.mark.skipif(not is_safe_here(), reason="nothing here is ever run on a machine without Landlock and seccomp"),
 ]
 

@@ -15,7 +15,6 @@ from support.course import CourseOnDisk, Run, as_from_a_script, numpy_course
 from support.doc_pages import ROOT
 from support.other_systems import SYSTEMS, play
 
-pytestmark = pytest.mark.xdist_group("other_systems")
 NEEDS_LINUX = "grading needs Linux: submissions are sandboxed by Landlock and seccomp, which {system} does not have; "
 LIGHT = [
     ["--help"],

@@ -29,7 +29,6 @@ from support.made_verdicts import case, failed, leaf, rubric, verdict
 
 judge_module = importlib.import_module("goldsmith.check.judge")
 grading_run = importlib.import_module("goldsmith.grade.grade_class")
-pytestmark = pytest.mark.xdist_group("grading")
 
 
 @pytest.fixture(scope="module")

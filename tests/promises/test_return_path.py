@@ -12,7 +12,6 @@ from support.generated_worker import PLAIN, Player
 from support.return_path import KINDS, ReturnPath
 
 pytestmark = [
-    pytest.mark.xdist_group("return path"),
     pytest.mark.skipif(not probe().sufficient, reason=f"grading is refused here: {probe().name}"),
 ]
 IN_THIS_PROCESS, AS_PROCESSES = range(1000, 1020), range(2000, 2003)

@@ -18,8 +18,6 @@ from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import CourseOnDisk, numpy_course
 
-pytestmark = pytest.mark.xdist_group("submissions")  # its fixtures are dear
-
 _NAMES = {
     "scratch-1": """
         attention-sdpa gate-up-fused helper-package lazy-head mask-required norm-in-float32 norm-overwrites-input

@@ -71,13 +71,15 @@ class CourseOnDisk:
         prefix: Sequence[str] = (),
         python: Path | None = None,
         cwd: Path | None = None,
+        new_workers: bool = False,
         **env: str,
     ) -> Run:
         """Run a command to its end. `generate` and `record` get --yes, as from a script, and measure no tolerances,
-        which takes time, unless told otherwise."""
+        which takes time, unless told otherwise. With `new_workers` each worker is a new
+        interpreter, as on a user's machine."""
         extra = as_from_a_script(arguments, yes=yes, calibrate=calibrate)
         if not prefix and not env and python is None:
-            return Run(*zygote.run([*arguments, *extra], cwd or self.root))
+            return Run(*zygote.run([*arguments, *extra], cwd or self.root, new_workers=new_workers))
         done = subprocess.run(
             [*prefix, python or COMMAND[0], *COMMAND[1:], *arguments, *extra],
             cwd=cwd or self.root,

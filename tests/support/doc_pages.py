@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import fork_cli
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
@@ -50,9 +52,15 @@ def blocks_of(page: Path) -> list[Block]:
 def act_out(page: Path, folder: Path, *, patience: bool = True, aloud: bool = False, **env: str) -> list[str]:
     """Write the files that a page shows and run its commands, in order, and hold what is printed against the `text`
     right after a command: each line is there, in that order, where `…` stands for anything. Without `patience`, what is
-    marked as taking long is left out; `aloud`, what is printed is shown. Returns the commands that ran."""
+    marked as taking long is left out, and goldsmith is forked; `aloud`, what is printed is shown. Returns the commands
+    that ran."""
     ran: list[str] = []
-    reader = _Reader(folder, folder, env)
+    programs = Path(sys.executable).parent
+    if not patience:
+        programs = folder.with_name(f"{folder.name}-programs")
+        programs.mkdir()
+        fork_cli.write_command(programs, env.get("PYTHONPATH", ""))
+    reader = _Reader(folder, folder, env, programs)
     skipped = False
     for block in blocks_of(page):
         if block.file and block.language in ("python", "toml", "yaml"):
@@ -76,15 +84,16 @@ def act_out(page: Path, folder: Path, *, patience: bool = True, aloud: bool = Fa
 
 @dataclass
 class _Reader:
-    """Somebody at a shell: where they are, and what the last command printed."""
+    """Somebody at a shell: where they are, whose programs come first, and what the last command printed."""
 
     home: Path
     where: Path
     env: dict[str, str]
+    programs: Path
     printed: str = ""
 
     def run(self, block: Block) -> None:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = os.pathsep.join([str(self.programs), str(Path(sys.executable).parent), os.environ["PATH"]])
         place = self.home / ".where"
         script = f"trap 'pwd > \"{place}\"' EXIT\n{block.text}"
         command = [sys.executable, "-c", block.text] if block.language == "python" else ["bash", "-ec", script]

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pyte
 
+from support import fork_cli
 from support.course import COMMAND
+from support.fork_cli_client import ForkedCommand
 
 
 class Terminal:
@@ -35,18 +37,23 @@ class Terminal:
         self.seen = b""
         self._ours, theirs = pty.openpty()
         termios.tcsetwinsize(self._ours, (lines, columns))
+        self.modes_before = self.modes
         ours = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS", "LINES")}
         environment = ours | {"TERM": "xterm-256color"} | env
-        self._process = subprocess.Popen(
-            [*command, *arguments],
-            cwd=cwd,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        self._process: subprocess.Popen[bytes] | ForkedCommand
+        if command is COMMAND:
+            self._process = fork_cli.start_on_terminal(arguments, cwd, environment, theirs)
+        else:
+            self._process = subprocess.Popen(
+                [*command, *arguments],
+                cwd=cwd,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            )
         os.close(theirs)
 
     @property

@@ -1,7 +1,7 @@
-"""Which worker runs which test: those of one `xdist_group` stay together, for their fixtures are dear.
+"""Which worker runs which test: those of a file that share a fixture stay together, and go first.
 
-pytest-xdist names groups at the end of a test's id, which the pytest that we test with no longer lets it change: every
-dear fixture was then made on every worker.
+Else every worker would make the fixture. Tests that share nothing come last, one by one, which evens out what the
+workers have to do.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-_GROUP = re.compile(r'^pytestmark = .*xdist_group\("([^"]+)"\)', re.M)
+_SHARES = re.compile(r'scope="module"|^def test_[^)]*\b(warm|checked): ', re.M)
+"""A file has a fixture of its own for all its tests, or uses one of `conftest.py`."""
 
 
 class _Together(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file, _, _ = nodeid.partition("::")
-        return _group_of(Path(self.config.rootpath, file)) or nodeid
+        return file if _shares_fixtures(Path(self.config.rootpath, file)) else nodeid
 
 
 @functools.cache
-def _group_of(file: Path) -> str:
-    found = _GROUP.search(file.read_text(encoding="utf-8")) if file.is_file() else None
-    return found[1] if found else ""
+def _shares_fixtures(file: Path) -> bool:
+    return file.is_file() and bool(_SHARES.search(file.read_text(encoding="utf-8")))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:

@@ -14,8 +14,6 @@ from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
-pytestmark = pytest.mark.xdist_group("layouts")
-
 SOLUTION = """
     import torch
 

@@ -23,8 +23,6 @@ from goldsmith.instruments.rounding_noise import rounding_noise
 from support.calibration_course import SOLUTION, advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, copy_of_example, numpy_course, recipe
 
-pytestmark = pytest.mark.xdist_group("calibration")  # its fixtures are dear
-
 # --- torch
 
 

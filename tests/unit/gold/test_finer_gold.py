@@ -14,7 +14,7 @@ from support.check_course import judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course
 
 torch = pytest.importorskip("torch")
-pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("finer")]
+pytestmark = pytest.mark.torch
 
 STARTER = """
     import torch

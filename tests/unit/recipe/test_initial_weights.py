@@ -14,8 +14,6 @@ from goldsmith.gold.load import load_gold
 from goldsmith.recipe.initial_weights import statistics_of
 from support.course import CourseOnDisk, numpy_course
 
-pytestmark = pytest.mark.xdist_group("initial-weights")  # its fixtures are dear
-
 STARTER = '''
     class Layer:
         """Kaiming-normal weight, zero bias, a constant."""

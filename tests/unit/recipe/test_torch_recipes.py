@@ -15,8 +15,6 @@ import goldsmith
 from goldsmith.instruments.module_traces import Tracer
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course, recipe, record
 
-pytestmark = pytest.mark.xdist_group("torch_recipes")  # its fixtures are dear
-
 TORCH_STARTER = """
     import torch
     from torch import nn

@@ -14,7 +14,6 @@ from goldsmith.workspace.selection import without_settings
 from support.check_course import checked_course, hand_in, judge, outcomes
 from support.course import RECIPE_FILE, CourseOnDisk
 
-pytestmark = pytest.mark.xdist_group("given-files")  # its fixtures are dear
 PRIVATE = {
     ".env": "A=1",
     ".git/config": "",

@@ -1,0 +1,120 @@
+"""The process that `fork_cli.py` forks commands from: `python -m support.fork_cli_server DESCRIPTOR`, of a socket that
+listens. It ends when its standard input does."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import socket
+import sys
+import termios
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from support.warm_workers import Lender
+
+_FOLDERS = ("cli", "render", "grade", "mutants", "check", "generate", "scaffold", "guard", "skills", "injection")
+
+
+def serve(listener: socket.socket) -> None:
+    for name in ("rich.console", "goldsmith.generate", "goldsmith.render"):
+        importlib.import_module(name)
+    dict(importlib.import_module("goldsmith.cli.app").commands())
+    if hasattr(sys.modules.get("sitecustomize"), "FACTS"):  # another system, by `other_systems.py`
+        fork, lender = sys.modules["sitecustomize"].fork, None
+    else:
+        fork, lender = os.fork, _import_what_commands_use()
+    gc.freeze()  # a collection in a child would copy every page that it shares with this process
+    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
+        link, _ = listener.accept()
+        with link:
+            _answer(link, fork, lender)
+
+
+def _import_what_commands_use() -> Lender:
+    """Import everything that a command may import but torch."""
+    for name in _FOLDERS:
+        folder = importlib.import_module(f"goldsmith.{name}")
+        for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
+            importlib.import_module(module.name)
+    assert "torch" not in sys.modules
+    from support.warm_workers import Lender
+
+    return Lender()
+
+
+def _answer(link: socket.socket, fork: Callable[[], int], lender: Lender | None) -> None:
+    """Run a command to its end; one on a terminal beside others, watched by a process of its own."""
+    _, streams, _, _ = socket.recv_fds(link, 1, 3)
+    with link.makefile() as sent:
+        request = json.loads(sent.read())
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    watcher = fork() if request["terminal"] else 0
+    if not watcher:
+        child = fork()
+        if not child:
+            _become(request, streams, lender)
+        link.sendall(f"{child}\n".encode())
+    for stream in streams:
+        os.close(stream)
+    if not watcher:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with contextlib.suppress(BrokenPipeError):
+            link.sendall(f"{code}\n".encode())
+        if request["terminal"]:
+            os._exit(0)
+
+
+def _become(request: dict[str, Any], streams: list[int], lender: Lender | None) -> None:
+    """Run the command in this process, and end it."""
+    from goldsmith.cli import run as run_goldsmith
+
+    code = 70
+    try:
+        if request["terminal"]:
+            os.setsid()
+            fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+        if lender is not None and not request["new_workers"]:
+            lender.lend()
+        _take(streams)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["cwd"])
+        sys.argv = ["goldsmith", *request["arguments"]]
+        run_goldsmith()
+        code = 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _take(streams: list[int]) -> None:
+    """Make these the standard streams, as a new interpreter would."""
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    how: dict[str, Any] = {"encoding": sys.stdout.encoding, "closefd": False}
+    sys.stdin = open(0, **how)  # noqa: SIM115
+    sys.stdout = open(1, "w", **how)  # noqa: SIM115
+    sys.stderr = open(2, "w", errors="backslashreplace", buffering=1, **how)  # noqa: SIM115
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as inherited:
+        serve(inherited)

@@ -1,0 +1,149 @@
+"""Fork servers that outlive a command: workers of one command after the other are forked from them.
+
+They are goldsmith's own (`worker/fork_server.py`), which every `generate` and `check` starts anew. Here they belong to
+`fork_cli_server.py`, which lends them to the commands that it forks, so that NumPy and torch are imported once for all.
+What a worker is asked, how it is watched and how it ends is the same. What `grade` and `rigor` start stays their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import Child, deterministic_environment, environment_for
+from goldsmith.process.messages import LOG
+
+_OWN_VARIABLES = ("TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "NO_COLOR", "COLUMNS", "LINES")
+"""What a worker gets of its own, or has no use for."""
+
+
+class LentProcess:
+    """A fork server that another process has started, as `subprocess.Popen` would show it. It starts when it is first
+    asked for something."""
+
+    def __init__(self, *, torch: bool) -> None:
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        program = [sys.executable, "-P", "-m", "goldsmith.worker.fork_server", *(["torch"] if torch else [])]
+        self._environment = deterministic_environment(1)
+        self._lock = tempfile.TemporaryFile()  # noqa: SIM115
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                os.setsid()
+                for source, target in ((requests, 0), (answers, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
+                    os.dup2(source, target)
+                os.closerange(3, max(self._requests, answers, requests, self._answers) + 1)
+                os.chdir("/")
+                asked = select.poll()
+                asked.register(0, select.POLLIN)
+                if asked.poll()[0][1] & select.POLLIN:  # else whoever could have asked has ended
+                    os.execve(program[0], program, self._environment)
+            finally:
+                os._exit(1)
+        os.close(requests)
+        os.close(answers)
+        self.stdin = os.fdopen(self._requests, "wb")
+        self.stdout = os.fdopen(self._answers, "rb")
+
+    def fits(self, environment: dict[str, str]) -> bool:
+        """Say whether it was started in this environment, save for what each worker gets of its own, and for programs
+        that come before others."""
+        path = self._environment["PATH"]
+        is_longer = environment.get("PATH", "").endswith(f"{os.pathsep}{path}")
+        wanted = environment | {"PATH": path} if is_longer else environment
+        return _without_own(wanted) == _without_own(self._environment)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands from asking before this one has its answer."""
+        fcntl.lockf(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+    def poll(self) -> int | None:
+        """Say whether it has ended, which only its parent could wait for."""
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return -9
+        return -9 if state in "ZX" else None
+
+
+class LentServer(ForkServer):
+    """A fork server that stays when the command closes it. Where it has ended, the command starts one of its own."""
+
+    def __init__(self, process: LentProcess, *, torch: bool) -> None:
+        super().__init__(torch=torch)
+        self._lent, self._server = process, process  # type: ignore[assignment]
+
+    def is_ready(self, environment: dict[str, str], **options: Any) -> bool:
+        with self._lent.alone():
+            return super().is_ready(environment, **options)
+
+    def _request(self, request: dict[str, Any]) -> int:
+        with self._lent.alone():
+            return super()._request(request)
+
+    def _ensure_server(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        if self._server is self._lent and not self._lent.fits(environment):
+            self._server = None
+        return super()._ensure_server(environment)
+
+    def close(self) -> None:
+        if self._server is self._lent:
+            self._server = None
+        super().close()
+
+
+class Lender:
+    """Fork servers with NumPy and with torch, in the environment in which they were started."""
+
+    def __init__(self) -> None:
+        self._processes = {torch: LentProcess(torch=torch) for torch in (False, True)}
+
+    def lend(self) -> None:
+        """Let the command that this process runs fork its workers from these servers."""
+        import goldsmith.check.check as check
+        import goldsmith.generate.jobs as jobs
+
+        launch = Child._launch
+
+        def launch_warm(child: Child, job_file: Path) -> None:
+            job, environment = child.job, environment_for(child.job)
+            torch = Path(job.recipe).is_file() and jobs._imports_torch(Path(job.recipe))
+            fits = self._processes[torch].fits(environment) and (job.device == "cpu" or not torch)
+            if child.fork_server is None and fits:
+                log = job_file.with_name(LOG)
+                child._process = self._server(torch).start(job_file, log, job.folder, environment)
+            else:
+                launch(child, job_file)
+
+        @contextlib.contextmanager
+        def fork_server(*, torch: bool, environment: dict[str, str] | None = None) -> Iterator[ForkServer]:
+            server = self._server(torch) if environment is None else ForkServer(torch=torch, environment=environment)
+            try:
+                yield server
+            finally:
+                server.close()
+
+        Child._launch = launch_warm  # type: ignore[method-assign]
+        vars(check)["fork_server"] = vars(jobs)["fork_server"] = fork_server
+
+    def _server(self, torch: bool) -> ForkServer:
+        return LentServer(self._processes[torch], torch=torch)
+
+
+def _without_own(environment: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in environment.items() if k not in _OWN_VARIABLES and not k.startswith("PYTEST_")}
