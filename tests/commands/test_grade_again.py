@@ -164,7 +164,7 @@ def test_a_worker_closes_what_runs_have_left_that_nobody_goes_on_with(
     item = SubmissionRef("ada", hand_in(course, name="ada"))
     with graders.judging_contexts():
         assert first(item).verdict.outcome == "agrees"
-        room = graders._contexts[first.base].room
+        room = graders._contexts[first.base].temporary_folder
         assert second(item).verdict.outcome == "agrees"
         assert room.is_dir()  # another run may be under way
         monkeypatch.setattr(graders, "_IDLE_S", 0.0)
