@@ -59,7 +59,9 @@ def act_out(page: Path, folder: Path, *, patience: bool = True, aloud: bool = Fa
     if not patience:
         programs = folder.with_name(f"{folder.name}-programs")
         programs.mkdir()
-        fork_cli.write_command(programs, env.get("PYTHONPATH", ""))
+        python_path = env.get("PYTHONPATH", "")
+        torch = not python_path and bool(re.search(r"import torch|init --example", page.read_text(encoding="utf-8")))
+        fork_cli.write_command(programs, python_path, torch=torch)
     reader = _Reader(folder, folder, env, programs)
     skipped = False
     for block in blocks_of(page):

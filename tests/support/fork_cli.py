@@ -1,7 +1,8 @@
 """The command line without the second that an interpreter takes to start: forked from a process that has imported it.
 
-Still a process of its own, with exit code, signals and streams. Nothing but imports is shared, and torch is not among
-them. Its workers are forked, too, unless a test asks for new interpreters (`warm_workers.py`).
+Still a process of its own, with exit code, signals and streams. Nothing but imports is shared, and torch is among them
+only for a recipe that imports it. Its workers are forked, too, unless a test asks for new interpreters
+(`warm_workers.py`).
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from pathlib import Path
 from support import fork_cli_client
 from support.fork_cli_client import ForkedCommand
 
-_servers: dict[str, _Server] = {}
+_servers: dict[tuple[str, bool], _Server] = {}
 
 
 class _Server:
     """A process that commands are forked from. It listens at `address`, and ends with this process."""
 
-    def __init__(self, python_path: str) -> None:
+    def __init__(self, python_path: str, torch: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="fork-cli-")
         self.address = str(Path(self._folder.name, "socket"))
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(self.address)
             listener.listen()
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "support.fork_cli_server", str(listener.fileno())],
+                [sys.executable, "-m", "support.fork_cli_server", str(listener.fileno()), *["torch"] * torch],
                 cwd=Path(__file__).parents[1],
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
@@ -55,7 +56,7 @@ def run(
         open(os.devnull) as nothing,
     ):
         streams = [stream.fileno() for stream in (nothing, out, err)]
-        address = _running(python_path).address
+        address = _running(python_path, torch=not python_path and _uses_torch(cwd, arguments)).address
         code = ForkedCommand(address, list(arguments), str(cwd), environment, streams, new_workers).wait()
         out.seek(0)
         err.seek(0)
@@ -64,19 +65,26 @@ def run(
 
 def start_on_terminal(arguments: Sequence[str], cwd: Path, environment: dict[str, str], terminal: int) -> ForkedCommand:
     """Start `goldsmith ARGUMENTS` as a person at `terminal` would."""
-    return ForkedCommand(_running("").address, list(arguments), str(cwd), environment, [terminal] * 3)
+    address = _running("", torch=_uses_torch(cwd, arguments)).address
+    return ForkedCommand(address, list(arguments), str(cwd), environment, [terminal] * 3)
 
 
-def write_command(folder: Path, python_path: str = "") -> None:
+def write_command(folder: Path, python_path: str = "", *, torch: bool = False) -> None:
     """Write a `goldsmith` into `folder` that runs in the same way, with the streams of whoever calls it."""
-    client = [sys.executable, "-SE", fork_cli_client.__file__, _running(python_path).address]
+    client = [sys.executable, "-SE", fork_cli_client.__file__, _running(python_path, torch=torch).address]
     command = folder / "goldsmith"
     command.write_text(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n', encoding="utf-8")
     command.chmod(0o755)
 
 
-def _running(python_path: str) -> _Server:
-    server = _servers.get(python_path)
+def _running(python_path: str, *, torch: bool) -> _Server:
+    server = _servers.get((python_path, torch))
     if server is None or server.process.poll() is not None:
-        server = _servers[python_path] = _Server(python_path)
+        server = _servers[python_path, torch] = _Server(python_path, torch)
     return server
+
+
+def _uses_torch(cwd: Path, arguments: Sequence[str]) -> bool:
+    """Say whether a recipe there imports torch, which goldsmith then does, too, to read its gold."""
+    recipes = [*cwd.glob("src/assignments/*/*.py"), *(cwd / name for name in arguments if name.endswith(".py"))]
+    return any(b"import torch" in recipe.read_bytes() for recipe in recipes if recipe.is_file())

@@ -1,10 +1,9 @@
-"""The process that `fork_cli.py` forks commands from: `python -m support.fork_cli_server DESCRIPTOR`, of a socket that
-listens. It ends when its standard input does."""
+"""The process that `fork_cli.py` forks commands from: `python -m support.fork_cli_server DESCRIPTOR [torch]`, where the
+descriptor is of a socket that listens. It ends when its standard input does."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
 import importlib
 import json
@@ -13,7 +12,6 @@ import pkgutil
 import select
 import socket
 import sys
-import termios
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
 _FOLDERS = ("cli", "render", "grade", "mutants", "check", "generate", "scaffold", "guard", "skills", "injection")
 
 
-def serve(listener: socket.socket) -> None:
+def serve(listener: socket.socket, *, torch: bool) -> None:
     for name in ("rich.console", "goldsmith.generate", "goldsmith.render"):
         importlib.import_module(name)
     dict(importlib.import_module("goldsmith.cli.app").commands())
     if hasattr(sys.modules.get("sitecustomize"), "FACTS"):  # another system, by `other_systems.py`
         fork, lender = sys.modules["sitecustomize"].fork, None
     else:
-        fork, lender = os.fork, _import_what_commands_use()
+        fork, lender = os.fork, _import_what_commands_use(torch=torch)
     gc.freeze()  # a collection in a child would copy every page that it shares with this process
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()
@@ -39,8 +37,8 @@ def serve(listener: socket.socket) -> None:
             _answer(link, fork, lender)
 
 
-def _import_what_commands_use() -> Lender:
-    """Import everything that a command may import but torch."""
+def _import_what_commands_use(*, torch: bool) -> Lender:
+    """Import everything that a command may import, and torch only if asked to."""
     for name in _FOLDERS:
         folder = importlib.import_module(f"goldsmith.{name}")
         for module in pkgutil.walk_packages(folder.__path__, f"{folder.__name__}."):
@@ -48,7 +46,10 @@ def _import_what_commands_use() -> Lender:
     assert "torch" not in sys.modules
     from support.warm_workers import Lender
 
-    return Lender()
+    lender = Lender()  # before torch is there: it forks
+    if torch:
+        importlib.import_module("torch")
+    return lender
 
 
 def _answer(link: socket.socket, fork: Callable[[], int], lender: Lender | None) -> None:
@@ -82,6 +83,9 @@ def _become(request: dict[str, Any], streams: list[int], lender: Lender | None) 
     code = 70
     try:
         if request["terminal"]:
+            import fcntl  # neither exists on the Windows of `other_systems.py`
+            import termios
+
             os.setsid()
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
         if lender is not None and not request["new_workers"]:
@@ -117,4 +121,4 @@ def _take(streams: list[int]) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as inherited:
-        serve(inherited)
+        serve(inherited, torch="torch" in sys.argv)
