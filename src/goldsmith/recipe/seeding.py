@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 DEFAULT_SEED = 42
+_COMPILER_SETTINGS = "torch._inductor.config"
 
 
 def seed_everything(seed: int = DEFAULT_SEED, *, threads: int | None = None) -> None:
@@ -37,7 +38,7 @@ def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True)
+    use_deterministic_algorithms(torch)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.allow_tf32 = False
@@ -46,6 +47,25 @@ def _fix_torch(torch: Any, seed: int, threads: int | None) -> None:
     torch.backends.mha.set_fastpath_enabled(False)  # hooks for tracing switch it off, which would change bits
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+def use_deterministic_algorithms(torch: Any, *, warn_only: bool = False) -> None:
+    """Do what torch's function of this name does, without importing `torch._inductor` to tell it, too.
+
+    Importing that takes as long as importing torch itself (1.7 s of processor time, torch 2.13), in every process that
+    runs a recipe; where it is imported later, for an optimiser or a compiler, it is told then.
+    """
+    switch = getattr(torch._C, "_set_deterministic_algorithms", None)
+    if switch is None or _COMPILER_SETTINGS in sys.modules:
+        torch.use_deterministic_algorithms(True, warn_only=warn_only)
+        return
+    when_imported(_COMPILER_SETTINGS, _make_compiler_deterministic)
+    switch(True, warn_only=warn_only)
+
+
+def _make_compiler_deterministic(settings: Any) -> None:
+    if hasattr(settings, "deterministic"):  # older versions have no such setting
+        settings.deterministic = True
 
 
 def when_imported(name: str, action: Callable[[Any], object]) -> None:

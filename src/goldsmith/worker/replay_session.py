@@ -36,7 +36,7 @@ from goldsmith.process.result_log import arrays_in, write_attempt
 from goldsmith.process.worker_channel import incoming_requests
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
-from goldsmith.recipe.seeding import seed_everything
+from goldsmith.recipe.seeding import seed_everything, use_deterministic_algorithms
 from goldsmith.weights import models
 from goldsmith.weights.gold_inputs import GoldInputs
 from goldsmith.weights.load import LoadedModule
@@ -150,7 +150,7 @@ class ReplaySession(Session):
         seed_everything(self.seed ^ 1 if run == "draws" else self.seed, threads=self.threads)
         torch = sys.modules.get("torch")
         if torch is not None:  # an operation without a deterministic form is allowed; `repeat` shows it
-            torch.use_deterministic_algorithms(True, warn_only=True)
+            use_deterministic_algorithms(torch, warn_only=True)
         kept = self._kept[definition.name]
         precision = "float64" if run in _WIDE else None
         options = {
