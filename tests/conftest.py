@@ -25,10 +25,12 @@ Make = Callable[..., CourseOnDisk]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile goldsmith once. An interpreter that writes no bytecode, as those of recipes and submissions do not,
-    compiles all that it imports, and what only those import is compiled each time: half of what a command takes."""
+    """Compile goldsmith, and what tests start, once. An interpreter that writes no bytecode, as those of recipes and
+    submissions do not, compiles all that it imports, and what only those import is compiled each time: half of what a
+    command takes."""
     if not hasattr(config, "workerinput"):
-        compileall.compile_dir(Path(goldsmith.__file__).parent, quiet=2)
+        for folder in (Path(goldsmith.__file__).parent, Path(__file__).parent / "support"):
+            compileall.compile_dir(folder, quiet=2)
 
 
 @pytest.hookimpl(wrapper=True)
