@@ -10,6 +10,7 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import sys
 import traceback
@@ -86,6 +87,7 @@ def _become(request: dict[str, Any], streams: list[int], lender: Lender | None) 
             import fcntl  # neither exists on the Windows of `other_systems.py`
             import termios
 
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a shell, even if these tests run under nohup
             os.setsid()
             fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
         if lender is not None and not request["new_workers"]:
