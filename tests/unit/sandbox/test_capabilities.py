@@ -218,6 +218,6 @@ def test_the_doctor_says_how_well_submissions_can_be_locked_in(tmp_path: Path) -
     assert facts["seccomp"]["value"] == "works"
     assert facts["bubblewrap"]["value"] == (bubblewrap.why_not() or "works")
     assert "user-namespaces" in facts
-    assert ("user" in facts) == (os.getuid() == 0)
+    assert facts["cgroups"]["outcome"] in ("ok", "note")
     assert run.json["sandbox"]["level"] == ("full" if HERE.bubblewrap else "basic")
     assert run.code == 0
