@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap browser picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap browser picture example-gold class clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -39,6 +39,13 @@ test: $(BIN)/.ready  ## the tests
 
 test-long: $(BIN)/.ready  ## the tests that `make test` leaves out
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long
+
+test-port: $(BIN)/.port  ## models of transformers against small re-implementations; installs transformers, downloads no model
+	$(BIN)/python -m pytest -n 2 tests/port
+
+$(BIN)/.port: $(BIN)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group port
+	touch $@
 
 coverage: $(BIN)/.ready  ## which branches `make test` runs, in child processes too (a sandboxed one cannot write it down)
 	mkdir -p build/coverage

@@ -18,8 +18,8 @@ from goldsmith.errors.parity import NotCallable
 from goldsmith.gold.arrays import dtype_name, is_tensor
 from goldsmith.gold.calibration import SAFETY
 from goldsmith.instruments.rounding_noise import rounding_noise
-from goldsmith.model_parity.module_pairs import weight_lines
 from goldsmith.model_parity.result import SOURCE, UNPAIRED, VICTIM, CarriedWeights, ModuleParity, ParityReport
+from goldsmith.model_parity.weight_guesses import weight_lines
 from goldsmith.weights.models import is_module
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace, Transplant, plan

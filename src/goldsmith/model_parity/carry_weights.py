@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from goldsmith.model_parity.module_pairs import weight_lines
+import msgspec
+
+from goldsmith.model_parity.weight_guesses import guess_places, weight_lines
 from goldsmith.process.sides import LINEAR, TABLE, Described, LoadAsk, Loaded, Side
 
 AGREEING = 1e-5
@@ -64,17 +67,33 @@ def carry_weights(
         return first
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
     others += [turned] if turned.turned else []
-    usable = [] if first.unplaced else [plain]
+    usable = [] if first.unplaced else [(distance(), plain)]
     for ask in others:
         loaded = candidate.load(weights, ask)
         if loaded.unplaced:
             continue
-        if distance() <= AGREEING:
+        far = distance()
+        if far <= AGREEING:
             return loaded
-        usable.append(ask)
+        usable.append((far, ask))
     if not usable:
-        raise CannotCarry(first, described)
-    return candidate.load(weights, usable[0])
+        proven = _try_guess(candidate, weights, first, plain, distance)
+        if proven is None:
+            raise CannotCarry(first, described)
+        return proven
+    return candidate.load(weights, min(usable, key=lambda item: item[0])[1])
+
+
+def _try_guess(
+    candidate: Side, weights: Any, first: Loaded, plain: LoadAsk, distance: Callable[[], float]
+) -> Loaded | None:
+    """Place what is left as it is guessed; only that the two then agree shows that the guess is right."""
+    guesses = guess_places(first.unplaced, first.free)
+    if len(guesses) < len(first.unplaced):
+        return None
+    guessed = tuple((item.mine, item.theirs, item.turned) for item in guesses)
+    loaded = candidate.load(weights, msgspec.structs.replace(plain, guessed=guessed))
+    return loaded if not loaded.unplaced and distance() <= AGREEING else None
 
 
 def _turned(mine: Described, theirs: Described) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from goldsmith.check.module_traces import Call, Pairs, farthest, module_names
+from goldsmith.model_parity.weight_guesses import starred
 from goldsmith.weights.rules import fill, match
 
 
@@ -22,7 +23,8 @@ def pair_modules(
     found = module_names(placed, [call.module for call in mine], list(there)) | found
     weighty = {name for one, two in placed for weight in (*one, *two) for name in _around(weight)}
     outputs = {name: call for name, call in _last_calls(theirs).items() if name not in weighty}
-    for call in sorted(_last_calls(mine).values(), key=lambda call: call.module.count(".")):
+    calls = _last_calls(mine)
+    for call in sorted(calls.values(), key=lambda call: call.module.count(".")):
         if call.module in found or call.module in weighty:
             continue
         above = call.module.rpartition(".")[0]
@@ -32,7 +34,11 @@ def pair_modules(
         free = [name for name in outputs if name not in used and name.rpartition(".")[0] == found[above]]
         by_value = [name for name in free if call.tells and _returns_the_same(outputs[name], call, close)]
         by_class = [name for name in free if outputs[name].kind == call.kind]
-        left = [item for item in _siblings(mine, above) if item not in found and item not in weighty]
+        left = [
+            item
+            for item in _siblings(mine, above)
+            if item not in found and item not in weighty and (calls[item].tells or item == call.module)
+        ]
         if len(by_value) == 1:
             found[call.module] = by_value[0]
         elif by_class and [item for item in left if _kind(mine, item) == call.kind].index(call.module) < len(by_class):
@@ -104,33 +110,9 @@ def adapter_lines(unpaired: Sequence[str], free: Mapping[str, str], kinds: Mappi
         same = [other for other, kind in free.items() if kind == kinds[name]]
         near = [other for other in same if _numbers(other) == _numbers(name)] or same
         if near:
-            found[f'rename("{_starred(name)}", "{_starred(near[0])}")'] = None
-    return list(found)
-
-
-def weight_lines(unplaced: Mapping[str, tuple[int, ...]], free: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """Return lines of an adapter that would place weights: in the order of both sides where shapes are the same."""
-    found: dict[str, None] = {}
-    left = dict(free)
-    for name, shape in unplaced.items():
-        alike = [other for other, its in left.items() if its == shape]
-        turned = [other for other, its in left.items() if len(shape) == 2 and its == shape[::-1]]
-        for near, more in ((alike, ""), (turned, ", transpose=True")):
-            if near:
-                same = [other for other in near if other.rpartition(".")[2] == name.rpartition(".")[2]]
-                chosen = (same or near)[0]
-                del left[chosen]
-                found[f'rename("{_starred(name)}", "{_starred(chosen)}"{more})'] = None
-                break
-        else:
-            reason = "the candidate has none"
-            found[f'no_counterpart(gold="{_starred(name)}", reason="{reason}")'] = None
+            found[f'rename("{starred(name)}", "{starred(near[0])}")'] = None
     return list(found)
 
 
 def _numbers(name: str) -> list[str]:
     return [part for part in name.split(".") if part.isdecimal()]
-
-
-def _starred(name: str) -> str:
-    return ".".join("*" if part.isdecimal() else part for part in name.split("."))

@@ -11,6 +11,7 @@ from goldsmith.check.localisation import Alone, Answer, judge_calls, sources
 from goldsmith.check.module_traces import Call, as_numbers, by_execution, calls_in, distance
 from goldsmith.check.trace_pairs import TracePair, arguments, off_by
 from goldsmith.check.verdicts import AGREES, DIFFERS, ModuleVerdict
+from goldsmith.model_parity.aligned_calls import align_calls, align_outputs, same_but_for_ones, without_strangers
 from goldsmith.model_parity.module_pairs import adapter_lines, merged_modules, pair_modules
 from goldsmith.model_parity.result import HOLDS, MERGED, SOURCE, UNKNOWN, UNPAIRED, VICTIM, ModuleParity, Role
 from goldsmith.process.messages import Failure
@@ -50,6 +51,9 @@ class ModuleJudge:
     their_ask: RunAsk
     close: float
     noise: Mapping[int, float] = field(default_factory=dict)
+    as_made: dict[int, Call] = field(default_factory=dict)
+    as_called: dict[int, Call] = field(default_factory=dict)
+    """The reference's and the candidate's calls by position, before they were aligned."""
 
     def pair(self, mine: Ran, theirs: Ran) -> TracePair:
         """Pair the calls of two traces."""
@@ -57,6 +61,10 @@ class ModuleJudge:
         two = calls_in(theirs.trace) if theirs.trace is not None else []
         there = self.described[1].modules
         names = pair_modules(self.loaded.placed, one, two, there, self.loaded.renamed, self.close)
+        names = without_strangers(one, two, names)
+        self.as_made = {call.position: call for call in one}
+        self.as_called = {call.position: call for call in two}
+        one, two = align_calls(one, two, names)
         pair = TracePair("", one, two, {MODEL: names}, close=self.close, noise=self.noise)
         pair.used = {MODEL: tuple(self.described[1].weights)} if not theirs.trace else {}
         pair.weights = lambda: {MODEL: tuple(self.described[0].weights)}
@@ -70,11 +78,13 @@ class ModuleJudge:
 
     def judge_gradients(self, pair: TracePair) -> JudgedModules:
         """Find the first module that passes back other gradients, where all outputs are right."""
-        calls = [call for call in by_execution(pair.gold) if call.form is not None and call.position in pair.partners]
+        calls = [
+            call
+            for call in by_execution(pair.gold)
+            if call.form is not None and call.position in pair.partners and self._return_alike(pair, call)
+        ]
         mine = self._gradients(self.reference, self.ask, [(call, call) for call in calls])
-        theirs = self._gradients(
-            self.candidate, self.their_ask, [(call, pair.partners[call.position]) for call in calls]
-        )
+        theirs = self._gradients(self.candidate, self.their_ask, [(call, self._partner(pair, call)) for call in calls])
         verdicts = judge_calls(pair, Alone())
         for call in calls:
             one, two = mine.get(call.position, {}), theirs.get(call.position)
@@ -106,13 +116,22 @@ class ModuleJudge:
         asks: list[AloneAsk] = []
         tensors: dict[str, Any] = {}
         for call in calls.values():
-            ask, given = _request(call, pair.partners[call.position], pair.names[MODEL][call.module])
+            ask, given = _request(call, self._partner(pair, call), pair.names[MODEL][call.module])
             asks.append(ask)
             tensors |= given
         if not asks:
             return {}
         found, arrays = self.candidate.run_alone(self.their_ask, asks, tensors)
         return {("", item.number): _answer(item, calls[item.number], arrays) for item in found}
+
+    def _partner(self, pair: TracePair, call: Call) -> Call:
+        """Return the candidate's call that corresponds, with its own shapes."""
+        return self.as_called[pair.partners[call.position].position]
+
+    def _return_alike(self, pair: TracePair, call: Call) -> bool:
+        """Say whether both return tensors of the same shapes; gradients of other results are others."""
+        both = self.as_made[call.position], self._partner(pair, call)
+        return len({tuple(_shape(item) for item in found.outputs) for found in both}) == 1
 
     def _gradients(self, side: Side, ask: RunAsk, calls: Sequence[tuple[Call, Call]]) -> dict[int, dict[str, Any]]:
         asks: list[AloneAsk] = []
@@ -195,18 +214,18 @@ def _request(call: Call, partner: Call, module: str, *, gradients: bool = False)
 
 
 def _nearest(theirs: Sequence[Any], mine: Sequence[Any]) -> list[Any]:
-    """Return, for each of their tensors, the reference's that corresponds: of the same shape, the nearest first; their
-    own where there is none."""
+    """Return, for each of their tensors, the reference's that corresponds, in their shape: the nearest of those of that
+    shape, but for axes of size one; their own where there is none."""
     rest = list(mine)
     found = []
     for tensor in theirs:
-        near = [item for item in rest if _shape(item) == _shape(tensor) and item.dtype.kind == tensor.dtype.kind]
+        near = [item for item in rest if same_but_for_ones(item, tensor) and item.dtype.kind == tensor.dtype.kind]
         if not near:
             found.append(tensor)
             continue
-        best = min(near, key=lambda item: distance(tensor, item))
+        best = min(near, key=lambda item: distance(tensor, item.reshape(tensor.shape)))
         rest = [item for item in rest if item is not best]
-        found.append(best)
+        found.append(best.reshape(tensor.shape))
     return found
 
 
@@ -214,6 +233,7 @@ def _answer(item: Any, call: Call, arrays: Mapping[str, Any]) -> Answer:
     if item.failure is not None:
         return Answer(failure=item.failure)
     outputs = tuple(_numbers(arrays[f"{item.number}.{index}"]) for index in range(item.outputs))
+    outputs = align_outputs(outputs, call.outputs)
     return Answer((dataclasses.replace(call, outputs=outputs, after=call.after, returned=None),))
 
 

@@ -48,15 +48,17 @@ def module_summary(report: ParityReport) -> list[str]:
         return []
     count = Counter(item.role for item in report.modules)
     lines = []
-    right, merged = count[""], count[MERGED]
-    total = len(report.modules) - merged
+    right, total = count[""], len(report.modules) - count[MERGED] - count[UNPAIRED]
+    which = " that have a partner" if count[UNPAIRED] else ""
     lines.append(
-        f"{right} of {total} modules agree where they stand" if right != total else f"all {total} modules agree"
+        f"{right} of {total} modules{which} agree where they stand"
+        if right != total
+        else f"all {total} modules{which} agree"
     )
     victims = _labels(report, VICTIM)
     if victims:
         lines.append(f"victims, right when given the reference's inputs: {_some(victims)}")
-    unpaired = _labels(report, UNPAIRED)
+    unpaired = [f"{item.name or 'all'} ({item.kind})" for item in report.modules if item.role == UNPAIRED]
     if unpaired:
         lines.append(f"modules of the reference without a partner: {_some(unpaired)}")
     unknown = _labels(report, UNKNOWN)

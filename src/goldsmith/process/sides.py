@@ -35,10 +35,12 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
 
 class LoadAsk(msgspec.Struct, frozen=True, kw_only=True):
     """A request to load the reference's weights. `turned` are matrices of the candidate's that are stored the other way
+    round; `guessed` are weights of the reference's, the places to try for them, and whether those are the other way
     round. Unless `keep`, only the names are matched, and the weights stay as they are."""
 
     facts: WeightFacts = WeightFacts()
     layout: str = ""
+    guessed: tuple[tuple[str, str, bool], ...] = ()
     turned: tuple[str, ...] = ()
     keep: bool = True
 

@@ -34,6 +34,7 @@ from goldsmith.weights.models import is_module
 from goldsmith.weights.object_weights import slots_beside
 from goldsmith.weights.rules import Adapter
 from goldsmith.weights.transplant import CannotPlace
+from goldsmith.worker.live.guessed_places import load_notes, with_guesses
 from goldsmith.worker.live.model_facts import (
     DTYPES,
     arrays_in,
@@ -128,7 +129,7 @@ class LiveSide:
                 module,
                 weights,
                 ask.facts,
-                adapter=self._adapter,
+                adapter=with_guesses(self._adapter, ask),
                 layout=ask.layout,
                 settings=settings_of(module),
                 rebuild=lambda: module,
@@ -147,7 +148,7 @@ class LiveSide:
             module.load_state_dict(before, strict=False)
         return Loaded(
             placed=tuple((item.gold, item.theirs) for item in loaded.placed),
-            notes=tuple(note.replace("gold", "the reference") for note in loaded.notes) if ask.keep else (),
+            notes=load_notes(loaded.notes, ask),
             extra=loaded.extra,
             excused=tuple(name for name in weights if self._adapter.excuses(name)),
             layouts=tuple(self._adapter.layouts_of(weights)),

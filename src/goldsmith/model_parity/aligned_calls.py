@@ -1,0 +1,89 @@
+"""Align the tensors of two models' calls: one may return what the other does not, or have one more axis of size one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from goldsmith.check.module_traces import Call
+
+
+def align_calls(
+    mine: Sequence[Call], theirs: Sequence[Call], names: Mapping[str, str]
+) -> tuple[list[Call], list[Call]]:
+    """Return both models' calls so that those of modules paired by `names` can be compared.
+
+    Of the reference's outputs, those stay that the candidate returns, if it returns any of them: attention may also
+    return its scores. The candidate's tensors get the reference's axes of size one.
+    """
+    left: dict[str, list[int]] = {}
+    for number, call in enumerate(theirs):
+        if not call.function:
+            left.setdefault(call.module, []).append(number)
+    one, two = list(mine), list(theirs)
+    for number, call in enumerate(mine):
+        partners = left.get(names.get(call.module, ""), []) if not call.function and call.module in names else []
+        if partners:
+            place = partners.pop(0)
+            one[number], two[place] = _align(call, two[place])
+    return one, two
+
+
+def without_strangers(mine: Sequence[Call], theirs: Sequence[Call], names: Mapping[str, str]) -> dict[str, str]:
+    """Return `names` without modules that hold the same weights and are used for something else: neither what they take
+    nor what they return has the same shape anywhere, as where a matrix takes the place of a convolution."""
+    calls: dict[str, list[Call]] = {}
+    for call in theirs:
+        if not call.function:
+            calls.setdefault(call.module, []).append(call)
+    known = {call.module for call in mine if call.module in names and not calls.get(names[call.module])}
+    for call in mine:
+        if not call.function and call.module in names:
+            for other in calls.get(names[call.module], []):
+                alike = _correspondence(call.inputs, other.inputs) or _correspondence(call.outputs, other.outputs)
+                if alike or not (call.outputs and other.outputs):
+                    known.add(call.module)
+    called = {call.module for call in mine}
+    return {name: other for name, other in names.items() if name in known or name not in called}
+
+
+def align_outputs(theirs: Sequence[Any], mine: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the candidate's tensors with the axes of the reference's that they correspond to."""
+    found = _correspondence(mine, theirs)
+    return tuple(_shaped(item, mine[found[number]]) if number in found else item for number, item in enumerate(theirs))
+
+
+def same_but_for_ones(one: Any, two: Any) -> bool:
+    """Say whether two tensors have the same shape, axes of size one aside."""
+    return bool(_without_ones(one) == _without_ones(two))
+
+
+def _align(mine: Call, theirs: Call) -> tuple[Call, Call]:
+    found = _correspondence(mine.outputs, theirs.outputs)
+    kept = tuple(mine.outputs[number] for number in sorted(found.values()))
+    if kept and len(kept) < len(mine.outputs):
+        mine = dataclasses.replace(mine, outputs=kept, returned=None)
+    outputs = align_outputs(theirs.outputs, mine.outputs)
+    inputs = align_outputs(theirs.inputs, mine.inputs)
+    return mine, dataclasses.replace(theirs, outputs=outputs, inputs=inputs)
+
+
+def _correspondence(mine: Sequence[Any], theirs: Sequence[Any]) -> dict[int, int]:
+    """Map places of their tensors to those of mine, in order, where shapes are the same but for axes of size one."""
+    found: dict[int, int] = {}
+    for number, item in enumerate(theirs):
+        free = [place for place, other in enumerate(mine) if place not in found.values()]
+        same = [place for place in free if same_but_for_ones(mine[place], item)]
+        if same:
+            found[number] = same[0]
+    return found
+
+
+def _shaped(item: Any, like: Any) -> Any:
+    return item.reshape(like.shape) if hasattr(item, "reshape") and item.shape != like.shape else item
+
+
+def _without_ones(item: Any) -> Any:
+    shape = getattr(item, "shape", None)
+    return item if shape is None else tuple(size for size in shape if size != 1)
