@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,17 +37,9 @@ class DeviceView:
             prefetch([self], where)
         return self._samples[id(where)][1]
 
-    def places(self, where: Any) -> Array:
-        """Return where in the tensor's memory the elements at arrays of indices are."""
-        shape = np.broadcast_shapes(*(part.shape for part in where if isinstance(part, np.ndarray)))
-        places: Any = np.full(shape, self.tensor.storage_offset())
-        for axis, (part, stride) in enumerate(zip(where, self.tensor.stride(), strict=True)):
-            is_all = isinstance(part, slice)
-            indices = np.arange(self.shape[axis]) if is_all else part
-            if axis == self._flipped:
-                indices = self.shape[axis] - 1 - indices
-            places = indices[:, None] * stride + places if is_all else places + indices * stride
-        return np.asarray(places)
+    @property
+    def layout(self) -> _Layout:
+        return _Layout(self.shape, self.tensor.stride(), self.tensor.storage_offset(), self._flipped)
 
     def keep(self, where: Any, sample: Array) -> None:
         """Keep the elements at `where`, which is kept, too: its identity is the key."""
@@ -70,7 +64,7 @@ class DeviceView:
         """Say whether some columns may hold gold's numbers in another order: sums are equal, and elements are not."""
         import torch
 
-        at = [torch.from_numpy(part).to(self.tensor.device) for part in where[1:]]
+        at = _on_device(_Indices(where[1:]), self.tensor.device)
         one, two = (view.tensor[(slice(None), *at)].to(torch.float64) for view in (self, gold))
         is_same = ((one - two).abs() <= allowed).all()
         has_same_sums = ((one.sum(0) - two.sum(0)).abs() <= allowed * len(one)).all()
@@ -100,8 +94,65 @@ def prefetch(views: Sequence[DeviceView], where: Any) -> None:
     import torch
 
     tensor = views[0].tensor
-    places = np.stack([view.places(where) for view in views])
-    memory = tensor.as_strided((int(places.max()) + 1,), (1,), 0)
-    samples = memory[torch.from_numpy(places).to(tensor.device)].to(torch.float64).cpu().numpy()
+    places, size = _places(tuple(view.layout for view in views), _Indices(where), tensor.device)
+    samples = tensor.as_strided((size,), (1,), 0)[places].cpu().to(torch.float64).numpy()
     for view, sample in zip(views, samples, strict=True):
         view.keep(where, sample)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a view's elements lie in memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    flipped: int | None
+
+    def places(self, where: Any) -> Array:
+        """Return where in memory the elements at arrays of indices are."""
+        shape = np.broadcast_shapes(*(part.shape for part in where if isinstance(part, np.ndarray)))
+        places: Any = np.full(shape, self.offset)
+        for axis, (part, stride) in enumerate(zip(where, self.strides, strict=True)):
+            is_all = isinstance(part, slice)
+            indices = np.arange(self.shape[axis]) if is_all else part
+            if axis == self.flipped:
+                indices = self.shape[axis] - 1 - indices
+            places = indices[:, None] * stride + places if is_all else places + indices * stride
+        return np.asarray(places)
+
+
+class _Indices:
+    """Arrays of indices and slices of everything. Arrays are known by their identity: explanations look at the same
+    places of every tensor of one shape."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = tuple(parts)
+        self._key = tuple(None if isinstance(part, slice) else id(part) for part in self.parts)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Indices) and self._key == other._key
+
+
+# On an H200, three of four milliseconds of a comparison that fails were spent on the host, a third of them on computing
+# and copying these small arrays again and again.
+
+
+@functools.lru_cache(maxsize=256)
+def _places(layouts: Sequence[_Layout], where: _Indices, device: Any) -> tuple[Any, int]:
+    """Return, on the device, where in memory elements are; and how much memory there must be."""
+    import torch
+
+    places = np.stack([layout.places(where.parts) for layout in layouts])
+    return torch.from_numpy(places).to(device), int(places.max()) + 1
+
+
+@functools.lru_cache(maxsize=64)
+def _on_device(where: _Indices, device: Any) -> list[Any]:
+    """Return arrays of indices on the device."""
+    import torch
+
+    return [torch.from_numpy(part).to(device) for part in where.parts]
