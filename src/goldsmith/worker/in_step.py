@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import Counter
+import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -147,15 +148,19 @@ def run_in_step(
     def offer(moment: Moment, values: Any) -> None:
         exchange.offer(moment, _tensors(values))
 
+    same = _SameTensors()
     owned = {item.untyped_storage().data_ptr() for module in modules[1].values() for item in _tensors_of(module)}
 
     def measure(moment: Moment, values: Any) -> None:
         def compare(theirs: list[Any]) -> None:
-            mine = _tensors(values)
+            pairs = _pairs(_tensors(values), theirs)
             with _without_modes():
-                measured.extend((moment, *_distance(one, two)) for one, two in _pairs(mine, theirs))
-                if forced and moment.what == OUTPUTS and moment.module:
-                    _overwrite(mine, theirs, owned)
+                for one, two in pairs:
+                    if moment.what == INPUTS and same.holds(one, two):
+                        continue
+                    measured.append((moment, *_distance(one, two)))
+                    if forced and moment.what == OUTPUTS and moment.module and _overwrite(one, two, owned):
+                        same.add(one, two)
 
         if not exchange.use(moment, compare):
             found.missed.append(moment)
@@ -269,13 +274,36 @@ def _tensors_of(module: Any) -> list[Any]:
     return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
 
 
-def _overwrite(mine: list[Any], theirs: list[Any], owned: Collection[int]) -> None:
-    """Write the reference's numbers into tensors that a module returned, unless they are the model's own weights."""
-    for one, two in _pairs(mine, theirs):
-        fits = one.shape == two.shape and one.dtype == two.dtype
-        if fits and one.untyped_storage().data_ptr() not in owned:
-            with contextlib.suppress(RuntimeError):  # a tensor that is expanded cannot be written into
-                one.copy_(two)
+def _overwrite(one: Any, two: Any, owned: Collection[int]) -> bool:
+    """Write the reference's numbers into a tensor that a module returned, unless it is one of the model's own weights;
+    return whether they are there."""
+    fits = one.shape == two.shape and one.dtype == two.dtype
+    if fits and one.untyped_storage().data_ptr() not in owned:
+        with contextlib.suppress(RuntimeError):  # a tensor that is expanded cannot be written into
+            one.copy_(two)
+            return True
+    return False
+
+
+class _SameTensors:
+    """Pairs of tensors that hold the same numbers, as long as both exist and nobody writes into them.
+
+    What one module returns is mostly what the next is given: half of the comparisons need not be made. Nothing is kept
+    alive, and addresses are not trusted, which other tensors get later.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: deque[tuple[Any, int, Any, int]] = deque(maxlen=MAX_HELD)
+
+    def add(self, one: Any, two: Any) -> None:
+        if not (one.is_inference() or two.is_inference()):  # of these torch does not count changes
+            self._pairs.append((weakref.ref(one), one._version, weakref.ref(two), two._version))
+
+    def holds(self, one: Any, two: Any) -> bool:
+        return any(
+            first() is one and second() is two and (one._version, two._version) == (before, then)
+            for first, before, second, then in self._pairs
+        )
 
 
 def _distance(actual: Any, gold: Any) -> tuple[Any, str]:

@@ -85,6 +85,37 @@ def test_an_error_between_modules_shows_in_the_inputs_of_the_next() -> None:
     assert wrong(in_step(nn.Sequential(Block(), Block(glue=1.0)), forced=True)) == ["1.out inputs", "1.out outputs"]
 
 
+class Chain(nn.Module):  # type: ignore[misc, name-defined]
+    """One module's output is the next one's input, unless it is written into on the way."""
+
+    def __init__(self, glue: float = 0.0) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b, self.glue = nn.Linear(6, 6), nn.Linear(6, 6), glue
+
+    def forward(self, x: Any) -> Any:
+        y = self.a(x)
+        if self.glue:
+            y += self.glue
+        return self.b(y)
+
+
+@pytest.mark.parametrize(("glue", "seen"), [(0.0, []), (0.1, ["b inputs"])])
+def test_what_was_forced_is_compared_again_only_if_it_was_written_into(glue: float, seen: list[str]) -> None:
+    reference, candidate = Chain(), Chain(glue)
+    modules = dict(reference.named_modules()), dict(candidate.named_modules())
+    x = torch.randn(3, 6)
+    with torch.no_grad():
+        found = run_in_step(lambda: reference(x), lambda: candidate(x), modules, {"a": "a", "b": "b"}, forced=True)
+    assert [f"{item.moment.module} {item.moment.what}" for item in found.distances] == [
+        "a inputs",
+        "a outputs",
+        *seen,
+        "b outputs",
+    ]
+    assert wrong(found)[: len(seen)] == seen
+
+
 def test_a_module_that_is_never_called_is_missed_and_nothing_hangs() -> None:
     class Short(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
