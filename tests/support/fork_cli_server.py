@@ -61,6 +61,8 @@ def _answer(link: socket.socket, fork: Callable[[], int], lender: Lender | None)
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    if lender is not None:
+        lender.renew()
     watcher = fork() if request["terminal"] else 0
     if not watcher:
         child = fork()

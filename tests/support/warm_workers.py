@@ -42,7 +42,7 @@ class LentProcess:
                 os.setsid()
                 for source, target in ((requests, 0), (answers, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
                     os.dup2(source, target)
-                os.closerange(3, max(self._requests, answers, requests, self._answers) + 1)
+                os.closerange(3, 2**16)
                 os.chdir("/")
                 asked = select.poll()
                 asked.register(0, select.POLLIN)
@@ -112,6 +112,12 @@ class Lender:
 
     def __init__(self) -> None:
         self._processes = {torch: LentProcess(torch=torch) for torch in (False, True)}
+
+    def renew(self) -> None:
+        """Replace those that have ended, which a recipe may have done to them."""
+        for torch, process in self._processes.items():
+            if process.poll() is not None:
+                self._processes[torch] = LentProcess(torch=torch)
 
     def lend(self) -> None:
         """Let the command that this process runs fork its workers from these servers."""
