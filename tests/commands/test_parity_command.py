@@ -92,6 +92,13 @@ FUNCTIONS = """
         print("leaving")
         os._exit(7)
 
+    class Lost(np.ndarray):
+        def copy(self, *order):
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+    def lose(x):
+        return x.view(Lost)
+
     class Built:
         def __init__(self, factor=2):
             self.factor = factor
@@ -143,11 +150,24 @@ def test_two_modules_of_the_same_name_are_compared_and_the_wrong_one_is_named(tm
     assert "norm (Norm) is the first to go wrong" in wrong.out
     assert "victims, right when given the reference's inputs: fc1 (Linear), fc2 (Linear)" in wrong.out
     assert not list(tmp_path.rglob("__pycache__"))
-    write(tmp_path, new__layers=OLD_LAYERS)
-    both = (*common, "--input", "dict(x=torch.randn(1, 3, 12))", "--train", "--steps", "2", "--dtype", "bfloat16")
+    rule = 'rename("last.*", "post.*")'
+    write(tmp_path, new__layers=OLD_LAYERS, adapter=f"from goldsmith.adapter import rename\n{rule}\n")
+    both = (
+        *common,
+        "--adapter",
+        "adapter.py",
+        "--input",
+        "dict(x=torch.randn(1, 3, 12))",
+        "--train",
+        "--steps",
+        "2",
+        "--dtype",
+        "bfloat16",
+    )
     right = run(tmp_path, *both, "--json")
     assert right.code == 0, right.out
     assert right.json["ok"] is True
+    assert "weights placed by the adapter: last.* as post.*" in candidate(right)["notes"]
     assert [case["name"] for case in candidate(right)["cases"]] == [
         f"inputs {number}: {name}" for number in (1, 2) for name in ("forward", "gradients", "2 steps")
     ]
@@ -180,19 +200,6 @@ def test_a_setup_file_says_how_both_are_built_and_what_they_are_called_with(tmp_
     ]
 
 
-@pytest.mark.torch
-def test_weights_that_do_not_correspond_are_listed_with_what_an_adapter_could_say(tmp_path: Path) -> None:
-    more = NEW.replace("self.fc1 = nn.Linear(dim, 2 * dim)", "self.fc1 = nn.Linear(dim, 2 * dim, bias=False)")
-    rule = 'no_counterpart(gold="norm.weight", reason="tried")'
-    write(tmp_path, model=OLD, layers=OLD_LAYERS, less=more)
-    write(tmp_path, adapter=f"from goldsmith.adapter import no_counterpart\n{rule}\n")
-    common = ("--init", "dim=6", "--input", "torch.randn(2, 6)", "--adapter", "adapter.py")
-    missing = run(tmp_path, "model.py:Block", "less.py:Block", *common)
-    assert missing.code == 3
-    assert "no place in the candidate: up.bias (12); left over in the candidate: none" in missing.out
-    assert missing.last_line.strip() == 'no_counterpart(gold="up.bias", reason="the candidate has none")'
-
-
 def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
     found = run(functions, "good.py:twice", "good:other", *X, "--json")
     assert found.code == 1, found.err
@@ -212,6 +219,7 @@ def test_functions_of_numpy_are_compared_too(functions: Path) -> None:
         (["dies.py:f", "good.py:twice", *X], 3, "the process of dies.py:f ended with exit code 5"),
         (["good.py:twice", "good.py:crash", *X], 3, "was killed by SIGSEGV in {}/good.py, line 40"),
         (["good.py:twice", "good.py:leave", *X], 3, "ended with exit code 7 after it printed 'leaving'"),
+        (["good.py:twice", "good.py:lose", *X], 3, "good.py:lose fails on its device: RuntimeError: CUDA error"),
         (["good.py:twice", "good.py:twice", *X, "--adapter", "adapter.py"], 2, "missing 1 required positional"),
         (["good.py:twice", "good.py:refuse", *X], 3, "the candidate cannot be run on the inputs: TypeError"),
         (["good.py:nan", "good.py:twice", *X], 1, "the output holds no NaN or infinite value where it should"),

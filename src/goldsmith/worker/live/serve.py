@@ -10,6 +10,7 @@ import faulthandler
 import itertools
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ from goldsmith.worker.live.returned_values import InputSet
 from goldsmith.worker.live.run_record import failure_of
 
 _PARENT_GONE = 70
+_DEVICE_ERROR = re.compile("(CUDA|HIP|XPU|MPS) error|device-side assert")
 
 
 class Server:
@@ -172,6 +174,9 @@ def _problem_of(error: Exception) -> SideProblem:
         return SideProblem(kind="usage", message=message, subject="inputs", wanted=wanted.removesuffix("."))
     if isinstance(error, OSError):
         return SideProblem(kind="disk", message=error.strerror or str(error))
+    if _DEVICE_ERROR.search(str(error)):  # told late, wherever the device is asked for something next
+        message = f"fails on its device: {failure_of(error).message.splitlines()[0]}"
+        return SideProblem(message=message, hint=", with CUDA_LAUNCH_BLOCKING=1 in the environment to see where")
     return SideProblem(kind="internal", message=repr(error))
 
 
