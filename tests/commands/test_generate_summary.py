@@ -135,3 +135,18 @@ def test_errors_are_one_sentence_and_a_traceback_only_with_debug(course: CourseO
     run = course.run("generate", "nothing")
     assert len(run.err.splitlines()) == 1
     assert "Traceback" in course.run("generate", "nothing", "--debug").err
+
+
+@pytest.mark.parametrize(
+    ("heading", "shown"),
+    [
+        ("# Hw1: a straight line", "a straight line"),
+        ("text\n\n## HW1 – a straight line", "a straight line"),
+        ("# A straight line", "A straight line"),
+        ("# Hw10: another", "Hw10: another"),
+        ("no heading", ""),
+    ],
+)
+def test_an_assignment_is_described_by_its_readme_s_heading(course: CourseOnDisk, heading: str, shown: str) -> None:
+    course.write({"src/assignments/hw1/README.md": f"{heading}\n"})
+    assert course.run("status", "--json").json["assignments"][0]["description"] == shown

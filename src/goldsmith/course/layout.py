@@ -296,8 +296,15 @@ class Assignment:
             for line in readme.read_text(encoding="utf-8", errors="replace").splitlines():
                 heading = re.match(r"#+\s+(.*\S)", line)
                 if heading:
-                    return re.sub(rf"^{re.escape(self.label)}\s*[:–-]\s*", "", heading[1], flags=re.I)
+                    return _without_label(heading[1], self.label)
         return ""
+
+
+def _without_label(heading: str, label: str) -> str:
+    """Return what a heading such as `Hw1: sorting` says after the label."""
+    after = heading[len(label) :] if heading.lower().startswith(label.lower()) else ""
+    named = re.match(r"\s*[:–-]\s*", after)
+    return after[named.end() :] if named else heading
 
 
 def find_course(start: Path) -> Course:

@@ -119,11 +119,20 @@ def _end(node: ast.expr | ast.keyword) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
+def _may_give_points(source: bytes) -> bool:
+    """Say whether it is worth the milliseconds that parsing takes.
+
+    An identifier may be written in other letters, which Python folds to plain ones, or in another encoding.
+    """
+    if source.isascii() and b"coding" not in source:
+        return _SETTING.encode() in source
+    return _SETTING in unicodedata.normalize("NFKC", decode_source(source))
+
+
 def _given(source: bytes) -> list[_Given]:
     try:
         source.decode("utf-8")
-        # Parsing takes milliseconds. An identifier may be written in other letters, which Python folds to plain ones.
-        if not re.search(rf"\b{_SETTING}\b", unicodedata.normalize("NFKC", decode_source(source))):
+        if not _may_give_points(source):
             return []
         tree = syntax_tree(source)
     except (SyntaxError, ValueError):

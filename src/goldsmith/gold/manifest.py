@@ -331,5 +331,11 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _digest_of(content: bytes, digest: str) -> str:
     """Hash the text as it is, with the digest left empty: an older version's manifest has other fields."""
-    head, quoted, tail = content.rpartition(f'"{digest}"'.encode())
-    return hashlib.sha256(head + b'""' + tail if quoted else content).hexdigest()
+    quoted = f'"{digest}"'.encode()
+    start, view = content.rfind(quoted), memoryview(content)  # a manifest may have megabytes: nothing of it is copied
+    if start < 0:
+        return hashlib.sha256(content).hexdigest()
+    found = hashlib.sha256(view[:start])
+    found.update(b'""')
+    found.update(view[start + len(quoted) :])
+    return found.hexdigest()
