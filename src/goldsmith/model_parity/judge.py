@@ -158,8 +158,9 @@ class _Judging:
         if gradients:
             cases.append(self._gradient_case(f"{prefix}gradients", runs, measured))
         if self.both.ask.steps:
-            told(f"taking {self.both.ask.steps} steps")
-            cases.append(self._step_case(f"{prefix}{self.both.ask.steps} steps", base, told))
+            steps = f"{self.both.ask.steps} step{'s' if self.both.ask.steps > 1 else ''}"
+            told(f"taking {steps}")
+            cases.append(self._step_case(f"{prefix}{steps}", base, told))
         told("looking at modules")
         cases = self._look_at_modules(ask, runs, measured, cases)
         mine, theirs = (item.facts.drew for item in runs.wide or (runs.mine, runs.theirs))

@@ -144,8 +144,13 @@ class LoadedModule:
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
         everything |= _beside(self.model)
         everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(_STATISTICS[:2])}
+        repeated = {name for names in self._facts.tied for name in names[1:]}
+
+        def rank(name: str) -> int:
+            return (name in self._kept) + (name in self._kept and name not in repeated)
+
         for name, value in everything.items():
-            if id(value) not in found or name in self._kept:
+            if id(value) not in found or rank(name) > rank(found[id(value)]):
                 found[id(value)] = name
         names = set(found.values())
         return {name: value for name, value in everything.items() if name in names}

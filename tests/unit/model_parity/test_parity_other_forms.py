@@ -128,3 +128,31 @@ def test_a_wrong_model_gets_its_weights_the_way_round_that_brings_it_nearest() -
     found = goldsmith.parity(Feed(), wrong, x)
     assert found.outcome == "differs"
     assert found.first_divergence == "act", str(found)
+
+
+class Tied(nn.Module):
+    """The head is the embedding, or begins with the same numbers as if it were."""
+
+    def __init__(self, *, tied: bool = True) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(7, 4)
+        self.head = nn.Linear(4, 7, bias=False)
+        if tied:
+            self.head.weight = self.tokens.weight
+
+    def forward(self, ids: Any) -> Any:
+        return self.head(self.tokens(ids))
+
+
+def test_tied_weights_are_placed_by_name_and_untied_ones_differ_once_they_are_trained() -> None:
+    ids = torch.tensor([[1, 2, 6]])
+    found = goldsmith.parity(Tied(), Tied(), ids, steps=1)
+    assert found, str(found)
+    assert not found.report.notes
+    assert {item.role for item in found.modules} == {""}
+    untied = goldsmith.parity(Tied(), Tied(tied=False), ids, steps=1)
+    assert [(case.name, case.outcome) for case in untied.report.cases] == [
+        ("forward", "agrees"),
+        ("gradients", "differs"),
+        ("1 step", "differs"),
+    ]
