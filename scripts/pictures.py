@@ -28,7 +28,7 @@ from goldsmith.course.example import copy_example
 from support.browser import open_browser
 from support.terminal import Terminal
 
-COLUMNS, LINES = 104, 66
+COLUMNS, LINES = 104, 76
 MENU_LINES = 30
 PAGE_SIZE = 980, 1500
 GOLDSMITH = str(Path(sys.executable).with_name("goldsmith"))

@@ -126,7 +126,7 @@ def print_line(console: Console, start: Text | None = None, rest: str = "") -> N
     if without_commands(start.plain) != start.plain:
         start = Text(without_commands(start.plain), start.style)
     rest = without_commands(rest)
-    if not console.is_terminal:
+    if not console.is_terminal or (not rest and cell_len(start.plain) <= console.width):
         console.print(_ended(start, rest), soft_wrap=True, highlight=False)
         return
     if not rest:
