@@ -10,6 +10,7 @@ TOPICS = {
     "course-staff": "goldsmith for course staff, from the first gold to a term's end",
     "grading": "a class at once: rubrics, feedback, what is kept",
     "other-layouts": "other folders, or a repository that is one assignment",
+    "porting": "two models side by side: does the new one compute the same?",
     "recipes": "what a recipe can say",
     "rigor": "does the gold catch real mistakes?",
     "skills": "the skills for coding agents",
