@@ -11,6 +11,7 @@ from goldsmith.check import verdict_words as words
 from goldsmith.check.evidence import CallEvidence, Evidence
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
 from goldsmith.doctor import processor_name
+from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.gold.facts import Environment, environment_differences
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
@@ -70,8 +71,8 @@ def source_of(place: str, files: Mapping[str, bytes]) -> Source | None:
     text = files[file].decode("utf-8", "replace")
     lines, marked = text.splitlines(), int(number)
     try:
-        found = [node for node in ast.walk(ast.parse(text)) if getattr(node, "lineno", 0) == marked]
-    except (SyntaxError, ValueError, RecursionError):
+        found = [node for node in ast.walk(syntax_tree(text)) if getattr(node, "lineno", 0) == marked]
+    except (SyntaxError, ValueError):
         found = []
     end = max((getattr(node, "end_lineno", marked) or marked for node in found), default=marked)
     end = min(end, marked + _MAX_SOURCE_LINES)
