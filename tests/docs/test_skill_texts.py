@@ -228,10 +228,32 @@ def parity(folder: Path, body: str) -> Run:
     model += "        self.inner = torch.nn.Linear(3, 3)\n        self.act = torch.nn.SiLU()\n\n"
     model += "    def forward(self, x):\n        x = self.act(self.inner(x))\n        return {}\n"
     (folder / "old_net.py").write_text(model.format("x * 2"))
-    (folder / "new_net.py").write_text(model.format(body).replace("self.act", "self.f"))
+    (folder / "new_net.py").write_text(model.format(body).replace("self.act", "self.f").replace("self.inner", "self.g"))
     given = ["old_net.py:Net", "new_net.py:Net", "--input", "torch.randn(2, 3)", "--json"]
     done = subprocess.run([*COMMAND, "parity", *given], cwd=folder, capture_output=True, text=True)
     return Run(done.returncode, done.stdout, done.stderr)
+
+
+def unsure(folder: Path) -> Run:
+    """Two models whose weights shapes alone do not place: the second multiplies by another number."""
+    old = parity_model(["before = LayerNorm(3)", "after = LayerNorm(3)", "inner = Linear(3, 3)"])
+    new = parity_model(["inner = Linear(3, 3)", "before = LayerNorm(3)", "after = LayerNorm(3)"])
+    (folder / "old_norm.py").write_text(old)
+    names = {"self.inner": "self.mix", "self.before": "self.norm1", "self.after": "self.norm2", "2 *": "3 *"}
+    for one, two in names.items():
+        new = new.replace(one, two)
+    (folder / "new_norm.py").write_text(new)
+    given = ["old_norm.py:Net", "new_norm.py:Net", "--input", "torch.randn(2, 3)", "--json"]
+    done = subprocess.run([*COMMAND, "parity", *given], cwd=folder, capture_output=True, text=True)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def parity_model(parts: list[str]) -> str:
+    made = "".join(f"        self.{part.replace('= ', '= torch.nn.')}\n" for part in parts)
+    return (
+        "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"{made}\n    def forward(self, x):\n        return self.after(x + 2 * self.inner(self.before(x)))\n"
+    )
 
 
 def of(command: str, *runs: Run) -> dict[str, list[Any]]:
@@ -287,7 +309,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory, small: tuple[CourseOnDisk,
             checked.run("grade", "hw1", str(Path(handed).parent), "--json"),
             checked.run("grade", "nope", "x", "--json"),
         ),
-        **of(PARITY, parity(folder, "x * 2"), parity(folder, "x * 3"), parity(folder, "x +")),
+        **of(PARITY, parity(folder, "x * 2"), parity(folder, "x * 3"), parity(folder, "x +"), unsure(folder)),
         **of("goldsmith doctor --json", example.run("doctor", "--json")),
     }
 

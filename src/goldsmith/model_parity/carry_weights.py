@@ -67,7 +67,7 @@ def carry_weights(
         return first
     others = [LoadAsk(facts=mine.facts, layout=layout) for layout in first.layouts]
     others += [turned] if turned.turned else []
-    usable = [] if first.unplaced else [(distance(), plain)]
+    usable = [] if first.unplaced else [(distance(), plain, first)]
     for ask in others:
         loaded = candidate.load(weights, ask)
         if loaded.unplaced:
@@ -75,13 +75,37 @@ def carry_weights(
         far = distance()
         if far <= AGREEING:
             return loaded
-        usable.append((far, ask))
-    if not usable:
-        proven = _try_guess(candidate, weights, first, plain, distance)
+        usable.append((far, ask, loaded))
+    nearest = min(usable, key=lambda item: item[0], default=None)
+    doubtful = first if nearest is None else _torn(nearest[2], described)
+    if doubtful is not None:
+        proven = _try_guess(candidate, weights, doubtful, plain, distance)
         if proven is None:
-            raise CannotCarry(first, described)
+            raise CannotCarry(doubtful, described)
         return proven
-    return candidate.load(weights, min(usable, key=lambda item: item[0])[1])
+    assert nearest is not None
+    return candidate.load(weights, nearest[1])
+
+
+def _torn(loaded: Loaded, described: tuple[Described, Described]) -> Loaded | None:
+    """Return weights as unplaced that were matched by shape and order alone, where that puts weights of one module of
+    the reference into several of the candidate: shapes are not enough to go by then. None where that is not so."""
+    single = [(mine[0], theirs[0]) for mine, theirs in loaded.placed if len(mine) == len(theirs) == 1]
+    matched = {one: two for one, two in single if one != two}
+    modules: dict[str, set[str]] = {}
+    for one, two in matched.items():
+        modules.setdefault(one.rpartition(".")[0], set()).add(two.rpartition(".")[0])
+    if loaded.renamed or all(len(others) == 1 for others in modules.values()):
+        return None
+    unplaced, free = (
+        {name: side.weights[name] for name in names}
+        for side, names in zip(
+            described,
+            (matched.keys(), [name for name in described[1].weights if name in set(matched.values())]),
+            strict=True,
+        )
+    )
+    return msgspec.structs.replace(loaded, unplaced=unplaced, free=free, placed=())
 
 
 def _try_guess(

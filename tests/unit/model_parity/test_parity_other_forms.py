@@ -156,3 +156,29 @@ def test_tied_weights_are_placed_by_name_and_untied_ones_differ_once_they_are_tr
         ("gradients", "differs"),
         ("1 step", "differs"),
     ]
+
+
+class Residual(nn.Module):  # type: ignore[misc, name-defined]
+    """Two norms and a projection whose bias has the shape of a norm's weight, made in one of two orders."""
+
+    def __init__(self, *names: str, factor: float = 2.0) -> None:
+        super().__init__()
+        self.names, self.factor = sorted(names, key=lambda name: name[-1]), factor
+        for name in names:
+            self.add_module(name, nn.Linear(3, 3) if name.endswith("3") else nn.LayerNorm(3))
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.copy_(torch.randn_like(parameter))
+
+    def forward(self, x: Any) -> Any:
+        before, after, inner = (getattr(self, name) for name in self.names)
+        return after(x + self.factor * inner(before(x)))
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(2.0, "agrees"), (3.0, "could-not-run")])
+def test_shapes_that_would_tear_a_module_apart_are_not_gone_by(factor: float, outcome: str) -> None:
+    mine, theirs = Residual("before1", "after2", "inner3"), Residual("mix3", "norm1", "norm2", factor=factor)
+    found = goldsmith.parity(mine, theirs, torch.randn(2, 3))
+    assert found.outcome == outcome, str(found)
+    lines = found.report.adapter_lines
+    assert ('rename("inner3.bias", "mix3.bias")' in lines) == (outcome != "agrees")
