@@ -54,7 +54,7 @@ def record(
     Examples:
 
         goldsmith record parity_cases.py                      from what it imports
-        goldsmith record parity_cases.py --with ../old        from the modules of that names in another folder
+        goldsmith record parity_cases.py --with ../old        from the modules of those names in another folder
         goldsmith record parity_cases.py --with model=old.py  from a file that takes the place of `model`
         goldsmith record parity_cases.py --check              would anything change? (for CI)
         goldsmith check parity_cases.py --with new_package    then: is another implementation right?

@@ -66,7 +66,7 @@ def leaf_lane(case: CaseVerdict) -> Lane | None:
     return Lane(
         "Recorded values",
         order,
-        "their tolerance: the noise of right implementations, measured",
+        "their tolerance",
         tuple(reversed(points) if backwards else points),
     )
 

@@ -6,13 +6,17 @@ Colours come from the page's style by class, so that they follow its theme; ever
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup, escape
 
 from goldsmith.html_report.pictures import Profile
 from goldsmith.html_report.view import ROLES, Lane, Point, Role
 
+Place = Callable[[int], float]
+"""Where the point of a number is."""
+Height = Callable[[float | None], float]
+"""How high a point with an error is."""
 _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 250, 62, 16, 14, 30
 _MIN_WIDTH, _STEP, _MAX_STEP = 660, 12, 60
 _SMALLEST_DECADE = -12
@@ -168,8 +172,7 @@ def _decades(points: Iterable[Point]) -> tuple[int, int]:
     return low, max(low + 3, math.ceil(max(known, default=0.0)) + 1)
 
 
-def _grid(low: int, high: int, width: float, y: object) -> Markup:
-    assert callable(y)
+def _grid(low: int, high: int, width: float, y: Height) -> Markup:
     lines = [
         Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}"/><text x="{3}" y="{4}" text-anchor="end">{5}</text>').format(
             _LEFT, round(width - _RIGHT), y(10.0**decade), _LEFT - 8, y(10.0**decade) + 4, f"1e{decade}"
@@ -179,9 +182,7 @@ def _grid(low: int, high: int, width: float, y: object) -> Markup:
     return Markup('<g class="grid" aria-hidden="true">{}</g>').format(Markup("").join(lines))
 
 
-def _band(points: Sequence[Point], x: object, y: object) -> Markup:
-    assert callable(x)
-    assert callable(y)
+def _band(points: Sequence[Point], x: Place, y: Height) -> Markup:
     floor = _HEIGHT - _BOTTOM
     steps = []
     half = (x(1) - x(0)) / 2
@@ -193,9 +194,7 @@ def _band(points: Sequence[Point], x: object, y: object) -> Markup:
     return Markup('<path class="band" d="{}"/>').format(" ".join(steps))
 
 
-def _line(points: Sequence[Point], x: object, y: object) -> Markup:
-    assert callable(x)
-    assert callable(y)
+def _line(points: Sequence[Point], x: Place, y: Height) -> Markup:
     known = [(x(number), y(point.error)) for number, point in enumerate(points) if point.error is not None]
     return Markup('<polyline class="path" points="{}"/>').format(" ".join(f"{one},{two}" for one, two in known))
 

@@ -44,7 +44,6 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
         facts += [("first wrong", f"{report.first_name} ({report.first_kind})"), ("of", report.first_divergence)]
     return Report(
         title=f"{report.name} and {report.reference}",
-        subject=report.name,
         outcome=report.outcome,
         outcome_words=verdict_words.OUTCOMES[report.outcome],
         headline=verdict_words.ended(f"{report.name}: {words.headline(report)}"),

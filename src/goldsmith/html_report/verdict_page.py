@@ -34,7 +34,6 @@ def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) 
         facts.append(("first wrong", words.first_wrong(verdict)))
     return Report(
         title=f"{verdict.name} against {verdict.assignment}",
-        subject=verdict.name,
         outcome=verdict.outcome,
         outcome_words=words.OUTCOMES[verdict.outcome],
         headline=words.ended(f"{verdict.name}: {words.headline(verdict)}"),
@@ -76,7 +75,7 @@ def source_of(place: str, files: Mapping[str, bytes]) -> Source | None:
         found = []
     end = max((getattr(node, "end_lineno", marked) or marked for node in found), default=marked)
     end = min(end, marked + _MAX_SOURCE_LINES)
-    return Source(file, marked, marked, tuple(lines[marked - 1 : end]))
+    return Source(file, marked, tuple(lines[marked - 1 : end]))
 
 
 def _version(package: str) -> str | None:
@@ -141,7 +140,7 @@ def _forward(calls: Sequence[CallEvidence], roles: Sequence[Role], modules: Sequ
 
 def _ours(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
     named = {
-        _path(call.model, call.module): Node(call.module or call.kind, call.kind, role, partner=call.theirs or "")
+        _path(call.model, call.module): Node(call.module or call.kind, call.kind, role)
         for call, role in zip(calls, roles, strict=True)
         if not call.function and call.model
     }
@@ -150,9 +149,7 @@ def _ours(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, .
 
 def _theirs(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:
     named = {
-        _path(call.model, call.theirs): Node(
-            call.theirs or call.their_kind, call.their_kind or call.kind, role, partner=call.module
-        )
+        _path(call.model, call.theirs): Node(call.theirs or call.their_kind, call.their_kind or call.kind, role)
         for call, role in zip(calls, roles, strict=True)
         if not call.function and call.model and call.theirs is not None
     }

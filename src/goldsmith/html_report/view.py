@@ -59,8 +59,6 @@ class Node:
     name: str
     kind: str
     role: Role
-    note: str = ""
-    partner: str = ""
     children: tuple[Node, ...] = ()
 
 
@@ -78,11 +76,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Source:
-    """Lines of code, the first of which has the number `start`; `marked` is the one to look at."""
+    """Lines of code from a definition on, which has the number `start`."""
 
     file: str
     start: int
-    marked: int
     lines: tuple[str, ...]
 
 
@@ -108,7 +105,6 @@ class Report:
     machines or configurations; `gold` is what to call the side that is right."""
 
     title: str
-    subject: str
     outcome: str
     outcome_words: str
     headline: str

@@ -204,7 +204,10 @@ class Child:
         if self.job.confinement is not None:
             self._cgroup = make_cgroup(MAX_TASKS, self.job.confinement.limits.memory)
         try:
-            job = msgspec.structs.replace(self.job, cgroup=self._cgroup.name if self._cgroup else "")
+            job = self.job
+            if self._cgroup is not None:
+                hierarchies = self._cgroup.hierarchies
+                job = msgspec.structs.replace(job, cgroup=self._cgroup.name, cgroup_hierarchies=hierarchies)
             job_file.write_bytes(msgspec.json.encode(job))
             self._launch(job_file)
             if self._cgroup is not None:

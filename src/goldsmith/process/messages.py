@@ -184,6 +184,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     confinement: Confinement | None = None
     level: Level | None = None
     cgroup: str = ""
+    cgroup_hierarchies: int = 0
     stand_ins: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     search_path: tuple[str, ...] = ()

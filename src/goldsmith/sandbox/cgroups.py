@@ -84,6 +84,11 @@ class Cgroup:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.setxattr(folder, _MARK, _MARK_TEXT)
 
+    @property
+    def hierarchies(self) -> int:
+        """Return in how many hierarchies it has a folder."""
+        return len(self._locks)
+
     def add(self, pid: int) -> None:
         """Move a process into it; raise `OSError` if that is not possible."""
         for folder in self._locks:
@@ -117,10 +122,10 @@ def make_cgroup(tasks: int, memory: int | None) -> Cgroup | None:
         return None
 
 
-def wait_until_in(name: str) -> None:
-    """Wait until this process is in the cgroup of this name; raise `OSError` if that does not come."""
+def wait_until_in(name: str, hierarchies: int) -> None:
+    """Wait until this process is in the cgroup of this name, in all hierarchies; raise `OSError` if it is not moved."""
     deadline = time.monotonic() + _ENTRY_TIMEOUT_S
-    while name not in (_PROC / "cgroup").read_text():
+    while (_PROC / "cgroup").read_text().count(name) < hierarchies:
         if time.monotonic() > deadline:
             raise OSError(errno.ETIMEDOUT, f"it was not moved into {name}")
         time.sleep(_POLL_INTERVAL_S)

@@ -219,18 +219,18 @@ def _lock_in(job: Job) -> None:
     if job.confinement is None:
         return
     try:
-        _enter_cgroup(job.cgroup)
+        _enter_cgroup(job.cgroup, job.cgroup_hierarchies)
         confine(job.confinement, job.level)
     except CannotConfine as problem:
         print(problem, file=sys.stderr, flush=True)
         os._exit(NOT_CONFINED)
 
 
-def _enter_cgroup(name: str) -> None:
+def _enter_cgroup(name: str, hierarchies: int) -> None:
     """Wait until the parent has moved this process into its cgroup, if it has one."""
     if name:
         try:
-            wait_until_in(name)
+            wait_until_in(name, hierarchies)
         except OSError as error:
             raise CannotConfine("its cgroup", error.strerror or str(error)) from error
 

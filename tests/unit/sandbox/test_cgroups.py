@@ -104,8 +104,9 @@ def test_too_much_memory_is_refused_and_named(small_cgroup: Cgroup) -> None:
 def test_a_process_waits_until_it_is_in_its_cgroup(cgroup: Cgroup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "_ENTRY_TIMEOUT_S", 0.05)
     with pytest.raises(OSError, match="it was not moved into goldsmith-"):
-        wait_until_in(cgroup.name)
-    code = f"from goldsmith.sandbox.cgroups import wait_until_in; wait_until_in({cgroup.name!r}); print('in')"
+        wait_until_in(cgroup.name, cgroup.hierarchies)
+    arguments = f"{cgroup.name!r}, {cgroup.hierarchies}"
+    code = f"from goldsmith.sandbox.cgroups import wait_until_in; wait_until_in({arguments}); print('in')"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         cgroup.add(process.pid)
         assert process.communicate()[0] == "in\n"
