@@ -9,7 +9,7 @@ import click
 from click.exceptions import Exit
 
 from goldsmith.cli.command import command, option
-from goldsmith.cli.gold_runs import Show, calibration, check_gold, gold_run_options, make_gold, report_all
+from goldsmith.cli.gold_runs import Show, asking_of, calibration, check_gold, gold_run_options, make_gold, report_all
 from goldsmith.cli.options import (
     at_a_terminal,
     choose,
@@ -46,6 +46,7 @@ def generate(
     exact: bool,
     redraw: bool,
     check: bool,
+    review: bool,
     yes: bool,
     no_wait: bool,
     verbose: bool,
@@ -60,13 +61,14 @@ def generate(
 
         goldsmith generate                        choose from a menu
         goldsmith generate scratch-1              one assignment
+        goldsmith generate scratch-1 --review     accept what would change case by case
         goldsmith generate all --yes --json       every assignment, for a script
         goldsmith generate all --check            would anything change? (for CI, on any machine)
         goldsmith generate all --check --exact    the same, to the last bit
         goldsmith generate hw3 --kind both        no recipe yet: write one to start from
 
-    Exit codes: 0 all well, 1 gold would change (with --check, or without --yes), 2 bad usage or configuration,
-    3 could not run or gold refused.
+    Exit codes: 0 all well, 1 gold would change (with --check, without --yes, or kept in a review), 2 bad usage or
+    configuration, 3 could not run or gold refused.
     """
     outcomes: list[Outcome] = []
     with report_errors("generate", as_json=json, debug=debug, finished=outcomes) as report:
@@ -88,6 +90,7 @@ def generate(
             calibrate=calibration(config.calibrate, calibrate),
         )
         interactive = at_a_terminal() and not (yes or json)
+        asking = asking_of(interactive=interactive, yes=yes, check=check, review=review)
         chosen = choose(found, assignments, "generate", ask=interactive, no_color=no_color)
         show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         if check:
@@ -95,7 +98,7 @@ def generate(
             check_gold(chosen, options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
         else:
             planned = {item.name: (item, _planned(item, options, interactive, no_color)) for item in chosen}
-            make_gold(found, planned, interactive, yes, show, outcomes, wait=not no_wait)
+            make_gold(found, planned, asking, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
     raise Exit(max(bad, default=0))

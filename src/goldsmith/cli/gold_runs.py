@@ -41,12 +41,17 @@ _OPTIONS = (
     flag("--exact", help="Treat any different bit as a change, even within noise."),
     flag("--redraw", help="Draw inputs and weights again instead of using recorded ones."),
     flag("--check", help="Write nothing; exit with 1 if anything would change."),
+    flag("--review", help="At a terminal: accept or keep what would change case by case, one key each."),
     flag("--yes", "-y", help="Do not ask any questions."),
     flag("--no-wait", help="Exit instead of waiting if another goldsmith is running here."),
     flag("--verbose", "-v", help="Show what the recipe prints."),
 )
 _QUESTION_LINES = 6
 """Lines that a question takes, so that what it is about stays visible above it."""
+
+
+Asking = Literal["nothing, accept", "nothing, keep", "once", "each case"]
+"""What is asked before gold is replaced; where nothing is, what happens."""
 
 
 def gold_run_options(function: Function) -> Function:
@@ -59,6 +64,16 @@ def calibration(wanted: bool, flag: bool | None) -> Literal["measure", "always",
     if flag is None:
         return "measure" if wanted else "off"
     return "always" if flag else "off"
+
+
+def asking_of(*, interactive: bool, yes: bool, check: bool, review: bool) -> Asking:
+    """Return what will be asked; raise if a review was asked for that cannot be made."""
+    if review:
+        from goldsmith.cli.review import require_review
+
+        require_review(interactive=interactive, yes=yes, check=check)
+        return "each case"
+    return "nothing, accept" if yes else "once" if interactive else "nothing, keep"
 
 
 @dataclass(frozen=True)
@@ -100,8 +115,7 @@ def check_gold(
 def make_gold(
     project: Project,
     chosen: Mapping[str, tuple[Subject, Options]],
-    interactive: bool,
-    yes: bool,
+    asking: Asking,
     show: Show,
     outcomes: list[Outcome],
     *,
@@ -118,26 +132,34 @@ def make_gold(
         for name, (assignment, own) in chosen.items():
 
             def agree(changes: Sequence[TensorChange], others: Sequence[str], name: str = name) -> bool:
-                return yes or _agrees(name, changes, others, show, interactive)
+                return _agrees(name, changes, others, show, asking)
 
             outcome = _that_can_be_done(assignment, run_steps(assignment, own, progress, refuse_disagreeing, agree))
             _report(outcome, show, after=bool(outcomes))
             outcomes.append(outcome)
+            if outcome.error is not None and outcome.error.kind == "review-left":
+                break
 
 
-def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: Show, interactive: bool) -> bool:
+def _agrees(name: str, changes: Sequence[TensorChange], others: Sequence[str], show: Show, asking: Asking) -> bool:
     """Ask whether to replace gold; without a terminal, the old gold stays."""
-    if changes and not show.as_json:
-        from goldsmith.render.console import open_console
-        from goldsmith.render.gold_diff import show_changes
-
-        stderr = open_console(no_color=show.no_color, stderr=True)
-        show_changes(stderr, changes, below=_QUESTION_LINES if interactive else 0)
-    if not interactive:
-        return False
+    if asking == "nothing, accept":
+        return True
     from goldsmith.cli.prompts import ask_to_replace
+    from goldsmith.cli.review import review
+    from goldsmith.render.console import open_console
+    from goldsmith.render.gold_diff import show_changes
 
-    return ask_to_replace(name, len(changes), others, no_color=show.no_color)
+    stderr = open_console(no_color=show.no_color, stderr=True)
+    if changes and not show.as_json and asking != "each case":
+        show_changes(stderr, changes, below=_QUESTION_LINES if asking == "once" else 0)
+    if asking == "nothing, keep":
+        return False
+    if (others or asking == "once") and not ask_to_replace(name, len(changes), others, no_color=show.no_color):
+        return False
+    if asking == "each case":
+        review(stderr, name, changes, no_color=show.no_color)
+    return True
 
 
 def _that_can_be_done(assignment: Subject, outcome: Outcome) -> Outcome:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, option
-from goldsmith.cli.gold_runs import Show, calibration, check_gold, gold_run_options, make_gold, report_all
+from goldsmith.cli.gold_runs import Show, asking_of, calibration, check_gold, gold_run_options, make_gold, report_all
 from goldsmith.cli.options import at_a_terminal, output_options, report_errors
 from goldsmith.errors.base import COULD_NOT_RUN
 
@@ -37,6 +37,7 @@ def record(
     exact: bool,
     redraw: bool,
     check: bool,
+    review: bool,
     yes: bool,
     no_wait: bool,
     verbose: bool,
@@ -68,6 +69,7 @@ def record(
         from goldsmith.generate.options import options_from
 
         interactive = at_a_terminal() and not (yes or json)
+        asking = asking_of(interactive=interactive, yes=yes, check=check, review=review)
         show = Show(report=report, as_json=json, no_color=no_color, verbose=verbose)
         for lone in [open_to_record(text, implementation) for text in dict.fromkeys(recipes)]:
             config = lone.project.config
@@ -87,7 +89,7 @@ def record(
                 check_gold([lone], options, {name: it for name, it in given.items() if it is not None}, show, outcomes)
             else:
                 planned = {lone.name: (lone, options)}
-                make_gold(lone.project, planned, interactive, yes, show, outcomes, wait=not no_wait)
+                make_gold(lone.project, planned, asking, show, outcomes, wait=not no_wait)
         report_all(outcomes, show)
     bad = [item.exit_code or COULD_NOT_RUN for item in outcomes if not item.ok]
     raise Exit(max(bad, default=0))

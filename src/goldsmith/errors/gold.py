@@ -103,6 +103,42 @@ class GoldKept(GoldsmithError):
         return f"{why} with `{making_command(self.assignment)} --yes`."
 
 
+class CasesKept(GoldsmithError):
+    """Cases that a person did not accept, of all that would change."""
+
+    exit_code = AGAINST
+    outcome = "stale"
+    assignment: str
+    kept: tuple[str, ...]
+    of: int
+
+    def sentence(self) -> str:
+        which = f"{', '.join(self.kept)} {'was' if len(self.kept) == 1 else 'were'} kept"
+        return (
+            f"nothing was written: of {self.of} cases that would change, {which}, and the solution would not agree with"
+            " gold that is partly old; fix the solution or the recipe for those, then run"
+            f" `{making_command(self.assignment)} --review` again."
+        )
+
+
+class ReviewLeft(GoldsmithError):
+    exit_code = AGAINST
+    outcome = "stale"
+    template = "the review was left, and nothing was written; run the same command to begin again."
+
+
+class ReviewNeedsTerminal(UsageError):
+    template = (
+        "--review asks questions, and there is no terminal to ask them on; see what would change with `goldsmith diff`,"
+        " then accept all of it with --yes instead of --review."
+    )
+
+
+class ReviewAlone(UsageError):
+    template = "--review asks about every case, so {option} does not go with it; use one of the two."
+    option: str
+
+
 class UnknownRevision(UsageError):
     template = (
         "git has no gold at {folder} in {revision!r} ({reason}); choose a revision that `git log -- {folder}` lists."

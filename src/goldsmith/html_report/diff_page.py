@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from goldsmith.errors.base import making_command
 from goldsmith.foundation.wording import count_of
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.html_report.curve import number_of
@@ -29,4 +30,5 @@ def diff_page(found: GoldDifference) -> str:
         what=f"since {found.revision}" if found.revision else "by regenerating",
         lane=Lane("Tensors", "in the order of the record", "their tolerance", tuple(points)) if points else None,
         number_of=number_of,
+        choose="" if found.revision else f"{making_command(found.name)} --review",
     )

@@ -105,7 +105,7 @@ def _keys(menu: Menu) -> KeyBindings:
 
     @bindings.add("<any>")
     def _letter(event: KeyPressEvent) -> None:
-        row = menu.by_key(event.data.lower())
+        row = menu.by_key(event.data) or menu.by_key(event.data.lower())
         if row is not None:
             event.app.exit(result=[row])
 
