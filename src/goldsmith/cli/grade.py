@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,12 @@ from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.platforms import require, require_sandbox
 
 if TYPE_CHECKING:
+    from goldsmith.course.layout import Assignment
+    from goldsmith.grade.canvas import CanvasPlan
     from goldsmith.grade.engines import Engine, Tls
     from goldsmith.grade.grades import Grade
     from goldsmith.grade.result_files import Pages
+    from goldsmith.grade.submissions import SubmissionRef
     from goldsmith.render.grades import GradedSubmission
 
 
@@ -55,6 +59,18 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission.")
 @flag("--verbose", help="Write feedback on every case and every part.")
 @flag("--html", "html", help="Also write pages: class.html, and one for each student.")
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["canvas", "autolab"]),
+    help="canvas: also write canvas.csv, the gradebook of --gradebook with everybody's points. autolab: print one "
+    "submission's feedback and, as the last line, its points.",
+)
+@option("--gradebook", metavar="FILE", type=PATH, help="The gradebook that Canvas exported, for --format canvas.")
+@option("--column", metavar="TITLE", default="", help="The assignment's column in it; by default the one of its name.")
+@option(
+    "--names", metavar="FILE", type=PATH, help="A CSV file with the columns submission and id, where names are not IDs."
+)
 @flag("--again", help="Run all again, even those with a cached verdict.")
 @flag("--allow-stale", help="Grade against gold that is stale.")
 @flag("--allow-unsandboxed", help="Run submissions even if they cannot be sandboxed here.")
@@ -75,6 +91,10 @@ def grade(
     memory: float,
     verbose: bool,
     html: bool,
+    form: str | None,
+    gradebook: Path | None,
+    column: str,
+    names: Path | None,
     again: bool,
     allow_stale: bool,
     allow_unsandboxed: bool,
@@ -95,6 +115,7 @@ def grade(
         goldsmith grade scratch-1 submissions/               everything in a folder
         goldsmith grade scratch-1 --refs 'scratch-1-*'       every branch of that name
         goldsmith grade scratch-1 ada.zip --fresh --json     one, on inputs that nobody has seen
+        goldsmith grade scratch-1 submissions/ --format canvas --gradebook Grades.csv   points for Canvas, too
 
     Exit codes: 0 graded, 1 a submission could not be run, 2 bad usage, 3 could not grade,
     or goldsmith itself failed on a submission, which then has no verdict.
@@ -131,9 +152,15 @@ def grade(
         count = jobs or processors()
         items = collect(chosen, submissions, refs)
         folder = output or chosen.course.grades_folder / chosen.name
+        if form == "autolab" and (json or len(items) != 1):
+            raise click.UsageError(
+                "--format autolab is for one submission, and its last line is JSON: leave out --json"
+            )
+        canvas = _canvas_plan(chosen, items, folder, form, gradebook, column, names)
         if not allow_unsandboxed:
             probe().require()
         stderr = open_console(no_color=no_color, stderr=True)
+        stderr.quiet = form == "autolab"  # which shows students all that is printed
         with contextlib.ExitStack() as stack:
             against = chosen
             if fresh:
@@ -157,8 +184,11 @@ def grade(
                 progress.finished(made)
 
             by, pages = _engine(engine, scheduler, count, tls), _pages() if html else None
-            result = grade_all(GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages))
-        if json:
+            wanted = GradingOptions(grader, items, folder, by, on_grade, verbose=verbose, pages=pages, canvas=canvas)
+            result = grade_all(wanted)
+        if form == "autolab":
+            print(_for_autolab(result.grades[0], items[0].name, chosen, folder))
+        elif json:
             report.print(render.graded_submissions(result.grades), more=render.summarise_class(result))
         else:
             render.show_grades(open_console(no_color=no_color), result.grades, result.overview)
@@ -166,6 +196,40 @@ def grade(
     could_not = any(item.outcome == "could-not-run" for item in result.grades)
     failed = any(item.outcome == "error" for item in result.grades)
     raise Exit(COULD_NOT_RUN if failed else 1 if could_not else 0)
+
+
+def _canvas_plan(
+    assignment: Assignment,
+    items: Sequence[SubmissionRef],
+    folder: Path,
+    form: str | None,
+    gradebook: Path | None,
+    column: str,
+    names: Path | None,
+) -> CanvasPlan | None:
+    """Match submissions with a Canvas gradebook, before anything is graded."""
+    from goldsmith.grade.canvas import FILE, CanvasPlan
+
+    if form != "canvas":
+        if gradebook is not None or column or names is not None:
+            raise click.UsageError("--gradebook, --column and --names belong to --format canvas: give that, too")
+        return None
+    if gradebook is None:
+        raise click.UsageError("--format canvas needs --gradebook with the file that Canvas exported")
+    if gradebook.resolve() == (folder / FILE).resolve():
+        raise BadOption("--gradebook", gradebook, "the file that Canvas exported, not the one that is written from it")
+    return CanvasPlan.of(gradebook, assignment, [item.name for item in items], column, names)
+
+
+def _for_autolab(grade: Grade, name: str, assignment: Assignment, folder: Path) -> str:
+    """Return the student's feedback and, unless goldsmith itself failed, the points in the last line."""
+    from goldsmith.check.verdicts import ERROR
+    from goldsmith.grade.result_files import FEEDBACK, autolab_line, file_names
+
+    text = (folder / FEEDBACK / f"{file_names([name])[0]}.md").read_text(encoding="utf-8")
+    if grade.outcome == ERROR:
+        return text
+    return f"{text}\n{autolab_line(grade, assignment.config.forbid_costs > 0)}"
 
 
 def _tls(scheduler: str, ca_file: Path | None, cert: Path | None, key: Path | None) -> Tls | None:

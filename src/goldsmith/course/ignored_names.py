@@ -24,5 +24,7 @@ HANDED_IN = frozenset({"submission", "submissions", "forks", "handed-in", "hande
 
 GRADES_MARK = ".written"
 """A folder that contains this file holds grades, next to whatever else."""
-GRADES = frozenset({GRADES_MARK, "grades.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"})
+GRADES = frozenset(
+    {GRADES_MARK, "grades.csv", "canvas.csv", "overview.md", "junit.xml", "feedback", "gradescope", "earlier"}
+)
 """Names of the files and folders that belong to the grades there."""

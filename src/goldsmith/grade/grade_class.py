@@ -13,6 +13,7 @@ from goldsmith.course.layout import Assignment
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.grade.engines import Engine, Local
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grader import Grader, Judged
@@ -36,12 +37,13 @@ class Class:
     files: tuple[Path, ...]
     earlier: Path | None = None
     left: tuple[str, ...] = ()
+    canvas: CanvasMerge | None = None
 
 
 @dataclass(frozen=True)
 class GradingOptions:
     """Which submissions to grade, how, by which engine, and where to write; with `verbose`, feedback holds every
-    detail, and with `pages` there are pages to look at."""
+    detail, with `pages` there are pages to look at, and with `canvas` a gradebook that Canvas imports."""
 
     grader: Grader
     items: Sequence[SubmissionRef]
@@ -50,6 +52,7 @@ class GradingOptions:
     on_grade: Callable[[Grade, bool], None] = lambda grade, kept: None
     verbose: bool = False
     pages: Pages | None = None
+    canvas: CanvasPlan | None = None
 
 
 def grade_all(wanted: GradingOptions) -> Class:
@@ -71,8 +74,9 @@ def grade_all(wanted: GradingOptions) -> Class:
     with uninterrupted():
         names = [stems[item] for item in wanted.items]
         page = wanted.pages.of_class(grades, names, overview) if wanted.pages else ""
-        files = write_class(folder, grades, grader.rubric, overview, page)
-    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left))
+        book, merged = wanted.canvas.merge(grades) if wanted.canvas else (b"", None)
+        files = write_class(folder, grades, grader.rubric, overview, page, book)
+    return Class(grades, overview, kept, tuple(files), folder.earlier, tuple(folder.left), merged)
 
 
 def _private(assignment: Assignment) -> Redaction:

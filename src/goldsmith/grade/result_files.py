@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from goldsmith.grade.canvas import FILE as CANVAS
 from goldsmith.grade.feedback import item_text, number
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.junit import junit_xml
@@ -138,6 +139,17 @@ def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visib
     )
 
 
+def autolab_line(grade: Grade, forbidden_may_cost: bool) -> str:
+    """Encode what Autolab reads from the last line of a grader's output: points by problem. Its problems have the names
+    of the rubric's items, with their kind where a case and a part have the same; what forbidden uses cost is a problem
+    of its own."""
+    counts = Counter(item.name for item in grade.items)
+    scores = {item.name if counts[item.name] == 1 else f"{item.kind} {item.name}": item.earned for item in grade.items}
+    if forbidden_may_cost:
+        scores["forbidden"] = -grade.forbidden_costs if grade.forbidden_costs else 0.0
+    return msgspec.json.encode({"scores": scores}).decode()
+
+
 _UNJUDGED = (NOT_JUDGED, "could-not-run", "error")
 
 
@@ -175,11 +187,18 @@ def write_submission(
 
 
 def write_class(
-    folder: Folder, grades: Sequence[Grade], rubric: Rubric, overview: Overview, page: str = ""
+    folder: Folder,
+    grades: Sequence[Grade],
+    rubric: Rubric,
+    overview: Overview,
+    page: str = "",
+    gradebook: bytes = b"",
 ) -> list[Path]:
-    """Write the files about the whole class, its `page` if there is one, and move away files of submissions that are no
-    longer in it."""
-    folder.put_aside_the_rest(along=(GRADES, JUNIT, OVERVIEW, CLASS_PAGE))
+    """Write the files about the whole class, its `page` and Canvas's `gradebook` if there are any, and move away files
+    of submissions that are no longer in it. So is an earlier gradebook that this run does not write: it would no longer
+    have the points of the table next to it."""
+    along = (GRADES, JUNIT, OVERVIEW, CLASS_PAGE, *((CANVAS,) if gradebook else ()))
+    folder.put_aside_the_rest(along=along)
     written = [
         folder.write(GRADES, grades_csv(grades, rubric).encode()),
         folder.write(JUNIT, junit_xml(overview.assignment, grades).encode()),
@@ -187,6 +206,8 @@ def write_class(
     ]
     if page:
         written.append(folder.write(CLASS_PAGE, page.encode()))
+    if gradebook:
+        written.append(folder.write(CANVAS, gradebook))
     folder.finish()
     return written
 

@@ -16,6 +16,8 @@ from rich.live import Live
 from rich.text import Text
 
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.foundation.wording import count_of
+from goldsmith.grade.canvas import CanvasMerge
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import UNSANDBOXED, Grade
 from goldsmith.grade.overview import Overview, named, summary_line, tally_rows
@@ -81,7 +83,21 @@ def closing_lines(result: Class, where: Path) -> str:
     if result.earlier is not None:
         aside = where / result.earlier.parent.name / result.earlier.name
         lines.append(f"Moved to {aside}/: files that only earlier runs wrote, and files that you edited.")
+    if result.canvas is not None:
+        lines += _canvas_lines(result.canvas, where)
     return "\n".join(lines)
+
+
+def _canvas_lines(merged: CanvasMerge, where: Path) -> list[str]:
+    """Say whose points a gradebook for Canvas has, and whose it does not have."""
+    lines = [f"Points of {count_of(merged.filled, 'student')} are in the column {merged.column}."]
+    if merged.note:
+        lines.append(f"Note: {merged.note}.")
+    if merged.left:
+        lines.append(f"Left as they were: {'; '.join(merged.left)}.")
+    if merged.without_submission:
+        lines.append(f"Submitted nothing here, and left as they were: {'; '.join(merged.without_submission)}.")
+    return [*lines, f"Import {where / merged.file} in Canvas: Grades, Import."]
 
 
 def _level(result: Class) -> SandboxLevel | None:
@@ -148,6 +164,8 @@ class ClassSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Where files went that stood in the way; null where none did."""
     left: tuple[str, ...]
     """Files that you have changed, and that this run had nothing new to say in."""
+    canvas: CanvasMerge | None
+    """What became of the gradebook; null without `--format canvas`."""
 
 
 def graded_submissions(grades: Sequence[Grade]) -> list[GradedSubmission]:
@@ -162,6 +180,7 @@ def summarise_class(result: Class) -> ClassSummary:
         overview=result.overview,
         earlier=str(result.earlier) if result.earlier else None,
         left=tuple(result.left),
+        canvas=result.canvas,
     )
 
 
