@@ -83,7 +83,7 @@ def escaped(text: str) -> str:
 def code(text: str) -> str:
     """Format a name as code in Markdown."""
     line = one_line(text)
-    return f"`{line}`" if line and not set(line) & {"`", "|"} else escaped(line)
+    return f"`{line}`" if line and not set(line) & {"`", "|", "\\"} else escaped(line)
 
 
 def _inert(text: str) -> str:
