@@ -7,29 +7,15 @@ has printed, named or raised can become markup.
 from __future__ import annotations
 
 from goldsmith.check import verdict_words as words
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED, Verdict
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, Verdict
 from goldsmith.grade.grades import Grade
+from goldsmith.grade.next_step import as_markdown, next_step
 from goldsmith.grade.redaction import Redaction, code, escaped, redact
 from goldsmith.grade.rubric import CASE
 from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.grade.verdict_markdown import everything, what_to_look_at
 
 OUTCOMES: dict[str, str] = {**{str(key): word for key, word in words.OUTCOMES.items()}, NOT_JUDGED: "not judged"}
-_NEXT = {
-    "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
-    "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
-    "have been told. If it is a file of your own, submit it too.",
-    "device": "Let whoever runs it choose the device: what asks for `cuda` or `mps` cannot run where there is none.",
-    "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
-    "none": "Check that every function ends in a `return`.",
-    "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
-    "own-weights": "Nothing, for now: your model ran with weights of its own, which decide its results; staff look.",
-    "timeout": "Look for a loop that never ends, or for work that is done again and again.",
-    "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
-    "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",
-    "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
-    "unopened": "Submit the files that the assignment asks for, under the names it asks for.",
-}
 
 
 def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = None, *, verbose: bool = False) -> str:
@@ -38,7 +24,7 @@ def feedback_markdown(grade: Grade, verdict: Verdict, veil: Redaction | None = N
     shown = redact(verdict, veil or Redaction())
     lines = [f"## {escaped(grade.assignment)}: {number(grade.score)} of {number(grade.points)} points", ""]
     details = what_to_look_at(shown)
-    lines += [f"**Next step.** {next_step(grade)}", *(["", *details] if details else [])]
+    lines += [f"**Next step.** {as_markdown(next_step(grade))}", *(["", *details] if details else [])]
     for text in (*_points(grade), *_remarks(grade)):
         lines += ["", text]
     if verbose and verdict.cases:
@@ -85,42 +71,6 @@ def _table(grade: Grade) -> list[str]:
     columns = 4 if any(row[-1] for row in rows) else 3
     lines = [f"| {' | '.join(map(escaped, row[:columns]))} |" for row in rows]
     return [f"| | points | outcome |{' |' * (columns - 3)}", f"|{'---|' * columns}", *lines]
-
-
-def next_step(grade: Grade) -> str:
-    """Return one thing to do, the most useful one."""
-    first = grade.telling
-    if grade.outcome == AGREES:
-        return "None: everything is right."
-    if grade.outcome == PROVIDED_CHANGED:
-        parts = escaped(", ".join(grade.provided)) or "the provided code"
-        return f"What you wrote is right. Restore {parts} as it was given to you, and everything is right."
-    if grade.outcome == ERROR:
-        return "None: the grading program itself failed. Your points are withheld until staff have fixed that."
-    if grade.not_started:
-        start = grade.first_part or (first.name if first else "")
-        return f"Not started yet: start with {code(start) if start else 'any part'}."
-    if grade.outcome == COULD_NOT_RUN or first is None:
-        why = escaped(first.why) if first else "nothing was run"
-        where = f" (in {code(first.name)})" if first and first.cause != "unopened" else ""
-        if grade.cause == "stub":
-            return f"Continue with what is not written yet: {why}{where}."
-        advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
-        return f"It could not be run, so it was not judged. That is not the same as wrong: {why}{where}. {advice}"
-    if grade.first_divergence:
-        file, _, line = grade.first_place.rpartition(":")
-        where = f", in {code(file)}, line {line}" if file else ""
-        name, part = first_name(grade)
-        named = f"{code(name)} ({code(part)})" if part else code(name)
-        then = "it is the first to go wrong, and what comes after it may already be right"
-        return f"Look at {named} first{where}: {then}."
-    return f"Look at {code(first.name)} first: {escaped(first.why)}."
-
-
-def first_name(grade: Grade) -> tuple[str, str]:
-    """Return what goes wrong first, in the student's own names, and its part unless the name already says it."""
-    name, part = grade.first_name or grade.first_divergence, grade.first_part
-    return name, "" if part in (name, name.partition(".")[0]) else part
 
 
 def _remarks(grade: Grade) -> list[str]:

@@ -10,9 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup, escape
+
 from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
-from goldsmith.grade.feedback import OUTCOMES, next_step, number
+from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import CaseResult, Grade, PartResult
+from goldsmith.grade.next_step import Piece, next_step
 from goldsmith.grade.overview import Overview
 from goldsmith.grade.result_files import FEEDBACK
 from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
@@ -55,7 +58,7 @@ class ClassPages:
             "submission.html",
             grade=grade,
             score=f"{number(grade.score)} of {number(grade.points)}",
-            next_step=next_step(grade).replace("`", "").replace("\\", ""),
+            next_step=_marked_up(next_step(grade)),
             items=[(item, f"{number(item.earned)} of {number(item.points)}", _cell(item)) for item in grade.items],
             cases=[(case, _cell(case)) for case in grade.cases],
             outcome_words=OUTCOMES[grade.outcome],
@@ -75,6 +78,17 @@ class ClassPages:
             bins=_bins(grades),
             number=number,
         )
+
+
+def _marked_up(pieces: Sequence[Piece]) -> Markup:
+    """Render a sentence with its names, and what our words have in backticks, as code."""
+    found = Markup("")
+    for piece in pieces:
+        texts = piece.text.split("`") if piece.kind == "words" else [piece.text]
+        for place, text in enumerate(texts):
+            is_code = place % 2 or piece.kind == "name"
+            found += Markup("<code>{}</code>").format(text) if is_code else escape(text)
+    return found
 
 
 def _row(grade: Grade, stem: str, columns: Sequence[str]) -> Row:

@@ -77,6 +77,14 @@ def test_an_author_s_page_holds_no_number_that_the_author_s_json_does_not() -> N
         assert number not in reader.text
 
 
+def test_the_next_step_has_code_where_markdown_has_it_and_no_marks() -> None:
+    page = ClassPages().of_submission(grade(wrong_at("blocks_0.norm", "RMSNorm <i>"), rubric(), name="ben"))
+    step = page.partition('<p class="next">')[2].partition("</p>")[0]
+    assert "Look at <code>blocks_0.norm</code> (<code>RMSNorm &lt;i&gt;</code>) first: " in step
+    assert "`" not in step
+    assert "\\" not in step
+
+
 @pytest.mark.parametrize("count", [0, 1])
 def test_classes_of_nobody_and_of_one_have_a_page(count: int) -> None:
     assert f"{count} submissions" in class_page(grades_of(count))

@@ -1,0 +1,91 @@
+"""The one thing that a student should do next, as words; each rendering marks names in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
+from goldsmith.grade.grades import Grade
+from goldsmith.grade.redaction import code, escaped
+
+_NEXT = {
+    "import": 'Make sure that your files can be imported on their own: run `python -c "import …"` in a fresh folder.',
+    "package": "If that is a package, it is not installed where this was graded: that is not your fault, and staff "
+    "have been told. If it is a file of your own, submit it too.",
+    "device": "Let whoever runs it choose the device: what asks for `cuda` or `mps` cannot run where there is none.",
+    "call": "Keep the names and arguments that the starter has: it was called as the assignment says.",
+    "none": "Check that every function ends in a `return`.",
+    "weights": "Keep the layers and shapes that the assignment asks for, so that given weights find their place.",
+    "own-weights": "Nothing, for now: your model ran with weights of its own, which decide its results; staff look.",
+    "timeout": "Look for a loop that never ends, or for work that is done again and again.",
+    "memory": "Look for what grows without bound, or for a tensor with a dimension too many.",
+    "killed": "It was stopped from outside: look for what crashes the interpreter or uses far too much memory.",
+    "exit": 'Take out calls to `exit()`; put what runs a demonstration under `if __name__ == "__main__":`.',
+    "unopened": "Submit the files that the assignment asks for, under the names it asks for.",
+}
+
+
+class Piece(NamedTuple):
+    """A part of a sentence: words of ours, with code in backticks; a `name` from code; or text `quoted` from
+    elsewhere."""
+
+    text: str
+    kind: Literal["words", "name", "quoted"] = "words"
+
+
+def as_markdown(pieces: Sequence[Piece]) -> str:
+    """Render a sentence for Markdown, in which nothing quoted can become markup."""
+    marked: dict[str, Callable[[str], str]] = {"words": str, "name": code, "quoted": escaped}
+    return "".join(marked[piece.kind](piece.text) for piece in pieces)
+
+
+def next_step(grade: Grade) -> tuple[Piece, ...]:
+    """Return one thing to do, the most useful one."""
+    first = grade.telling
+    if grade.outcome == AGREES:
+        return (Piece("None: everything is right."),)
+    if grade.outcome == PROVIDED_CHANGED:
+        parts = Piece(", ".join(grade.provided) or "the provided code", "quoted")
+        before, after = "What you wrote is right. Restore ", " as it was given to you, and everything is right."
+        return Piece(before), parts, Piece(after)
+    if grade.outcome == ERROR:
+        return (
+            Piece("None: the grading program itself failed. Your points are withheld until staff have fixed that."),
+        )
+    if grade.not_started:
+        start = grade.first_part or (first.name if first else "")
+        return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
+    if grade.outcome == COULD_NOT_RUN or first is None:
+        return _to_run(grade)
+    if grade.first_divergence:
+        file, _, line = grade.first_place.rpartition(":")
+        name, part = first_name(grade)
+        then = "it is the first to go wrong, and what comes after it may already be right"
+        return (
+            Piece("Look at "),
+            Piece(name, "name"),
+            *((Piece(" ("), Piece(part, "name"), Piece(")")) if part else ()),
+            Piece(" first"),
+            *((Piece(", in "), Piece(file, "name"), Piece(f", line {line}")) if file else ()),
+            Piece(f": {then}."),
+        )
+    return Piece("Look at "), Piece(first.name, "name"), Piece(" first: "), Piece(first.why, "quoted"), Piece(".")
+
+
+def _to_run(grade: Grade) -> tuple[Piece, ...]:
+    """Say what keeps a submission from running, and what to do about it."""
+    first = grade.telling
+    why = Piece(first.why if first else "nothing was run", "quoted")
+    where = (Piece(" (in "), Piece(first.name, "name"), Piece(")")) if first and first.cause != "unopened" else ()
+    if grade.cause == "stub":
+        return Piece("Continue with what is not written yet: "), why, *where, Piece(".")
+    advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
+    judged = "It could not be run, so it was not judged. That is not the same as wrong: "
+    return Piece(judged), why, *where, Piece(f". {advice}")
+
+
+def first_name(grade: Grade) -> tuple[str, str]:
+    """Return what goes wrong first, in the student's own names, and its part unless the name already says it."""
+    name, part = grade.first_name or grade.first_divergence, grade.first_part
+    return name, "" if part in (name, name.partition(".")[0]) else part
