@@ -106,6 +106,18 @@ def test_pages_of_the_class_and_of_each_submission_are_written(
     assert "hw1: " in (tmp_path / "grades/feedback/bob.html").read_text()
 
 
+def test_pages_of_two_students_who_are_nearly_as_far_off_are_the_same(course: CourseOnDisk, tmp_path: Path) -> None:
+    """So that nobody can compute gold from a page and an own answer."""
+    found = []
+    for name, factor in (("gil", "1.6"), ("hal", "1.61")):
+        path = hand_in(course, WRONG, ("x * factor", f"x * factor * {factor}"), name=name)
+        grade(course, path, "--html", "--output", str(tmp_path / name))
+        found.append((tmp_path / name / f"feedback/{name}.html").read_text())
+        shutil.rmtree(path)
+    assert found[0] == found[1]
+    assert "Where it goes wrong" in found[0]
+
+
 def test_other_files_are_another_submission(course: CourseOnDisk, graded: Run) -> None:
     before = len(list((course.root / ".goldsmith/grades/hw1").iterdir()))
     other = hand_in(course, WRONG, ("x * factor", "x * factor * 1.5"), name="fay")

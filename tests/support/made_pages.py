@@ -10,7 +10,12 @@ from goldsmith.comparison.api import compare
 from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.gold.diff import TensorChange
 from goldsmith.gold.facts import Environment
+from goldsmith.grade.error_steps import in_steps
+from goldsmith.grade.grades import grade
+from goldsmith.grade.redaction import Redaction, redact
+from goldsmith.html_report.class_page import ClassPages
 from goldsmith.mutants.results import Finding, Rigor
+from support.made_verdicts import rubric
 
 HOSTILE = """</title></style><script>document.title='ran'</script>"'><img src=x onerror="document.title='ran'">"""
 SOURCE = b"class Attention:\n    def forward(self, x):\n        return x / x.shape[-1]\n"
@@ -120,3 +125,9 @@ def a_difference(changes: tuple[TensorChange, ...] | None = None) -> GoldDiffere
 
 def an_environment() -> Environment:
     return Environment(python="3.8.1", numpy="1.0")
+
+
+def author_page(verdict: Verdict) -> str:
+    """Return the page that a submission's author gets, as grading makes it."""
+    shown = in_steps(redact(verdict, Redaction()))
+    return ClassPages().of_submission(grade(shown, rubric(), name="ben"), shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +16,13 @@ from goldsmith.foundation.signals import uninterrupted
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.grade.canvas import CanvasMerge, CanvasPlan
 from goldsmith.grade.engines import Engine, Local
+from goldsmith.grade.error_steps import in_steps
 from goldsmith.grade.feedback import feedback_markdown
 from goldsmith.grade.grader import Grader, Judged
 from goldsmith.grade.grades import Grade, failed, grade
 from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_of
-from goldsmith.grade.redaction import Redaction, private_lines
+from goldsmith.grade.redaction import Redaction, private_lines, redact
 from goldsmith.grade.result_files import Pages, file_names, write_class, write_submission
 from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.workspace.selection import needed_files
@@ -104,26 +106,26 @@ def _write_grade(
 ) -> Grade:
     grader = wanted.grader
     try:
-        made, text = _grade_and_feedback(wanted, item, judged, judged.verdict, hidden)
+        made, text, page = _grade_and_feedback(wanted, item, judged, judged.verdict, hidden)
     except GoldsmithError:
         raise
     except Exception as error:  # a bug of ours says nothing about the submission, and must not end the run
         verdict = failed(item.name, grader.assignment.name, grader.rubric, error)
-        made, text = _grade_and_feedback(wanted, item, judged, verdict, hidden)
-    write_submission(folder, stem, made, text, pages=wanted.pages)
+        made, text, page = _grade_and_feedback(wanted, item, judged, verdict, hidden)
+    write_submission(folder, stem, made, text, page=page)
     return made
 
 
 def _grade_and_feedback(
     wanted: GradingOptions, item: SubmissionRef, judged: Judged, verdict: Verdict, hidden: Redaction
-) -> tuple[Grade, str]:
-    """Make the grade from a verdict, and the feedback on it."""
+) -> tuple[Grade, str, str]:
+    """Make the grade from a verdict, the feedback on it, and its page if there are pages."""
     grader = wanted.grader
     what = () if item.revision or "/" not in item.what else (item.what,)  # a bare name may be part of any word
     veil = dataclasses.replace(hidden, paths=(str(grader.assignment.course.root), *what))
-    made = grade(
-        verdict,
-        grader.rubric,
+    graded = functools.partial(
+        grade,
+        rubric=grader.rubric,
         veil=veil,
         stand_ins=verdict.stand_ins,
         similarity=judged.similarity,
@@ -132,4 +134,9 @@ def _grade_and_feedback(
         name=item.name,
         forbidden_costs=grader.assignment.config.forbid_costs,
     )
-    return made, feedback_markdown(made, verdict, veil, verbose=wanted.verbose)
+    made = graded(verdict)
+    page = ""
+    if wanted.pages is not None:
+        shown = in_steps(redact(verdict, veil))
+        page = wanted.pages.of_submission(graded(shown), shown)
+    return made, feedback_markdown(made, verdict, veil, verbose=wanted.verbose), page

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from goldsmith.check.verdicts import Verdict
 from goldsmith.grade.canvas import FILE as CANVAS
 from goldsmith.grade.feedback import item_text, number
 from goldsmith.grade.grades import Grade
@@ -161,10 +162,10 @@ def _json(body: dict[str, Any]) -> bytes:
 
 
 class Pages(Protocol):
-    """Renders pages to look at: of one submission, for its author, and of the class, for staff. `stems` are the file
-    names of the submissions' own pages, without their suffix."""
+    """Renders pages to look at: of one submission, for its author, from a verdict with errors in steps of tolerance;
+    and of the class, for staff. `stems` are the file names of the submissions' own pages, without their suffix."""
 
-    def of_submission(self, grade: Grade) -> str: ...
+    def of_submission(self, grade: Grade, verdict: Verdict) -> str: ...
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str: ...
 
 
@@ -174,12 +175,11 @@ def write_submission(
     grade: Grade,
     feedback: str,
     visibility: Visibility = "visible",
-    pages: Pages | None = None,
+    page: str = "",
 ) -> list[Path]:
-    """Write the files of one submission, under a `stem` from `file_names`."""
-    page = [] if pages is None else [folder.write(f"{FEEDBACK}/{stem}.html", pages.of_submission(grade).encode())]
+    """Write the files of one submission, and its `page` if there is one, under a `stem` from `file_names`."""
     return [
-        *page,
+        *([folder.write(f"{FEEDBACK}/{stem}.html", page.encode())] if page else []),
         folder.write(f"{FEEDBACK}/{stem}.md", feedback.encode("utf-8", "replace")),
         folder.write(f"{FEEDBACK}/{stem}.json", submission_json(grade)),
         folder.write(f"{GRADESCOPE}/{stem}/results.json", gradescope_json(grade, feedback, visibility)),

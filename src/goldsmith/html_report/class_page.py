@@ -1,7 +1,6 @@
 """Pages of `goldsmith grade`: the class, for staff, and one for each submission, for its author.
 
-All that an author's page holds is in the JSON that the author gets: no value of gold's, and how far an answer is off
-only in words.
+An author's page has no value of gold's, and says how far an answer is off only in a few steps of tolerance.
 """
 
 from __future__ import annotations
@@ -12,13 +11,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
+from goldsmith.check.verdicts import COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED, Verdict
+from goldsmith.grade.error_steps import STEP_WORDS
 from goldsmith.grade.feedback import OUTCOMES, number
 from goldsmith.grade.grades import CaseResult, Grade, PartResult
 from goldsmith.grade.next_step import Piece, next_step
 from goldsmith.grade.overview import Overview
 from goldsmith.grade.result_files import FEEDBACK
 from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
+from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
 
 _SYMBOLS: dict[str, str] = {DIFFERS: "✗", COULD_NOT_RUN: "!", PROVIDED_CHANGED: "±", ERROR: "?", NOT_JUDGED: "·"}
@@ -52,14 +53,16 @@ class Row:
 class ClassPages:
     """Renders the pages of a class."""
 
-    def of_submission(self, grade: Grade) -> str:
-        """Return the page for a submission's author."""
+    def of_submission(self, grade: Grade, verdict: Verdict) -> str:
+        """Return the page for a submission's author. Both have their errors in steps of tolerance."""
         return render(
             "submission.html",
             grade=grade,
             score=f"{number(grade.score)} of {number(grade.points)}",
             next_step=_marked_up(next_step(grade)),
             items=[(item, f"{number(item.earned)} of {number(item.points)}", _cell(item)) for item in grade.items],
+            steps=STEP_WORDS,
+            wrong=author_cases(verdict),
             cases=[(case, _cell(case)) for case in grade.cases],
             outcome_words=OUTCOMES[grade.outcome],
         )

@@ -17,7 +17,7 @@ from goldsmith.html_report.page import render_report
 from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
 from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser, open_browser
-from support.made_pages import HOSTILE, a_difference, a_rigor, a_verdict, an_environment, evidence_of
+from support.made_pages import HOSTILE, a_difference, a_rigor, a_verdict, an_environment, author_page, evidence_of
 from support.made_verdicts import rubric, wrong_at
 
 pytestmark = [
@@ -136,7 +136,7 @@ def test_the_class_can_be_sorted_and_filtered_and_everybody_can_use_all_other_pa
         )
         assert browser.run(names) == ["ada"]
         assert faults(browser) == []
-        for text in (ClassPages().of_submission(grades[2]), rigor_page([a_rigor()]), diff_page(a_difference())):
+        for text in (author_page(a_verdict(HOSTILE)), rigor_page([a_rigor()]), diff_page(a_difference())):
             other.write_text(text)
             browser.open(other)
             assert faults(browser) == []

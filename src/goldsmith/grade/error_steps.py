@@ -1,0 +1,68 @@
+"""Errors in a few steps of tolerance: all that a student's page says about how far an answer is off.
+
+With a difference, or the share of a tolerance, and an own value, gold could be computed. A step gives away no more
+than that an error is below or above a limit, and all answers in one step have the same page.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from goldsmith.check.module_traces import CLOSE
+from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, Verdict
+from goldsmith.comparison.results import LeafComparison
+
+STEP_LIMITS = (1.0, 10.0, 1000.0, math.inf)
+"""Upper limits of the steps, in units of tolerance."""
+STEP_WORDS = ("within", "≤ 10 ×", "≤ 1000 ×", "more")
+_NOT_SHOWN = {
+    "identical": False,
+    "mismatched": 0,
+    "tolerance": "",
+    "largest_gap": 0.0,
+    "index": None,
+    "actual": None,
+    "gold": None,
+    "rms_gap": 0.0,
+    "gold_rms": None,
+    "rtol_alone": None,
+    "atol_alone": None,
+    "ulps": None,
+    "cosine": None,
+    "where": "",
+    "guess": "",
+}
+
+
+def step_of(excess: float) -> int:
+    """Return the number of the step that an error is in; what is not a number is in the last."""
+    return next((number for number, limit in enumerate(STEP_LIMITS) if excess <= limit), len(STEP_LIMITS) - 1)
+
+
+def in_steps(verdict: Verdict) -> Verdict:
+    """Return a verdict in which errors are the limits of their steps, and in which no other number says how far any
+    value is from gold."""
+    return msgspec.structs.replace(verdict, cases=tuple(map(_case, verdict.cases)))
+
+
+def _case(case: CaseVerdict) -> CaseVerdict:
+    return msgspec.structs.replace(
+        case,
+        leaves=tuple(map(_leaf, case.leaves)),
+        natural=tuple(map(_leaf, case.natural)),
+        modules=tuple(map(_module, case.modules)),
+    )
+
+
+def _leaf(leaf: LeafComparison) -> LeafComparison:
+    excess = min(STEP_LIMITS[step_of(leaf.excess)], 1.0 if leaf.agrees else math.inf)
+    return msgspec.structs.replace(leaf, excess=excess, relative=0.0 if leaf.agrees else math.inf, **_NOT_SHOWN)
+
+
+def _module(module: ModuleVerdict) -> ModuleVerdict:
+    """Return a call whose error is a step. One that ran alone has seen gold's own inputs, and could tell of them by how
+    far it is off: that is not even shown as a step."""
+    known = None if module.alone or module.relative is None else STEP_LIMITS[step_of(module.relative / CLOSE)]
+    return msgspec.structs.replace(module, relative=known)

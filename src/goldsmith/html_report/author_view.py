@@ -1,0 +1,98 @@
+"""What a submission's author sees of a case: calls in their order and recorded values, each in a step of tolerance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from goldsmith.check import verdict_words as words
+from goldsmith.check.verdicts import AGREES, DIFFERS, CaseVerdict, ModuleVerdict, Verdict
+from goldsmith.grade.error_steps import step_of
+from goldsmith.html_report.view import Role
+
+_MAX_ROWS = 60
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A call or a recorded value: its step, None where that is not told, and how often it occurs so."""
+
+    label: str
+    kind: str
+    role: Role
+    step: int | None
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class StepTable:
+    """Rows in order; `left_out` says how many that are right are not among them."""
+
+    title: str
+    rows: tuple[StepRow, ...]
+    left_out: int = 0
+
+    @property
+    def has_untold(self) -> bool:
+        return any(row.step is None for row in self.rows)
+
+
+@dataclass(frozen=True)
+class AuthorCase:
+    """A case that differs."""
+
+    name: str
+    title: str
+    tables: tuple[StepTable, ...]
+
+
+def author_cases(verdict: Verdict) -> tuple[AuthorCase, ...]:
+    """Return the cases that differ, the most telling first. The verdict has its errors in steps."""
+    telling = words.telling_case(verdict)
+    first = telling.name if telling else ""
+    wrong = [case for case in verdict.cases if case.outcome == DIFFERS]
+    return tuple(_case(case) for case in sorted(wrong, key=lambda case: case.name != first))
+
+
+def _case(case: CaseVerdict) -> AuthorCase:
+    calls = [
+        StepRow(
+            label := item.their_label if item.theirs else item.label,
+            "" if item.kind in label else item.kind,
+            _role(item),
+            None if item.relative is None else step_of(item.relative),
+        )
+        for item in case.modules
+    ]
+    values = [
+        StepRow(words.leaf_name(case, leaf), "", "right" if leaf.agrees else "wrong", step_of(leaf.excess))
+        for leaf in case.leaves
+    ]
+    tables = [_table("What was called, in order", calls), _table("What was recorded", values)]
+    return AuthorCase(case.name, case.title, tuple(table for table in tables if table.rows))
+
+
+def _role(module: ModuleVerdict) -> Role:
+    if module.source:
+        return "source"
+    if module.outcome == AGREES:
+        return "victim" if module.alone else "right"
+    return "holds"
+
+
+def _table(title: str, rows: Iterable[StepRow]) -> StepTable:
+    """Count equal rows once, and leave out what is right if there is too much of it."""
+    counts = Counter(rows)
+    found = [StepRow(row.label, row.kind, row.role, row.step, count) for row, count in counts.items()]
+    return StepTable(title, *_shortened(found))
+
+
+def _shortened(rows: Sequence[StepRow]) -> tuple[tuple[StepRow, ...], int]:
+    over = len(rows) - _MAX_ROWS
+    if over <= 0:
+        return tuple(rows), 0
+    right = [number for number, row in enumerate(rows) if row.role == "right"]
+    dropped = set(right[-over:])
+    kept = tuple(row for number, row in enumerate(rows) if number not in dropped)
+    return kept[:_MAX_ROWS], len(rows) - len(kept[:_MAX_ROWS])
