@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from goldsmith.check.case_verdict import sharper
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import by_execution
+from goldsmith.check.module_traces import Call, Hashed, by_execution
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
-from goldsmith.gold.arrays import numbers_of
+from goldsmith.gold.arrays import array_hash, numbers_of
+from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.tolerances import Tolerance
 
 MAX_TENSORS_PER_CASE = 3
@@ -34,6 +37,7 @@ class TensorEvidence:
 @dataclass(frozen=True)
 class CallEvidence:
     """A traced call of gold's: how far its output is off in place, and how far it may be off and count as the same.
+    `noise` is how far rounding alone was seen to move that output, None where nobody has measured it.
     `theirs` is its partner's name, None where it has no partner; `exists` says whether the submission has such a module
     all the same. `error` is None where there is nothing to compare."""
 
@@ -48,6 +52,7 @@ class CallEvidence:
     exists: bool
     error: float | None
     limit: float
+    noise: float | None = None
 
 
 @dataclass
@@ -58,12 +63,17 @@ class Evidence:
     """The text of the submitted files."""
     tensors: dict[str, tuple[TensorEvidence, ...]] = field(default_factory=dict)
     calls: dict[str, tuple[CallEvidence, ...]] = field(default_factory=dict)
+    noise: dict[str, dict[str, float]] = field(default_factory=dict)
+    """How far rounding alone was seen to move what was recorded, in the dtype that decided, by case and path."""
 
     def add_case(self, verdict: CaseVerdict, criteria: Criteria, runs: CaseRuns) -> None:
         """Keep the tensors of a case that differ, in the dtype that decided."""
         chosen = criteria.variants.get(verdict.met, criteria)
         if verdict.judged_in == "float64" and "float64" in runs.attempts:
-            limits = {path: sharper(item) for path, item in chosen.tolerances.items()}
+            # noise was measured in the case's own dtype, and says nothing about float64
+            limits = {
+                path: msgspec.structs.replace(sharper(item), noise=None) for path, item in chosen.tolerances.items()
+            }
             self.add_tensors(verdict, chosen.gold.reference or {}, runs.leaves("float64"), limits)
         else:
             self.add_tensors(verdict, chosen.expected, runs.leaves("plain"), chosen.tolerances)
@@ -85,9 +95,12 @@ class Evidence:
             if one.shape == two.shape and 1 < one.size <= MAX_ELEMENTS:
                 found.append(TensorEvidence(leaf.path, one, two, _limit(tolerances.get(leaf.path), one)))
         self.tensors[verdict.name] = tuple(found[:MAX_TENSORS_PER_CASE])
+        self.noise[verdict.name] = {path: item.noise.l2 for path, item in tolerances.items() if item.noise}
 
-    def add_calls(self, case: str, pair: TracePair) -> None:
-        """Keep every call of gold's trace, in the order in which they ended."""
+    def add_calls(self, case: str, pair: TracePair, recorded: Sequence[TensorEntry] = ()) -> None:
+        """Keep every call of gold's trace, in the order in which they ended. The noise of one whose outputs the case
+        has `recorded`, too, is known from there."""
+        known = {item.sha256: item.tolerance.noise.l2 for item in recorded if item.tolerance and item.tolerance.noise}
         self.calls[case] = tuple(
             CallEvidence(
                 label=call.label,
@@ -101,9 +114,16 @@ class Evidence:
                 exists=call.is_function or call.module in pair.names.get(call.model, {}),
                 error=pair.off.get(call.position),
                 limit=pair.limit(call),
+                noise=pair.noise.get(call.position, _noise(call, known)),
             )
             for call in by_execution(pair.gold)
         )
+
+
+def _noise(call: Call, known: Mapping[str, float]) -> float | None:
+    """Return the largest noise of a call's outputs, None unless that of each is known."""
+    found = [known.get(array_hash(item)) if known and not isinstance(item, Hashed) else None for item in call.outputs]
+    return max((item for item in found if item is not None), default=None) if None not in found else None
 
 
 def _limit(tolerance: Tolerance | None, gold: Any) -> Any:

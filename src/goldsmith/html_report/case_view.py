@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from goldsmith.check import verdict_words as words
@@ -46,8 +46,9 @@ def _thinned(lane: Lane) -> Lane:
     return replace(lane, points=points, order=f"{lane.order}; {len(points)} of {len(lane.points)} are shown")
 
 
-def leaf_lane(case: CaseVerdict) -> Lane | None:
-    """Return what was recorded, as a curve: gradients from the loss backwards, weights as they are."""
+def leaf_lane(case: CaseVerdict, noise: Mapping[str, float]) -> Lane | None:
+    """Return what was recorded, as a curve over its `noise` by path: gradients from the loss backwards, weights as they
+    are."""
     numbers = [leaf for leaf in case.leaves if leaf.excess > 0 or leaf.agrees]
     if case.outcome == AGREES or len(numbers) < 2:
         return None
@@ -57,7 +58,8 @@ def leaf_lane(case: CaseVerdict) -> Lane | None:
             leaf.gold_dtype,
             "right" if leaf.agrees else "wrong",
             leaf.relative,
-            leaf.relative / leaf.excess if leaf.excess and leaf.relative else None,
+            noise.get(leaf.path),
+            limit=leaf.relative / leaf.excess if leaf.excess and leaf.relative else None,
         )
         for leaf in numbers
     ]
@@ -66,8 +68,9 @@ def leaf_lane(case: CaseVerdict) -> Lane | None:
     return Lane(
         "Recorded values",
         order,
-        "their tolerance",
+        "the noise of right answers, measured for each",
         tuple(reversed(points) if backwards else points),
+        "their tolerance",
     )
 
 

@@ -1,4 +1,5 @@
-"""The error along a model's calls as an SVG: relative error on a log scale, over a band that is what is tolerated.
+"""The error along a model's calls as an SVG: relative error on a log scale, over a band that is the measured noise
+and a line that is what is tolerated.
 
 Colours come from the page's style by class, so that they follow its theme; every role has a shape of its own as well.
 """
@@ -61,6 +62,7 @@ def draw_curve(lane: Lane, name: str) -> Markup:
         ).format(name, round(width), _HEIGHT, round(width), _HEIGHT, f"{lane.title}: relative error, {lane.order}"),
         _grid(low, high, width, y),
         _band(points, x, y),
+        _limits(points, x, y),
         _line(points, x, y),
         *(_mark(point, x(number), y(point.error), step) for number, point in enumerate(points)),
         Markup("</svg>"),
@@ -166,7 +168,7 @@ def _places(wrong: Sequence[int], shown: int, size: int) -> str:
 
 
 def _decades(points: Iterable[Point]) -> tuple[int, int]:
-    values = [value for point in points for value in (point.error, point.noise)]
+    values = [value for point in points for value in (point.error, point.noise, point.limit)]
     known = [math.log10(value) for value in values if value and math.isfinite(value)]
     low = max(_SMALLEST_DECADE, math.floor(min(known, default=-8.0)) - 1)
     return low, max(low + 3, math.ceil(max(known, default=0.0)) + 1)
@@ -194,6 +196,16 @@ def _band(points: Sequence[Point], x: Place, y: Height) -> Markup:
     return Markup('<path class="band" d="{}"/>').format(" ".join(steps))
 
 
+def _limits(points: Sequence[Point], x: Place, y: Height) -> Markup:
+    half = (x(1) - x(0)) / 2
+    steps = [
+        f"M{x(number) - half:.1f} {y(point.limit)}h{2 * half:.1f}"
+        for number, point in enumerate(points)
+        if point.limit is not None
+    ]
+    return Markup('<path class="limit" d="{}"/>').format(" ".join(steps)) if steps else Markup("")
+
+
 def _line(points: Sequence[Point], x: Place, y: Height) -> Markup:
     known = [(x(number), y(point.error)) for number, point in enumerate(points) if point.error is not None]
     return Markup('<polyline class="path" points="{}"/>').format(" ".join(f"{one},{two}" for one, two in known))
@@ -201,8 +213,10 @@ def _line(points: Sequence[Point], x: Place, y: Height) -> Markup:
 
 def _mark(point: Point, x: float, y: float, step: float) -> Markup:
     off = "no output to compare" if point.error is None else f"off by {number_of(point.error)}"
-    noise = "" if point.noise is None else f", {number_of(point.noise)} is tolerated"
-    text = f"{point.label} ({point.kind}): {ROLES[point.role]}; {off}{noise}{'; ' if point.note else ''}{point.note}"
+    noise = "" if point.noise is None else f", its noise is {number_of(point.noise)}"
+    limit = "" if point.limit is None else f", {number_of(point.limit)} is tolerated"
+    note = f"; {point.note}" if point.note else ""
+    text = f"{point.label} ({point.kind}): {ROLES[point.role]}; {off}{noise}{limit}{note}"
     return Markup(
         '<g class="mark {0}" transform="translate({1} {2})" tabindex="0" role="img" aria-label="{3}">'
         '<title>{3}</title><rect class="hit" x="{4}" y="-9" width="{5}" height="18"/><path d="{6}"/></g>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from goldsmith.check import verdict_words
-from goldsmith.check.evidence import Evidence
+from goldsmith.check.evidence import CallEvidence, Evidence
 from goldsmith.check.verdicts import AGREES, DIFFERS
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
@@ -21,7 +21,8 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
     for case, why in verdict_words.rows(report.cases):
         calls = evidence.calls.get(case.name, ())
         lines = verdict_words.source_lines(case, gold=words.REFERENCE) if case.outcome != AGREES else []
-        lanes = [_modules(report, {call.module: call.limit for call in calls}) if calls else None, leaf_lane(case)]
+        noise = evidence.noise.get(case.name, {})
+        lanes = [_modules(report, {call.module: call for call in calls}) if calls else None, leaf_lane(case, noise)]
         cases.append(
             Case(
                 name=case.name,
@@ -58,12 +59,14 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
     )
 
 
-def _modules(report: ParityReport, limits: dict[str, float]) -> Lane:
-    points = [
-        Point(item.name or item.kind, item.kind, _role(item.role), item.relative, limits.get(item.name), item.why)
-        for item in report.modules
-    ]
-    return Lane("Modules", "in the order in which they ended", _BAND, tuple(points))
+def _modules(report: ParityReport, calls: dict[str, CallEvidence]) -> Lane:
+    points = []
+    for item in report.modules:
+        call = calls.get(item.name)
+        noise, limit = (call.noise, call.limit) if call else (None, None)
+        name = item.name or item.kind
+        points.append(Point(name, item.kind, _role(item.role), item.relative, noise, item.why, limit))
+    return Lane("Modules", "in the order in which they ended", _BAND, tuple(points), "what counts as the same")
 
 
 def _tree(report: ParityReport, *, theirs: bool) -> tuple[Node, ...]:

@@ -19,7 +19,8 @@ from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role, So
 from goldsmith.process.launcher import deterministic_environment
 
 _MAX_SOURCE_LINES = 60
-_BAND = "what counts as the same: ten times the rounding of float32 in a deep model"
+_BAND = "the solution's own noise, measured where a call's output is recorded as well"
+_LIMIT = "what counts as the same, a fixed limit: ten times the rounding of float32 in a deep model"
 
 
 def verdict_report(verdict: Verdict, evidence: Evidence, recorded: Environment) -> Report:
@@ -98,7 +99,9 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
         judged_in=case.judged_in,
         why=why,
         lines=tuple(lines),
-        lanes=tuple(filter(None, [_forward(calls, roles, case.modules), leaf_lane(case)])),
+        lanes=tuple(
+            filter(None, [_forward(calls, roles, case.modules), leaf_lane(case, evidence.noise.get(case.name, {}))])
+        ),
         ours=_ours(calls, roles),
         theirs=_theirs(calls, roles),
         tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
@@ -132,10 +135,10 @@ def _absence(call: CallEvidence) -> str:
 def _forward(calls: Sequence[CallEvidence], roles: Sequence[Role], modules: Sequence[ModuleVerdict]) -> Lane | None:
     why = {(item.model, item.name, item.function, item.kind): item.why for item in modules if item.why}
     points = tuple(
-        Point(call.label, call.kind, role, call.error, call.limit, why.get(_key(call)) or _absence(call))
+        Point(call.label, call.kind, role, call.error, call.noise, why.get(_key(call)) or _absence(call), call.limit)
         for call, role in zip(calls, roles, strict=True)
     )
-    return Lane("Calls", "in the order in which they ended", _BAND, points) if points else None
+    return Lane("Calls", "in the order in which they ended", _BAND, points, _LIMIT) if points else None
 
 
 def _ours(calls: Sequence[CallEvidence], roles: Sequence[Role]) -> tuple[Node, ...]:

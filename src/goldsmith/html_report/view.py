@@ -32,7 +32,8 @@ SHORT_ROLES: dict[Role, str] = {
 
 @dataclass(frozen=True)
 class Point:
-    """One call, gradient or weight on a curve. `error` and `noise` are relative; None is not known."""
+    """One call, gradient or weight on a curve. `error`, the measured `noise` and the `limit` that it is judged by are
+    relative; None is not known."""
 
     label: str
     kind: str
@@ -40,16 +41,23 @@ class Point:
     error: float | None
     noise: float | None
     note: str = ""
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
 class Lane:
-    """One curve: its points in order, what their order is, and what the band under them is."""
+    """One curve: its points in order, what their order is, what the band under them is and what the line."""
 
     title: str
     order: str
     band: str
     points: tuple[Point, ...]
+    limit: str = ""
+
+    @property
+    def measured(self) -> int:
+        """Return the number of points whose noise was measured."""
+        return sum(point.noise is not None for point in self.points)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -150,3 +151,21 @@ def pixels(address: str) -> np.ndarray:
 def test_a_picture_has_the_pixels_that_were_drawn() -> None:
     drawn = np.arange(12, dtype=np.uint8).reshape(3, 4)
     assert (pixels(png(drawn, bytes(768))) == drawn).all()
+
+
+def test_the_band_is_measured_noise_and_what_was_not_measured_is_said_plainly() -> None:
+    verdict = a_verdict("ben")
+    evidence = evidence_of(verdict)
+    report = verdict_report(verdict, evidence, an_environment())
+    page = render_report(report)
+    assert "Noise was not measured for any of these, so there is no band: only what is tolerated is drawn." in page
+    assert 'class="swatch"' not in page.partition("<h3>Calls</h3>")[2].partition("</figure>")[0]
+    calls = evidence.calls["wrong"]
+    evidence.calls["wrong"] = (calls[0], replace(calls[1], noise=2e-7), *calls[2:])
+    evidence.noise["wrong"] = {"y": 1e-6, "z": 1e-6}
+    lanes = {lane.title: lane for lane in verdict_report(verdict, evidence, an_environment()).cases[0].lanes}
+    assert [point.noise for point in lanes["Calls"].points] == [None, 2e-7, None, None]
+    assert [point.noise for point in lanes["Recorded values"].points] == [1e-6, 1e-6]
+    page = render_report(verdict_report(verdict, evidence, an_environment()))
+    assert "Noise was measured for 1 of 4; there is no band under the others." in page
+    assert "off by 1.0e-01, its noise is 2.0e-07, 5.0e-05 is tolerated" in page
