@@ -199,6 +199,7 @@ def _fixed_by_restoring(
     """Return the verdicts on those of `cases` that agree once these parts are restored."""
     with contextlib.ExitStack() as stack:
         restored = provided.restored(submission, stack.enter_context(private_folder()) / "restored", parts)
-        strategy = context.strategy(stack.enter_context(context.open_workspace(restored, submission.beside)))
+        workspace = stack.enter_context(context.open_workspace(restored, submission.beside))
+        strategy = context.strategy(workspace, traces=False)
         strategy.run_cases(cases)
     return {name: strategy.verdicts[name] for name in cases if strategy.verdicts[name].outcome == AGREES}

@@ -71,6 +71,6 @@ class CheckContext:
             return self.opened.adapter_file and self.opened.adapter_file.absolute()
         return workspace.folder / self.assignment.project.config.adapter
 
-    def strategy(self, workspace: ReplayWorkspace) -> ReplayStrategy:
+    def strategy(self, workspace: ReplayWorkspace, *, traces: bool = True) -> ReplayStrategy:
         """Make the strategy that runs the cases of the submission in a workspace."""
-        return ReplayStrategy(self.judge, workspace)
+        return ReplayStrategy(self.judge, workspace, traces)

@@ -25,10 +25,12 @@ _LAYOUT_PROBLEMS = ("raised", "weights", "values")
 @dataclass
 class ReplayStrategy:
     """Runs cases in a workspace and collects their runs and verdicts. `layouts` holds the layout that a case is judged
-    in, where it is not the plain one."""
+    in, where it is not the plain one. Without `traces`, a case that is wrong is not run again: where only agreement
+    matters, a trace of it would be for nothing."""
 
     judge: Judge
     workspace: ReplayWorkspace
+    traces: bool = True
     replays: dict[str, CaseRuns] = field(default_factory=dict)
     verdicts: dict[str, CaseVerdict] = field(default_factory=dict)
     layouts: dict[str, str] = field(default_factory=dict)
@@ -101,6 +103,8 @@ class ReplayStrategy:
     def _repeat(self, cases: Sequence[str]) -> None:
         """Run whatever a verdict still needs, float64 last."""
         wanted = {name: still_to_run(self.verdicts[name], self.judge.criteria(name)) for name in cases}
+        if not self.traces:
+            wanted = {name: runs for name, runs in wanted.items() if "traced" not in runs}
         in_order = sorted(filter(wanted.get, wanted), key=lambda name: "float64" in wanted[name])
         self._join(self.workspace.run({name: wanted[name] for name in in_order}, self.layouts))
 
@@ -120,11 +124,14 @@ class ReplayStrategy:
         for name in cases:
             if self.verdicts[name].outcome == AGREES and not is_shown_twice(self.replays[name]):
                 wanted[name] = ("plain", "repeat")
-            elif self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].attempts:
+            elif self.traces and self._lacks_trace(name):
                 wanted[name] = ("traced",)
         if wanted:
             self._join(self.workspace.run(wanted, self.layouts))
             self._finalise(list(wanted))
+
+    def _lacks_trace(self, name: str) -> bool:
+        return self.verdicts[name].outcome == DIFFERS and "traced" not in self.replays[name].attempts
 
     def _finalise(self, cases: Sequence[str]) -> None:
         """Judge `cases` by all of their runs. Where only the run in float64 fails or differs, repeat it in a fresh

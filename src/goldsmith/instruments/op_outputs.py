@@ -9,9 +9,15 @@ from typing import Any
 MAX_TENSORS, MAX_BYTES = 4000, 64 * 2**20
 
 
+class _Full(BaseException):
+    """Raised in the code that runs once nothing more can be stored."""
+
+
 @contextlib.contextmanager
 def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
-    """Store floating results by number within this context, up to `MAX_TENSORS` tensors and about `MAX_BYTES` bytes."""
+    """Store floating results by number within this context, up to `MAX_TENSORS` tensors and about `MAX_BYTES` bytes;
+    then the context ends early. A view of as many numbers as it was made from is left out: the numbers are looked for
+    in any order and shape."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     found: dict[str, Any] = {}
@@ -21,12 +27,15 @@ def record_op_outputs(torch: Any) -> Iterator[dict[str, Any]]:
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             nonlocal size
             result = func(*args, **(kwargs or {}))
+            if func.is_view and isinstance(result, torch.Tensor) and result.numel() == args[0].numel():
+                return result
             for item in result if isinstance(result, tuple | list) else (result,):
-                fits = len(found) < MAX_TENSORS and size < MAX_BYTES
-                if fits and isinstance(item, torch.Tensor) and item.is_floating_point() and item.numel() > 1:
+                if isinstance(item, torch.Tensor) and item.is_floating_point() and item.numel() > 1:
+                    if len(found) >= MAX_TENSORS or size >= MAX_BYTES:
+                        raise _Full
                     found[f"{len(found):04d}"] = item.detach().clone(memory_format=torch.contiguous_format)
                     size += item.numel() * item.element_size()
             return result
 
-    with Tapping():  # type: ignore[no-untyped-call]
+    with contextlib.suppress(_Full), Tapping():  # type: ignore[no-untyped-call]
         yield found
