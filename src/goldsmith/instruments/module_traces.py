@@ -20,7 +20,7 @@ from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.instruments.call_gradients import passed_back
-from goldsmith.instruments.own_calls import OwnCode, unwatched
+from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
 
 MAX_CALLS = 3
 MAX_SAME = 6
@@ -110,7 +110,7 @@ class Tracer:
 
     # --- functions and methods --------------------------------------------------------------------------------------
 
-    def enter_function(self, frame: Any, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def enter_function(self, frame: Any, name: str, owner: Any) -> None:
         self.runs[name] = None
         last = name.rpartition(".")[2]
         if last == "forward" and self._stack and self._stack[-1].owner is owner:
@@ -118,6 +118,7 @@ class Tracer:
         label, module = self._owners.get(id(owner), ("", ""))
         inside = any(item.is_module for item in self._stack)
         entry = None
+        values: list[Any] = []
         if (self._keeping if inside else self._bytes < MAX_BYTES) and self._same[name] < MAX_SAME:
             self._same[name] += 1
             kind, _, function = name.rpartition(".")
@@ -125,7 +126,8 @@ class Tracer:
             facts = {"own": True, "training": bool(getattr(owner, "training", False))}
             kind = kind if is_method else function
             function = "" if is_method and function == "forward" else function
-            entry = self._begin(label, module, kind, function, [args, kwargs], facts)
+            values = list(arguments_of(frame))
+            entry = self._begin(label, module, kind, function, values, facts)
             self._targets[len(self.index) - 1] = getattr(owner, last) if is_method else frame.f_globals.get(name)
             if label:
                 entry["state"] = self._state(label, module)
@@ -134,7 +136,7 @@ class Tracer:
             elif is_method:
                 entry["form"] = None  # the object cannot be rebuilt
         before = _hashes(self._weights[label]) if entry and label else {}
-        self._push(frame, entry, name=name, before=before, values=[args, kwargs])
+        self._push(frame, entry, name=name, before=before, values=values)
 
     def leave_function(self, frame: Any, value: Any, *, raised: bool) -> None:
         if any(item.owner is frame for item in self._stack):

@@ -49,8 +49,8 @@ def unwatched(function: Callable[P, R]) -> Callable[P, R]:
 class Listener(Protocol):
     """A receiver of such calls. `name` is `function` or `Class.method`."""
 
-    def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """Handle the start of a call."""
+    def enter_function(self, frame: FrameType, name: str, owner: Any) -> None:
+        """Handle the start of a call; `arguments_of(frame)` is what it was called with."""
 
     def leave_function(self, frame: FrameType, value: Any, *, raised: bool) -> None:
         """Handle the end of a call."""
@@ -66,6 +66,7 @@ class OwnCode:
         self._written = written
         self._last = frozenset(name.rpartition(".")[2] for name in written or ())
         self._known: dict[int, tuple[CodeType, bool]] = {}
+        self._names: dict[tuple[int, int], tuple[type, str]] = {}
         self.found: dict[str, None] = {}
 
     @contextlib.contextmanager
@@ -80,18 +81,17 @@ class OwnCode:
         def listen(frame: FrameType, event: str, value: Any) -> None:
             if event == "c_call" or event == "c_return":  # half of all events; `in` would take twice as long
                 return
-            code = frame.f_code
-            number = id(code)  # to hash a code object takes microseconds, because it hashes all of its constants
-            if number not in known:
-                known[number] = code, self._may_be_own(code)
-            if not known[number][1]:
+            number = id(frame.f_code)  # to hash a code object takes microseconds: it hashes all of its constants
+            own = known.get(number)
+            if own is None:
+                own = known[number] = frame.f_code, self._may_be_own(frame.f_code)
+            if not own[1]:
                 return
             if event == "call":
-                owner, args, kwargs = _arguments(frame)
-                name = self._name_of(code, owner)
+                owner = _owner(frame)
+                name = self._name_of(frame.f_code, owner)
                 if name:
-                    self.found[f"{Path(code.co_filename).stem}.{name}"] = None
-                    listener.enter_function(frame, name, owner, args, kwargs)
+                    listener.enter_function(frame, name, owner)
             elif event == "return":
                 listener.leave_function(frame, value, raised=not _returns(frame))
 
@@ -110,6 +110,15 @@ class OwnCode:
 
     def _name_of(self, code: CodeType, owner: Any) -> str:
         """Return the name that students use; a method's comes from its object's class, as it may be inherited."""
+        kind = type(owner)  # kept with its name, so that its id is not reused
+        known = self._names.get((id(code), id(kind)))
+        if known is None:
+            known = self._names[id(code), id(kind)] = kind, self._find_name(code, owner)
+            if known[1]:
+                self.found[f"{Path(code.co_filename).stem}.{known[1]}"] = None
+        return known[1]
+
+    def _find_name(self, code: CodeType, owner: Any) -> str:
         if self._written is None:
             return code.co_qualname if owner is None else f"{type(owner).__name__}.{code.co_name}"
         classes = () if owner is None else type(owner).__mro__
@@ -124,22 +133,27 @@ def _is_plain(code: CodeType) -> bool:
     return not special and "<" not in code.co_qualname and code.co_qualname.count(".") <= 1
 
 
-def _arguments(frame: FrameType) -> tuple[Any, list[Any], dict[str, Any]]:
-    """Return the object that a method belongs to, the positional arguments, and the keyword-only arguments."""
+def _owner(frame: FrameType) -> Any:
+    """Return the object that a method belongs to; None for a function."""
+    code = frame.f_code
+    return frame.f_locals.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
+
+
+def arguments_of(frame: FrameType) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positional arguments, without `self`, and the keyword-only ones of a call that has just begun."""
     code, values = frame.f_code, frame.f_locals
     names = code.co_varnames
     positional = list(names[: code.co_argcount])
     named = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     at = code.co_argcount + code.co_kwonlyargcount
-    owner = values.get("self") if positional[:1] == ["self"] else None
-    args = [values[name] for name in positional[1 if owner is not None else 0 :] if name in values]
+    args = [values[name] for name in positional[1 if _owner(frame) is not None else 0 :] if name in values]
     if code.co_flags & inspect.CO_VARARGS:
         args += values.get(names[at], ())
         at += 1
     kwargs = {name: values[name] for name in named if name in values}
     if code.co_flags & inspect.CO_VARKEYWORDS:
         kwargs |= values.get(names[at], {})
-    return owner, args, kwargs
+    return args, kwargs
 
 
 def _returns(frame: FrameType) -> bool:

@@ -24,6 +24,7 @@ from goldsmith.gold.arrays import array_hash, is_array, is_tensor
 from goldsmith.process.messages import Perturbation
 from goldsmith.recipe.initial_weights import Statistic
 from goldsmith.weights.gold_inputs import GoldInputs
+from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.weights.models import is_module
 from goldsmith.weights.stress import apply_stress
 
@@ -185,13 +186,14 @@ class CallsBefore:
         self._recipe = recipe
         self._called: dict[tuple[int, str], Any] = {}  # keeps the object, so that its id is not reused
 
-    def enter_function(self, frame: FrameType, name: str, owner: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def enter_function(self, frame: FrameType, name: str, owner: Any) -> None:
         method = frame.f_code.co_name
         if owner is None or is_module(owner) or method == "__init__" or (id(owner), method) in self._called:
             return
         if _caller_of(frame, owner) != self._recipe:
             return
         self._called[id(owner), method] = owner
+        args, kwargs = arguments_of(frame)
         with contextlib.suppress(Exception):
             getattr(owner, method)(*_each(args, _move_within), **_each(kwargs, _move_within))
 
