@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 
 from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.process.messages import Perturbation
 from goldsmith.recipe.initial_weights import Statistic
 from goldsmith.weights.gold_inputs import GoldInputs
-from goldsmith.instruments.own_calls import arguments_of
 from goldsmith.weights.models import is_module
 from goldsmith.weights.stress import apply_stress
 
