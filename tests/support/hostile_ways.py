@@ -86,15 +86,7 @@ def _as_ordinary_user(user: pwd.struct_passwd, folder: Path) -> list[str]:
     for program in ("unshare", "setpriv", "mount"):
         if shutil.which(program) is None:
             raise NotHere(f"{program} is not installed")
-    needed = list(dict.fromkeys([Path(sys.base_prefix).resolve(), Path(sys.prefix), TESTS.parent]))
-    closed = {path: barrier for path in needed if (barrier := _closed(path)) is not None}
-    lines = ["set -e"]
-    for number, path in enumerate(closed):
-        lines += [f"mkdir -p {folder}/{number}", f"mount --bind {shlex.quote(str(path))} {folder}/{number}"]
-    lines += [f"mount -t tmpfs -o mode=755 none {shlex.quote(str(item))}" for item in dict.fromkeys(closed.values())]
-    for number, path in enumerate(closed):
-        place = shlex.quote(str(path))
-        lines += [f"mkdir -p {place}", f"mount --bind {folder}/{number} {place}"]
+    lines = ["set -e", *way_to_python(folder)]
     lines.append(f'exec setpriv --reuid={user.pw_uid} --regid={user.pw_gid} --clear-groups "$@"')
     script = folder / "way.sh"
     script.write_text("\n".join(lines))
@@ -103,6 +95,21 @@ def _as_ordinary_user(user: pwd.struct_passwd, folder: Path) -> list[str]:
     if tried.returncode:
         raise NotHere((tried.stderr.strip().splitlines() or ["another user cannot run Python"])[-1])
     return before
+
+
+def way_to_python(folder: Path) -> list[str]:
+    """Lines of a shell script that, in a mount namespace of its own, let every user reach this Python; `folder` is
+    empty."""
+    needed = list(dict.fromkeys([Path(sys.base_prefix).resolve(), Path(sys.prefix), TESTS.parent]))
+    closed = {path: barrier for path in needed if (barrier := _closed(path)) is not None}
+    lines = []
+    for number, path in enumerate(closed):
+        lines += [f"mkdir -p {folder}/{number}", f"mount --bind {shlex.quote(str(path))} {folder}/{number}"]
+    lines += [f"mount -t tmpfs -o mode=755 none {shlex.quote(str(item))}" for item in dict.fromkeys(closed.values())]
+    for number, path in enumerate(closed):
+        place = shlex.quote(str(path))
+        lines += [f"mkdir -p {place}", f"mount --bind {folder}/{number} {place}"]
+    return lines
 
 
 def _closed(path: Path) -> Path | None:

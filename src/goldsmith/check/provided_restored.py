@@ -11,16 +11,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from goldsmith.check.bounds import MAX_CODE_BYTES
 from goldsmith.check.submissions import Submission
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
 from goldsmith.course.provided import changed_provided, with_provided
-from goldsmith.course.solutions import Placement, placements
+from goldsmith.course.solutions import Placement, has_solutions, placements
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.course.subject import Subject
-from goldsmith.course.unwritten import unwritten_parts
+from goldsmith.course.unwritten import left_as_given, unwritten_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.manifest import Manifest
 
@@ -34,7 +36,8 @@ class Provided:
     submitted: Mapping[str, bytes]
     changed: Mapping[str, list[str]]
     files: Mapping[str, bytes]
-    solution: Mapping[str, bytes] = field(default_factory=dict)
+    left: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By file, functions that the solution leaves as they were given."""
 
     @classmethod
     def of(cls, assignment: Subject, submission: Submission, manifest: Manifest) -> Provided:
@@ -48,7 +51,7 @@ class Provided:
             for name, content in submitted.items()
         }
         changed = {name: parts for name, parts in found.items() if parts}
-        return cls(starter, submitted, changed, files, _solution_files(assignment))
+        return cls(starter, submitted, changed, files, functions_left(assignment, starter))
 
     @property
     def is_untouched(self) -> bool:
@@ -63,7 +66,7 @@ class Provided:
             return tuple(
                 part
                 for name, content in self.submitted.items()
-                for part in unwritten_parts(self.starter[name], content, self.solution.get(name, b""))
+                for part in unwritten_parts(self.starter[name], content, self.left.get(name, ()))
             )
         except (RecursionError, MemoryError):
             return ()  # nested too deeply to parse: running it will say so
@@ -112,11 +115,21 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
     return found
 
 
-def _solution_files(assignment: Assignment) -> dict[str, bytes]:
-    """Read the solution's files by where they go; none where there is no solution here."""
+def functions_left(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
+    """Return, by file, the functions that the solution leaves as they were given. Where there is no solution, as in a
+    pack, a record may say which."""
+    record = left_record(assignment)
     with contextlib.suppress(GoldsmithError, OSError):
-        return {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
+        if not has_solutions(assignment):
+            return msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]]) if record.is_file() else {}
+        solved = {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
+        return {name: left_as_given(content, solved.get(name, b"")) for name, content in starter.items()}
     return {}
+
+
+def left_record(assignment: Assignment) -> Path:
+    """Return where the record of `functions_left` is, in a copy of the course without solutions."""
+    return assignment.course.state_folder / "left-as-given" / f"{assignment.name}.json"
 
 
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:

@@ -24,6 +24,7 @@ _FUNCTIONS = {
     "test": "try_tests",
     "rigor": "rigor",
     "grade": "grade",
+    "pack": "pack",
     "inject": "inject",
     "reset": "reset",
     "guard": "guard",

@@ -42,6 +42,13 @@ def placements(assignment: Subject) -> list[Placement]:
     return sorted(found, key=lambda item: item.target.as_posix())
 
 
+def has_solutions(assignment: Assignment) -> bool:
+    """Say whether the course's solutions are here; a recipe or adapter in their folder is none."""
+    own = (assignment.recipe, assignment.adapter)
+    folders = (folder for folder in assignment.course.solution_folders if folder.is_dir())
+    return any(path.is_file() and path not in own for folder in folders for path in folder.rglob("*"))
+
+
 def variants_of(assignment: Subject) -> dict[str, list[Placement]]:
     """Return the solution's variants by name: the solution's files, some replaced by those in the variant's folder."""
     if not isinstance(assignment, Assignment) or not assignment.variants.is_dir():

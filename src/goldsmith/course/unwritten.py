@@ -7,22 +7,28 @@ outside) counts as written.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from goldsmith.course.starter_diff import Function, code_of, parse, written_by_students
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 
-def unwritten_parts(starter: bytes, other: bytes, solution: bytes = b"") -> list[str]:
-    """List the classes and functions that `starter` leaves to students and whose functions are all unchanged or empty
-    in `other`. What the solution leaves unchanged too is not for students to write."""
-    given, theirs, solved = _functions(starter), _functions(other), _functions(solution)
+def left_as_given(starter: bytes, solution: bytes) -> list[str]:
+    """List the functions that look as if they were left to students, but that the solution leaves unchanged, too: they
+    are not for students to write."""
+    given, solved = _functions(starter) or {}, _functions(solution) or {}
+    names = sorted(written_by_students(starter) & given.keys() & solved.keys())
+    return [name for name in names if code_of(solved[name]) == code_of(given[name])]
+
+
+def unwritten_parts(starter: bytes, other: bytes, left: Collection[str] = ()) -> list[str]:
+    """List the classes and functions that `starter` leaves to students and whose functions, except those that are
+    `left_as_given`, are all unchanged or empty in `other`."""
+    given, theirs = _functions(starter), _functions(other)
     if theirs is None or given is None:
         return []
     parts: dict[str, list[bool]] = {}
-    for name in sorted(written_by_students(starter) & given.keys()):
-        if solved and name in solved and code_of(solved[name]) == code_of(given[name]):
-            continue
+    for name in sorted((written_by_students(starter) & given.keys()) - set(left)):
         node = theirs.get(name)
         same = node is not None and (code_of(node) == code_of(given[name]) or is_empty(node))
         parts.setdefault(name.partition(".")[0], []).append(same)

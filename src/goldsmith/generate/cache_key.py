@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import placements
+from goldsmith.course.solutions import has_solutions, placements
 from goldsmith.generate.freshness import file_hashes
 from goldsmith.generate.sources import hash_sources
 from goldsmith.gold.facts import installed_version
@@ -29,8 +29,7 @@ def verdict_inputs(assignment: Assignment, manifest: Manifest) -> list[Any]:
 
     Solutions may be missing, as in the students' copy.
     """
-    has_solutions = any(folder.is_dir() for folder in assignment.course.solution_folders)
-    now = hash_sources(assignment, placements(assignment) if has_solutions else [])
+    now = hash_sources(assignment, placements(assignment) if has_solutions(assignment) else [])
     config = assignment.course.config
     return [
         [now.solution, now.starter, file_hashes(assignment, manifest.provenance.reads)],

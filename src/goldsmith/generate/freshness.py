@@ -13,7 +13,7 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import placements
+from goldsmith.course.solutions import has_solutions, placements
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.course import NoSolution
@@ -101,7 +101,7 @@ def stale_reasons(assignment: Subject, manifest: Manifest, *, starter: bool) -> 
         return changed_sources(assignment, made)
     if not starter:
         made = msgspec.structs.replace(made, starter={})
-    if not any(folder.is_dir() for folder in assignment.course.solution_folders):
+    if not has_solutions(assignment):
         made = msgspec.structs.replace(made, solution={})
     return changed_sources(assignment, made)
 

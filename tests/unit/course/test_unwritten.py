@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from goldsmith.course.unwritten import unwritten_parts
+from goldsmith.course.unwritten import left_as_given, unwritten_parts
 
 STARTER = """
     import torch
@@ -39,9 +39,9 @@ def unwritten(*changes: tuple[str, str], more: str = "", solution: str = "") -> 
     for old, new in changes:
         assert old in source, old
         source = source.replace(old, new, 1)
-    return unwritten_parts(
-        textwrap.dedent(STARTER).encode(), f"{source}\n\n{more}\n".encode(), textwrap.dedent(solution).encode()
-    )
+    starter = textwrap.dedent(STARTER).encode()
+    left = left_as_given(starter, textwrap.dedent(solution).encode())
+    return unwritten_parts(starter, f"{source}\n\n{more}\n".encode(), left)
 
 
 def test_what_is_as_it_was_given_is_unwritten() -> None:

@@ -1,0 +1,39 @@
+"""What can keep an assignment from being packed, or a pack from grading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from goldsmith.errors.base import GoldsmithError, UsageError
+
+
+class PackShowsSolution(GoldsmithError):
+    template = (
+        "{assignment} is not packed, because a solution would be in the pack: {places:few}; `goldsmith guard` shows "
+        "where, so fix that first."
+    )
+    assignment: str
+    places: Sequence[str]
+
+
+class CannotPackPackage(GoldsmithError):
+    template = (
+        "{package} cannot be installed elsewhere, because it is not from a package index; put its code into the course "
+        "and name it in `shared`."
+    )
+    package: str
+
+
+class PublicPlace(UsageError):
+    """A pack with gold in it would be written to where students get files from."""
+
+    template = "{path} is a public place of this course, and a pack holds gold; give --output with a place outside it."
+    path: Path
+
+
+class NotAPack(GoldsmithError):
+    template = "{folder} is not a pack for {place}: {problem}; make it again with `goldsmith pack {place}`."
+    folder: Path
+    place: str
+    problem: str

@@ -1,0 +1,95 @@
+"""The part of a course that a pack holds: starter, recipe, gold and settings of one assignment. Never a solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from goldsmith.check.provided_restored import functions_left, left_record
+from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
+from goldsmith.course.layout import Assignment
+from goldsmith.errors.check import NoGold, StaleGold
+from goldsmith.errors.gold import CannotWrite
+from goldsmith.errors.packs import PackShowsSolution
+from goldsmith.generate.freshness import FRESH, MISSING, freshness
+from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
+from goldsmith.grade.grader import rubric_for
+from goldsmith.guard.public_files import PublicFile
+from goldsmith.guard.scan import guarded_by, sweep
+from goldsmith.workspace.selection import needed_files
+
+COURSE = "course"
+"""The folder in a pack that the course's files are in."""
+README = "README.md"
+
+
+def course_files(assignment: Assignment) -> dict[str, bytes]:
+    """Return the files of a course in which this assignment, and nothing else, can be graded, by their paths in it.
+
+    Gold must be fresh, and nothing of a solution may be in the files.
+    """
+    manifest = _fresh_manifest(assignment)
+    rubric_for(assignment, allow_stale=False)  # raises where settings and gold do not fit
+    try:
+        public = dict(_public(assignment, manifest))
+        private = dict(_private(assignment, manifest))
+    except OSError as error:
+        raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
+    _refuse_solutions(assignment, public)
+    return {**public, **private, **_functions_left(assignment, manifest)}
+
+
+def _fresh_manifest(assignment: Assignment) -> Manifest:
+    """Return gold's manifest, if gold is fresh and its files are what was published, byte for byte."""
+    found = freshness(assignment, thorough=True)
+    if found.outcome == MISSING:
+        raise NoGold(assignment.name)
+    if found.outcome != FRESH:
+        raise StaleGold(assignment.name, found.reasons)
+    return read_manifest(assignment.gold)
+
+
+def _public(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    """Yield what submissions get next to their own files, and the course's settings."""
+    for inside, path in needed_files(assignment, manifest.provenance.reads, ()).items():
+        yield inside.as_posix(), path.read_bytes()
+    for name in (CONFIG_FILE, PROJECT_FILE):
+        path = assignment.course.root / name
+        if path.is_file():
+            yield name, path.read_bytes()
+
+
+def _private(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    """Yield the gold, and a recipe and adapter that are kept next to the solution."""
+    gold = assignment.gold
+    for name in (MANIFEST, README, *(entry.name for entry in manifest.files)):
+        if (gold / name).is_file():
+            yield assignment.course.relative(gold / name).as_posix(), (gold / name).read_bytes()
+    for path in (assignment.recipe, assignment.adapter):
+        if path.is_file():
+            yield assignment.course.relative(path).as_posix(), path.read_bytes()
+
+
+def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> None:
+    """Raise if the guard finds any part of a solution in what is to be packed."""
+    course = assignment.course
+    guarded = guarded_by(course, everything_public=False)
+    shown = [PublicFile(name, content) for name, content in files.items()]
+    found = [item for item in sweep(course, shown, guarded) if item.kind in ("solution", "private", "injected")]
+    if found:
+        raise PackShowsSolution(assignment.name, [f"{item.file} ({item.part})" for item in found])
+
+
+def _functions_left(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
+    """Return the names of functions that the solution leaves as they were given, which grades depend on."""
+    inside = assignment.course.relative(assignment.starter)
+    starter = {
+        PurePosixPath(name).relative_to(inside).as_posix(): (assignment.course.root / name).read_bytes()
+        for name in manifest.provenance.starter
+        if name.endswith(".py") and PurePosixPath(name).is_relative_to(inside)
+    }
+    left = {name: functions for name, functions in functions_left(assignment, starter).items() if functions}
+    record = assignment.course.relative(left_record(assignment)).as_posix()
+    return {record: msgspec.json.encode(left)} if left else {}
