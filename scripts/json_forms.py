@@ -16,6 +16,7 @@ from goldsmith.generate.verify import Proof
 from goldsmith.injection.results import InjectionResult, ResetResult
 from goldsmith.internal_tests.verdict import InternalVerdict
 from goldsmith.model_parity.result import ParityReport
+from goldsmith.packs.pack import Packed
 from goldsmith.render.doctor import MachineSummary
 from goldsmith.render.grades import ClassSummary, GradedSubmission
 from goldsmith.render.guard import Leak
@@ -50,6 +51,8 @@ FORMS = (
     Form(command="rigor", subjects="mutants", item=MutantResult, more=RigorSummary),
     Form(command="rigor", when="--list", subjects="mutants", item=ListedMutant),
     Form(command="grade", subjects="submissions", item=GradedSubmission, more=ClassSummary),
+    Form(command="pack gradescope", subjects="assignments", item=Packed),
+    Form(command="pack autolab", subjects="assignments", item=Packed),
     Form(command="inject", subjects="assignments", item=InjectionResult),
     Form(command="reset", subjects="assignments", item=ResetResult),
     Form(command="guard", subjects="findings", item=Leak),

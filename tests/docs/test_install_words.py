@@ -28,8 +28,10 @@ ALLOWED = [
     rf"'goldsmith{EXTRAS} @ git\+ADDRESS'",
     rf"\"(?:goldsmith{EXTRAS}|\$\{{package\}}) @ (?:\$|\$\{{dollar\}})GOLDSMITH\"",
     rf"(?:-e )?[\"']\.{EXTRAS}[\"']",
+    r"\"\$\$here\"/goldsmith-\*\.whl",
 ]
-"""A clone by its path, a git address, the variable of a workflow that holds one, and the clone that somebody is in."""
+"""A clone by its path, a git address, the variable of a workflow that holds one, the clone that somebody is in, and the
+wheel in a pack."""
 
 
 def installations(text: str) -> Iterator[str]:

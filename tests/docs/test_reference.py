@@ -106,6 +106,8 @@ QUICK = [
     ("check", "check hw1 {}/cy", 3),
     ("rigor --list", "rigor hw1 --list", 0),
     ("grade", "grade hw1 {}/bob", 0),
+    ("pack gradescope", "pack gradescope hw1", 0),
+    ("pack autolab", "pack autolab hw1", 0),
     ("inject", "inject hw1", 0),
     ("reset", "reset hw1", 0),
     ("guard", "guard", 1),

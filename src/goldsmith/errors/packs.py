@@ -33,7 +33,7 @@ class PublicPlace(UsageError):
 
 
 class NotAPack(GoldsmithError):
-    template = "{folder} is not a pack for {place}: {problem}; make it again with `goldsmith pack {place}`."
+    template = "{folder} is not a pack for {place}: {problem}; make it again with `goldsmith pack`."
     folder: Path
     place: str
     problem: str
