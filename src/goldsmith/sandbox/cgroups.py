@@ -135,20 +135,20 @@ def wait_until_in(name: str, hierarchies: int) -> None:
 def controllers() -> tuple[Controller, ...]:
     """Return the controllers that can be used here: tried, once. Remove what killed commands have left."""
     with contextlib.suppress(OSError):
-        found = tuple(filter(_works, map(_first_usable, ("pids", "memory"))))
-        for parent in {controller.parent for controller in found if controller}:
+        firsts = (next(filter(_works, _candidates(name)), None) for name in ("pids", "memory"))
+        found = tuple(controller for controller in firsts if controller is not None)
+        for parent in {controller.parent for controller in found}:
             _sweep(parent)
-        return tuple(controller for controller in found if controller is not None)
+        return found
     return ()
 
 
-def _first_usable(name: str) -> Controller | None:
-    """Return a controller with the first cgroup, from this process's own outwards, in which one can be made."""
+def _candidates(name: str) -> Iterator[Controller]:
+    """Yield a controller with each cgroup, from this process's own outwards, in which one could be made."""
     for folder, version in _own_and_outer(name):
         usable = version == 1 or name in _read(folder / "cgroup.subtree_control").split()
         if usable and os.access(folder, os.W_OK):
-            return Controller(name, version, folder)
-    return None
+            yield Controller(name, version, folder)
 
 
 def _own_and_outer(name: str) -> Iterator[tuple[Path, int]]:
@@ -180,10 +180,8 @@ def _mounts() -> Iterator[tuple[str, Path, int, Sequence[str]]]:
             yield root, Path(mount), 2 if kind == "cgroup2" else 1, options.split(",")
 
 
-def _works(controller: Controller | None) -> bool:
+def _works(controller: Controller) -> bool:
     """Try whether a limit can be set, and a process moved into it; of processes, whether the limit holds."""
-    if controller is None:
-        return False
     try:
         cgroup = Cgroup([controller], tasks=1, memory=2**30)
     except OSError:

@@ -14,6 +14,7 @@ import pytest
 
 from goldsmith.sandbox import cgroups
 from goldsmith.sandbox.cgroups import Cgroup, controllers, make_cgroup, wait_until_in
+from support.check_course import checked_course, hand_in
 
 pytestmark = pytest.mark.skipif(not controllers(), reason="cgroups cannot be made here")
 TASKS = 40
@@ -159,8 +160,27 @@ def test_version_2_is_used_where_an_outer_cgroup_delegates_the_controller(
         f"30 23 0:26 /outside {tmp_path}/mount rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
     )
     monkeypatch.setattr(cgroups, "_PROC", tmp_path)
-    assert cgroups._first_usable("pids") == cgroups.Controller("pids", 2, inner.parent)
-    assert cgroups._first_usable("cpu") is None
+    assert list(cgroups._candidates("pids")) == [cgroups.Controller("pids", 2, inner.parent)]
+    assert not list(cgroups._candidates("cpu"))
+
+
+def test_an_outer_cgroup_serves_where_ones_own_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = cgroups.Controller("pids", 1, Path("/proc"))
+    usable = next(item for item in controllers())
+    monkeypatch.setattr(cgroups, "_candidates", lambda name: iter([refused, usable] if name == usable.name else []))
+    controllers.cache_clear()
+    try:
+        assert controllers() == (usable,)
+    finally:
+        controllers.cache_clear()
+
+
+def test_a_graded_submission_runs_in_a_cgroup(tmp_path: Path) -> None:
+    course = checked_course(tmp_path / "course")
+    tells = ("return x * factor", "raise ValueError(open('/proc/self/cgroup').read())")
+    folder = Path(hand_in(course, tells, name="ada")).parent
+    graded = course.run("grade", "hw1", str(folder), "--json")
+    assert cgroups._NAME.search(graded.out), graded.out
 
 
 def sweep() -> None:
