@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -341,32 +342,36 @@ def same_plain(one: Any, two: Any) -> bool:
 
 
 class Held:
-    """The numbers of many tensors, sorted once, so that tensors are found in any order and shape."""
+    """The numbers of many tensors, found in any order and shape. Norms are compared first, as they depend on neither:
+    of thousands of tensors only a few need to be sorted."""
 
     def __init__(self, tensors: Iterable[Any]) -> None:
         import numpy as np
 
-        by_size: dict[int, list[Any]] = {}
+        self._by_size: dict[int, list[tuple[float, Any]]] = {}
         held = 0
         for tensor in tensors:
             held += tensor.nbytes
             if tensor.dtype.kind in "fc" and held <= MAX_OP_OUTPUT_BYTES:
-                by_size.setdefault(tensor.size, []).append(np.sort(tensor, axis=None))
-        self._sorted = {size: np.stack(found).astype(_wide(found), copy=False) for size, found in by_size.items()}
+                numbers = tensor.reshape(-1).astype(_wide([tensor]), copy=False)
+                with np.errstate(all="ignore"):
+                    self._by_size.setdefault(tensor.size, []).append((float(np.linalg.norm(numbers)), numbers))
 
     def holds(self, gold: Any) -> bool:
         """Return whether one of them has the numbers of `gold`."""
         import numpy as np
 
-        found = self._sorted.get(gold.size)
-        if found is None or gold.dtype.kind not in "fc":
+        if gold.dtype.kind not in "fc":
             return False
-        wanted = np.sort(gold, axis=None).astype(_wide([gold, found]))
-        if not np.isfinite(wanted).all():
-            return any(distance(item, wanted) <= CLOSE for item in found)
+        wanted = np.sort(gold, axis=None).astype(_wide([gold]), copy=False)
         with np.errstate(all="ignore"):
-            gaps = np.linalg.norm(found - wanted, axis=1)
-        return bool((gaps <= CLOSE * np.linalg.norm(wanted)).any())
+            size = float(np.linalg.norm(wanted))
+        near = CLOSE * size
+        return any(
+            distance(np.sort(numbers), wanted) <= CLOSE
+            for norm, numbers in self._by_size.get(gold.size, ())
+            if abs(norm - size) <= near or not math.isfinite(norm - size)
+        )
 
 
 def _wide(arrays: Iterable[Any]) -> str:
