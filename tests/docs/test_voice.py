@@ -61,7 +61,7 @@ THIRD_PERSON = re.compile(r"[A-Z][a-z]+[^s]s")
 ENDS_IN_ANOTHERS_WORDS = {"Failed", "NoFreshGold", "NotRecorded", "RecipeRaised", "RecipeSyntax"}
 NOTHING_IS_WRONG = {"MenuLeft", "Interrupted"}
 """What a person did on purpose needs no next step."""
-SAYS_IT_IN_ITS_PROBLEM = ENDS_IN_ANOTHERS_WORDS | {"BadConfig", "RecipeMisused"}
+SAYS_IT_IN_ITS_PROBLEM = ENDS_IN_ANOTHERS_WORDS | {"BadConfig", "BadNotebook", "RecipeMisused"}
 """The next step is part of what they are given, or is plain from it."""
 
 

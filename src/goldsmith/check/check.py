@@ -22,6 +22,7 @@ from goldsmith.check.check_context import CheckContext
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.missing_files import not_given
+from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.part_verdicts import judge_parts
 from goldsmith.check.provided_restored import Provided
 from goldsmith.check.request import Opened, Request
@@ -95,7 +96,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             # from here on may contain them, and is for staff only
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
             if request.evidence is not None:
-                request.evidence.files = provided.files
+                request.evidence.files = {**provided.files, **cell_files(submission.placed)}
                 for case in verdicts.values():
                     request.evidence.add_case(case, context.judge.criteria(case.name), strategy.replays[case.name])
             confined = request.confined is not None
@@ -113,7 +114,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         first_part=first.first_part if first else "",
         first_case=first.name if first else "",
         first_name=source.their_label if source else "",
-        first_place=_place(source, provided) if source else "",
+        first_place=shown_place(_place(source, provided), submission.placed) if source else "",
         not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
         cases=tuple(found),
         parts=parts,

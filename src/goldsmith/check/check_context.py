@@ -17,6 +17,7 @@ from goldsmith.check.request import Opened, Request
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.gold.load import GoldCase
+from goldsmith.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.workspace.copies import Workspace, make_workspaces
@@ -59,7 +60,7 @@ class CheckContext:
                 self.request.watcher,
                 self.fork_server,
                 confined=self.request.confined,
-                stand_ins=self.assignment.project.config.stand_ins,
+                stand_ins=(*NOTEBOOK_PACKAGES, *self.assignment.project.config.stand_ins),
                 written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
                 allowance=self.allowance,

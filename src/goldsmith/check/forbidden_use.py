@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
+from goldsmith.check.notebook_places import shown_place
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.course.forbidden import MAX_USES, forbidden_uses
 from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 
 _MAX_SOURCE_BYTES, _MAX_PLACE_CHARS = 2**20, 200
@@ -24,13 +25,14 @@ def find_forbidden(
     names = assignment.forbidden
     if not names or not isinstance(assignment, Assignment):
         return ()
-    starter = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.starter.rglob("*.py")}
-    placed = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
+    inside = [path.relative_to(assignment.starter) for path in assignment.starter.rglob("*.py")]
+    starter = {path.as_posix(): Placement(assignment.starter / path, path) for path in inside}
+    placed = {item.target.as_posix(): item for item in submission.placed if item.target.suffix == ".py"}
     own = starter if submission.is_tree else placed
-    given = {} if submission.is_tree else {file: path for file, path in starter.items() if file in placed}
+    given = {} if submission.is_tree else {file: item for file, item in starter.items() if file in placed}
     excused = {(name, file, text) for name, file, _, text in forbidden_uses(_contents(given), names)}
     found = [
-        ForbiddenUse(name, f"{file}:{line}", True)
+        ForbiddenUse(name, shown_place(f"{file}:{line}", submission.placed), True)
         for name, file, line, text in forbidden_uses(_contents(own), names)
         if (name, file, text) not in excused
     ]
@@ -38,13 +40,13 @@ def find_forbidden(
     for name, place in sightings:
         file, _, line = place.rpartition(":")
         if name in names and name not in known and file in own and line.isdecimal() and len(line) < 9:
-            found.append(ForbiddenUse(name, place[:_MAX_PLACE_CHARS], False))
+            found.append(ForbiddenUse(name, shown_place(place, submission.placed)[:_MAX_PLACE_CHARS], False))
     return tuple(found[:MAX_USES])
 
 
-def _contents(files: Mapping[str, Path]) -> dict[str, bytes]:
+def _contents(files: Mapping[str, Placement]) -> dict[str, bytes]:
     found = {}
-    for name, path in files.items():
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            found[name] = file.read(_MAX_SOURCE_BYTES)
+    for name, item in files.items():
+        with contextlib.suppress(OSError):
+            found[name] = item.read(_MAX_SOURCE_BYTES)
     return found

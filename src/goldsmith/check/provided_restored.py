@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from goldsmith.course.subject import Subject
 from goldsmith.course.unwritten import left_as_given, unwritten_parts
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.gold.manifest import Manifest
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def functions_left(assignment: Assignment, starter: Mapping[str, bytes]) -> dict
     with contextlib.suppress(GoldsmithError, OSError):
         if not has_solutions(assignment):
             return msgspec.json.decode(record.read_bytes(), type=dict[str, list[str]]) if record.is_file() else {}
-        solved = {item.target.as_posix(): item.source.read_bytes() for item in placements(assignment)}
+        solved = {item.target.as_posix(): item.read() for item in placements(assignment)}
         return {name: left_as_given(content, solved.get(name, b"")) for name, content in starter.items()}
     return {}
 
@@ -135,31 +136,36 @@ def left_record(assignment: Assignment) -> Path:
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
     """Read the submission's Python files by where they go."""
     if submission.is_tree:
-        files = {path.relative_to(assignment.starter).as_posix(): path for path in assignment.files(".py")}
+        files = [Placement(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
     else:
-        files = {item.target.as_posix(): item.source for item in submission.placed if item.target.suffix == ".py"}
+        files = [item for item in submission.placed if item.target.suffix == ".py"]
     return read_code(files, lambda name: (assignment.starter / name).is_file())
 
 
-def _implementation_files(subject: Subject, manifest: Manifest) -> dict[str, Path]:
+def _implementation_files(subject: Subject, manifest: Manifest) -> list[Placement]:
     """Return the Python files of what a recipe by itself runs on: what takes the place of its imports, then what the
     gold was recorded from."""
     places = [Path(where) for _, where in subject.replacements if Path(where).is_absolute()]
     found = [file for place in places for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
     found += [subject.project.root / name for name in manifest.provenance.solution if name.endswith(".py")]
-    return {subject.project.portable(file): file for file in found if LITTER.isdisjoint(file.parts)}
+    names = {subject.project.portable(file): file for file in found if LITTER.isdisjoint(file.parts)}
+    return [Placement(file, Path(name)) for name, file in names.items()]
 
 
-def read_code(files: Mapping[str, Path], is_first: Callable[[str], bool] = lambda name: True) -> dict[str, bytes]:
-    """Read Python files, those that come first (which the starter has, too) before all others, until there is too much
-    to parse."""
+def read_code(files: Iterable[Placement], is_first: Callable[[str], bool] = lambda name: True) -> dict[str, bytes]:
+    """Read Python files, by where they go, those that come first (which the starter has, too) before all others, until
+    there is too much to parse. A notebook counts by its definitions."""
     found: dict[str, bytes] = {}
     left = MAX_CODE_BYTES
-    for name in sorted(files, key=lambda name: not is_first(name)):
-        if files[name].is_file() and files[name].stat().st_size <= left:
-            found[name] = files[name].read_bytes()
-            left -= len(found[name])
-    return {name: found[name] for name in files if name in found}
+    named = {item.target.as_posix(): item for item in files}
+    for name in sorted(named, key=lambda name: not is_first(name)):
+        source = named[name].source
+        if source.is_file() and (source.suffix == NOTEBOOK or source.stat().st_size <= left):
+            content = named[name].read()
+            if len(content) <= left:
+                found[name] = content
+                left -= len(content)
+    return {name: found[name] for name in named if name in found}
 
 
 def _digest(content: bytes) -> str:

@@ -19,6 +19,7 @@ from typing import IO, Any
 import msgspec
 
 from goldsmith.check import bounds
+from goldsmith.check.notebook_places import in_cells
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.gold.safetensors_reader import parse_bytes
 from goldsmith.process.messages import ALONE, Attempt, Failure, Frame, RunName
@@ -248,6 +249,7 @@ def with_submission_paths(failure: Failure, workspace: Workspace) -> Failure:
     def short(text: str) -> str:
         return text.replace(f"{workspace.folder}/", "").replace(f"{workspace.root}/", "")
 
+    failure = in_cells(failure, workspace.notebooks)
     frames = tuple(msgspec.structs.replace(frame, file=short(frame.file)) for frame in failure.frames)
     return msgspec.structs.replace(failure, message=short(failure.message) or "no reason is given", frames=frames)
 

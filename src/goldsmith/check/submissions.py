@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from goldsmith.check.notebook_modules import with_modules
 from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
 from goldsmith.check.size_limits import list_names, list_revision
 from goldsmith.course.git import git, read_blob
@@ -17,9 +18,11 @@ from goldsmith.course.solutions import SUFFIX, Placement
 from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.notebooks.convert import is_notebook_file
 from goldsmith.workspace.temporary import private_folder
 
-_CODE = (".py", ".ipynb")
+_CODE = (".py", NOTEBOOK)
 AS_IT_STANDS = "the tree as it stands"
 
 
@@ -112,20 +115,21 @@ def _lies_plainly_in(path: Path, course: Course, private: Path) -> bool:
 def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") -> Submission:
     """Open what lies at `path`, which has been resolved; a lone file may have been `called` something else."""
     if path.is_file():
-        called = called or path.name
-        if Path(called).suffix != ".py":
-            raise NothingToCheck(name, "it is no Python file and no folder", _wanted_files(assignment))
+        wanted, called = wanted_files(assignment), called or path.name
         lone = Placement(path, _place(assignment, Path(called)))
-        if str(lone.target) not in _wanted_files(assignment):
-            raise NothingToCheck(name, f"{called} is not a file that students write", _wanted_files(assignment))
-        return Submission(name, (lone,))
+        if Path(called).suffix != ".py" and not is_notebook_file(path):
+            raise NothingToCheck(name, "it is no Python file, no notebook and no folder", wanted)
+        placed, told = with_modules(assignment, name, [lone], wanted)
+        if not any(str(item.target) in wanted for item in placed):
+            raise NothingToCheck(name, f"{called} is not a file that students write", wanted)
+        return Submission(name, tuple(placed), notes=tuple(told))
     if not path.is_dir():
-        raise NothingToCheck(name, "it is neither a file nor a folder", _wanted_files(assignment))
+        raise NothingToCheck(name, "it is neither a file nor a folder", wanted_files(assignment))
     home = _home(assignment, path)
     if not _stays(home, path):
         raise SubmissionLeaves(name, home.relative_to(path))
     folder = home.resolve()
-    package = package_of(assignment, folder, _wanted_files(assignment))
+    package = package_of(assignment, folder, wanted_files(assignment))
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     placed = []
     for file in files_handed_in(assignment, folder, name):
@@ -136,15 +140,16 @@ def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") 
             raise SubmissionLeaves(name, inside)
         if file.is_file() and not file.is_relative_to(assignment.variants):
             placed.append(Placement(file, _place(assignment, inside)))
+    placed, told = with_modules(assignment, name, placed, wanted_files(assignment))
     if not any(item.target.suffix in _CODE for item in placed):
-        raise NothingToCheck(name, "it holds no Python file", _wanted_files(assignment))
-    if not any(str(item.target) in _wanted_files(assignment) for item in placed):
-        raise NothingToCheck(name, "none of the starter's files is in it", _wanted_files(assignment))
+        raise NothingToCheck(name, "it holds no Python file", wanted_files(assignment))
+    if not any(str(item.target) in wanted_files(assignment) for item in placed):
+        raise NothingToCheck(name, "none of the starter's files is in it", wanted_files(assignment))
     _refuse_folders_for_files(assignment, name, placed, own)
     brought = {str(item.target) for item in placed}
-    kept = [file for file in to_write(assignment, _wanted_files(assignment)) if file not in brought]
+    kept = [file for file in to_write(assignment, wanted_files(assignment)) if file not in brought]
     notes = [f"{file} is not in it; the starter's was used" for file in kept]
-    return Submission(name, tuple(placed), notes=tuple(notes))
+    return Submission(name, tuple(placed), notes=(*told, *notes))
 
 
 def _refuse_folders_for_files(
@@ -154,9 +159,9 @@ def _refuse_folders_for_files(
     for item in placed:
         for above in item.target.parents:
             if above.as_posix() in own or (assignment.starter / above).is_file():
-                raise NothingToCheck(name, f"{above} is a folder in it", _wanted_files(assignment))
+                raise NothingToCheck(name, f"{above} is a folder in it", wanted_files(assignment))
         if (assignment.starter / item.target).is_dir():
-            raise NothingToCheck(name, f"{item.target} is not a folder in it", _wanted_files(assignment))
+            raise NothingToCheck(name, f"{item.target} is not a folder in it", wanted_files(assignment))
 
 
 def _stays(file: Path, folder: Path) -> bool:
@@ -176,7 +181,7 @@ def _place(assignment: Assignment, inside: Path) -> Path:
 
 def _home(assignment: Assignment, folder: Path) -> Path:
     """Find the assignment's files in a folder: at its top, at their place in a course, or one level down."""
-    wanted = _wanted_files(assignment)
+    wanted = wanted_files(assignment)
     course = assignment.course
     candidates = [folder, folder / course.relative(assignment.starter), folder / assignment.name]
     inside = [item for item in folder.iterdir() if item.name not in LITTER and not item.name.startswith(".")]
@@ -185,16 +190,18 @@ def _home(assignment: Assignment, folder: Path) -> Path:
     for candidate in candidates:
         if any((candidate / name).is_file() or (candidate / _as_solution(name)).is_file() for name in wanted):
             return candidate
-    return folder
+    return next((candidate for candidate in candidates if any(candidate.glob(f"*{NOTEBOOK}"))), folder)
 
 
 def _home_in(assignment: Assignment, names: Sequence[str]) -> str | None:
     """Find the assignment's files in a repository that is not a course: at its root, in the folder of that name, or
     else in the only folder that has any of them. A solution is never taken for a submission."""
     folders: dict[str, None] = {}
-    for wanted in (name for name in _wanted_files(assignment) if Path(name).name != "__init__.py"):
+    for wanted in (name for name in wanted_files(assignment) if Path(name).name != "__init__.py"):
         ends = [name.removesuffix(wanted) for name in names if f"/{name}".endswith(f"/{wanted}")]
         folders |= dict.fromkeys(end.rstrip("/") for end in ends)
+    if not folders:
+        folders |= dict.fromkeys(name.rpartition("/")[0] for name in names if name.endswith(NOTEBOOK))
     course = assignment.course
     private = [f"/{course.relative(folder).as_posix()}/" for folder in course.solution_folders]
     possible = [folder for folder in folders if not any(name in f"/{folder}/" for name in private)]
@@ -206,7 +213,7 @@ def _as_solution(name: str) -> str:
     return f"{name.removesuffix('.py')}{SUFFIX}"
 
 
-def _wanted_files(assignment: Assignment) -> list[str]:
+def wanted_files(assignment: Assignment) -> list[str]:
     """List the starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
     inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
@@ -231,7 +238,7 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
         other = _home_in(assignment, list_names(course, commit, name))
         listed = None if other is None else list_revision(course, f"{commit}:{other}", name)
     if listed is None:
-        raise NothingToCheck(name, f"it has no {starter}", _wanted_files(assignment))
+        raise NothingToCheck(name, f"it has no {starter}", wanted_files(assignment))
     for item in listed:  # not `git archive`, which obeys the revision's own attributes
         inside = item.path
         if item.mode == "120000" or inside.startswith("/") or ".." in inside.split("/"):
@@ -241,5 +248,5 @@ def _extract(assignment: Assignment, course: Course, revision: str, folder: Path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(read_blob(course, item.blob, item.size))
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise NothingToCheck(name, f"{inside} is a file and a folder in it", _wanted_files(assignment)) from None
+            raise NothingToCheck(name, f"{inside} is a file and a folder in it", wanted_files(assignment)) from None
     return True

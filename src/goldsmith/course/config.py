@@ -130,7 +130,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Whether tolerances are measured."""
     stand_ins: tuple[str, ...] = ()
     """Packages that submissions import and grading does not need; where one is missing, an inert module takes its
-    place."""
+    place. Those of notebooks (`google.colab`, `IPython`, `ipywidgets`, `tqdm`) always are among them."""
     forbid: tuple[str, ...] = ()
     """What no assignment's submissions may use; see `forbid` of an assignment."""
     packages: tuple[str, ...] = ()

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.subject import Subject
 from goldsmith.errors.course import NoSolution, SolutionFitsNothing, SolutionIsAmbiguous, SolutionsCollide
+
+if TYPE_CHECKING:
+    from goldsmith.notebooks.convert import NotebookModule
 
 SUFFIX = "_solution.py"
 
@@ -20,6 +24,24 @@ class Placement:
 
     source: Path
     target: Path
+    wanted: tuple[str, ...] = ()
+    """What a notebook is there to define, if known: only what this needs is kept of its other code."""
+
+    def notebook(self) -> NotebookModule | None:
+        """Return the module that a notebook becomes; None where the file is placed as it is."""
+        from goldsmith.notebooks.convert import convert, is_notebook_file
+
+        if self.target.suffix != ".py" or not is_notebook_file(self.source):
+            return None
+        return convert(self.source.read_bytes(), self.source.name, self.wanted)
+
+    def read(self, most: int = -1) -> bytes:
+        """Read the file as it will be placed, and no more than `most` bytes of it."""
+        module = self.notebook()
+        if module is not None:
+            return module.source if most < 0 else module.source[:most]
+        with self.source.open("rb") as file:
+            return file.read(most)
 
 
 def placements(assignment: Subject) -> list[Placement]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from goldsmith.course.subject import Subject
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.options import Options
+from goldsmith.notebooks import PACKAGES as NOTEBOOK_PACKAGES
 from goldsmith.process.fork_client import ForkServer, fork_server
 from goldsmith.process.messages import Job
 from goldsmith.workspace.copies import Workspace
@@ -38,6 +39,7 @@ def make_job(
         parent=os.getpid(),
         search_path=tuple(map(str, workspace.search_path)),
         replacements=assignment.replacements,
+        stand_ins=NOTEBOOK_PACKAGES if workspace.notebooks else (),
     )
 
 

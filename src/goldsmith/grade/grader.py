@@ -143,10 +143,7 @@ class Grader:
         alike: dict[str, float] = {}
         with contextlib.suppress(Exception):  # only a remark, about files that may contain anything
             code = [item for item in submission.placed if item.target.suffix == ".py"]
-            files = read_code(
-                {item.target.as_posix(): item.source for item in code},
-                lambda name: (self.assignment.starter / name).is_file(),
-            )
+            files = read_code(code, lambda name: (self.assignment.starter / name).is_file())
             alike = similarity(_parts_of(self), files, _MIN_SIMILARITY)
         return Judged(verdict=verdict, digest=digest, sandbox=sandbox, similarity=alike, kept=kept)
 

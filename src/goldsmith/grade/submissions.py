@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.check.bounds import MAX_BYTES
-from goldsmith.check.submissions import Submission, open_revision, open_submission, places_of, private_place
+from goldsmith.check.notebook_modules import module_name
+from goldsmith.check.submissions import (
+    Submission,
+    open_revision,
+    open_submission,
+    places_of,
+    private_place,
+    wanted_files,
+)
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
@@ -31,6 +39,7 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive, NothingHandedIn
 from goldsmith.foundation.beneath import open_beneath, open_folder
 from goldsmith.grade.archives import is_archive, unpack
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.workspace.temporary import private_folder
 
 
@@ -157,7 +166,7 @@ def _copied(
             raise Unreadable(placed.target, error.strerror or str(error)) from None
         with source:
             _copy(source, copy)
-        found.append(Placement(copy, placed.target))
+        found.append(replace(placed, source=copy))
     return tuple(found)
 
 
@@ -199,18 +208,31 @@ def digest_of(submission: Submission) -> str:
     total = hashlib.sha256()
     for item in sorted(submission.placed, key=lambda placed: placed.target.as_posix()):
         try:
-            with item.source.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
+            content = _content_digest(item)
         except OSError as error:
             raise Unreadable(item.target, error.strerror or str(error)) from None
         total.update(f"{item.target.as_posix()!r} {content}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
 
+def _content_digest(item: Placement) -> str:
+    """Hash a file as it will be placed: of a notebook, its definitions and what is said about them, and not its
+    outputs."""
+    module = item.notebook()
+    if module is not None:
+        said = repr((item.source.name, module.notes, sorted(module.missing.items())))
+        return hashlib.sha256(module.source + said.encode("utf-8", "surrogateescape")).hexdigest()
+    with item.source.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
     """Return whether a folder is a submission itself. A single argument that contains one submission and nothing else
-    is a class of one, named after that submission, unless that is only the assignment's name."""
+    is a class of one, named after that submission, unless that is only the assignment's name; so is one with a single
+    notebook that is not called like a file of the assignment's."""
     inside = _handed_in_at(folder)
+    if alone and len(inside) == 1 and inside[0].suffix == NOTEBOOK and inside[0].is_file():
+        return module_name(inside[0]).name in wanted_files(assignment)
     if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
         return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
     return _can_be_opened(assignment, folder)
@@ -233,12 +255,12 @@ def _handed_in_at(folder: Path) -> list[Path]:
 def _may_be_one(path: Path) -> bool:
     if path.name in LITTER or path.name.startswith("."):
         return False
-    return path.is_dir() or is_archive(path) or path.suffix == ".py"
+    return path.is_dir() or is_archive(path) or path.suffix in (".py", NOTEBOOK)
 
 
 def _stem(path: Path) -> str:
     name = path.name
-    for suffix in (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", ".py"):
+    for suffix in (".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz2", ".txz", ".tar", ".py", NOTEBOOK):
         if path.is_file() and name.lower().endswith(suffix) and len(name) > len(suffix):
             name = name[: -len(suffix)]
     return name

@@ -80,7 +80,7 @@ def _traceback(case: CaseVerdict) -> list[str]:
     """Show where a case failed; nothing if that is not known, since the reason has been given."""
     if case.failure is None or not case.failure.frames:
         return []
-    frames = [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
+    frames = [f"{item.place} in {item.function}: {item.text}" for item in case.failure.frames[-_FRAMES:]]
     return ["", "```text", *(_fence(line) for line in (*frames, words.one_line(case.failure.message))), "```"]
 
 

@@ -91,7 +91,7 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
     roles = [role_of(call, case.modules) for call in calls]
     lines = [] if case.outcome == AGREES else [*words.module_lines(case, ""), *leaf_lines(case)]
     if case.failure is not None:
-        lines += [f"{item.file}:{item.line} in {item.function}: {item.text}" for item in case.failure.frames[-4:]]
+        lines += [f"{item.place} in {item.function}: {item.text}" for item in case.failure.frames[-4:]]
     return Case(
         name=case.name,
         title=case.title,

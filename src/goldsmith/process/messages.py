@@ -206,6 +206,12 @@ class Frame(msgspec.Struct, frozen=True):
     """The function that it is in."""
     text: str
     """The line as it is written."""
+    cell: int = 0
+    """The cell that the line is counted in, where the file is a notebook."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}, cell {self.cell}, line {self.line}" if self.cell else f"{self.file}:{self.line}"
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,7 +95,7 @@ def _explain(console: Console, same: Sequence[CaseVerdict], place: str) -> None:
     if case.failure is not None:
         print_line(console, Text("  "), words.one_line(case.failure.message))
         for frame in case.failure.frames[-_MAX_FRAMES:]:
-            print_line(console, Text(f"    {frame.file}:{frame.line} in {frame.function}: {frame.text}", "dim"))
+            print_line(console, Text(f"    {frame.place} in {frame.function}: {frame.text}", "dim"))
     first = case.first_wrong
     if first is not None:
         said = any(line.endswith(words.how_far(first).removeprefix("is off ")) for line in sources)

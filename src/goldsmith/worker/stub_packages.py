@@ -14,30 +14,40 @@ from typing import Any
 
 used: list[str] = []
 """Packages that were replaced by a stub in this process."""
+_NOTEBOOK_BARS = "tqdm.notebook"
 
 
 def install(names: Sequence[str]) -> None:
-    """Let an import of one of `names` succeed, with a stub if it is not installed."""
+    """Let an import of one of `names` succeed, with a stub if it is not installed. `tqdm.notebook` is always a stub:
+    without a notebook around it, the installed one raises."""
     if names:
         sys.meta_path.append(_LastResort(names))
+    if _NOTEBOOK_BARS in names:
+        sys.meta_path.insert(0, _LastResort([_NOTEBOOK_BARS], only=True))
 
 
 class _LastResort(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last finder, which is asked when no other has found a module."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = frozenset(names)
+    def __init__(self, names: Sequence[str], *, only: bool = False) -> None:
+        self._names, self._only = tuple(names), only
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if name.partition(".")[0] not in self._names:
+        if self._meant(name) is None or (self._only and name not in self._names):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
+    def _meant(self, name: str) -> str | None:
+        """Return which of the names an import asks for: the package, a part of it, or a package around it."""
+        asked = (item for item in self._names if f"{item}.".startswith(f"{name}.") or name.startswith(f"{item}."))
+        return next(asked, None)
+
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        package = spec.name.partition(".")[0]
+        is_bar = spec.name.partition(".")[0] == "tqdm"
+        package = "tqdm" if is_bar else self._meant(spec.name) or spec.name
         if package not in used:
             used.append(package)
-        return _StandIn(spec.name)
+        return _ProgressBars(spec.name) if is_bar else _StandIn(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         pass
@@ -48,6 +58,17 @@ class _StandIn(ModuleType):
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         return _Nothing()
+
+
+class _ProgressBars(_StandIn):
+    """Progress bars, which are loops all the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("tqdm", "tqdm_notebook"):
+            return _Bar
+        return (
+            (lambda *args, **kwargs: _Bar(range(*args))) if name in ("trange", "tnrange") else super().__getattr__(name)
+        )
 
 
 class _Nothing:
@@ -83,3 +104,19 @@ class _Nothing:
 
     def __bool__(self) -> bool:
         return False
+
+
+class _Bar(_Nothing):
+    """A progress bar that shows nothing: iterating over it yields what it was given."""
+
+    def __init__(self, iterable: Any = (), *args: Any, **kwargs: Any) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Any:
+        return iter(self._iterable)
+
+    def __len__(self) -> int:
+        return len(self._iterable)
+
+    def __bool__(self) -> bool:
+        return True

@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from goldsmith.course.config import PROJECT_FILE
@@ -23,6 +23,8 @@ from goldsmith.course.subject import Subject
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.platforms import RUNNING_CODE, require
+from goldsmith.notebooks.convert import NotebookModule
+from goldsmith.notebooks.shown import ShownNotebook
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 
@@ -30,13 +32,14 @@ from goldsmith.workspace.temporary import private_folder
 @dataclass(frozen=True)
 class Workspace:
     """One private copy: `root` is the copy of the course's root, `scratch` is for a run's output. With a `search_path`
-    for modules nothing was copied: code runs in place."""
+    for modules nothing was copied: code runs in place. `notebooks` are the modules in it that were notebooks."""
 
     root: Path
     scratch: Path
     folder: Path
     origins: dict[Path, Path]
     search_path: tuple[Path, ...] = ()
+    notebooks: Mapping[Path, ShownNotebook] = field(default_factory=dict)
 
     @property
     def in_place(self) -> bool:
@@ -107,6 +110,7 @@ def _make(
     course = assignment.course
     root, scratch = base / "course", base / "scratch"
     origins: dict[Path, Path] = {}
+    notebooks: dict[Path, ShownNotebook] = {}
     try:
         scratch.mkdir(parents=True)
         if needed is None:
@@ -115,24 +119,32 @@ def _make(
             _copy_needed(assignment, needed, root, origins)
         folder = root / assignment.starter.relative_to(course.root)
         for item in placed:
-            _place(item, root, folder / item.target)
+            module = _place(item, root, folder / item.target)
             origins[folder / item.target] = item.source
+            if module is not None:
+                notebooks[folder / item.target] = ShownNotebook(item.source.name, module)
         is_solution = needed is None and any(item.source != assignment.recipe for item in placed)
         for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
             origins.pop(folder / name, None)
     except OSError as error:
         raise CannotWrite(base, error.strerror or str(error)) from None
-    return Workspace(root, scratch, folder, origins)
+    return Workspace(root, scratch, folder, origins, notebooks=notebooks)
 
 
-def _place(item: Placement, root: Path, target: Path) -> None:
-    """Put one solution file into the workspace, and never, through any link, anywhere else."""
+def _place(item: Placement, root: Path, target: Path) -> NotebookModule | None:
+    """Put one solution file into the workspace, and never, through any link, anywhere else; of a notebook, the module
+    that it becomes, which is returned."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.parent.resolve().is_relative_to(root):
         raise CannotWrite(target, "it lies behind a link that leaves the workspace")
     target.unlink(missing_ok=True)
-    _copy_file(item.source, target)
+    module = item.notebook()
+    if module is None:
+        _copy_file(item.source, target)
+    else:
+        target.write_bytes(module.source)
+    return module
 
 
 def _copy_needed(assignment: Assignment, needed: Mapping[Path, Path], root: Path, origins: dict[Path, Path]) -> None:

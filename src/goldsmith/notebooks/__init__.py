@@ -1,0 +1,7 @@
+"""Notebooks as Python modules, by their definitions: read cells, leave out what is no definition, keep track of lines.
+
+Nothing of a notebook is run here, and no kernel is started.
+"""
+
+PACKAGES = ("google.colab", "IPython", "ipywidgets", "tqdm", "tqdm.notebook")
+"""Packages that every submission may import although they are not installed: notebooks are full of them."""

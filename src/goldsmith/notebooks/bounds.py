@@ -1,0 +1,14 @@
+"""Bounds on what is read of a notebook: each with its unit and its reason."""
+
+MAX_NOTEBOOK_BYTES = 256 * 2**20
+"""Bytes of a file, outputs included: as much as a whole submission may have."""
+MAX_CODE_BYTES = 2 * 2**20
+"""Bytes of the code in it, which is parsed, and parsing takes a hundred times as much memory as the text."""
+MAX_STATEMENTS = 20_000
+"""Statements outside of functions and classes."""
+MAX_CELLS = 20_000
+"""Cells of all kinds: a long notebook of a course has two hundred."""
+MAX_METADATA_BYTES = 2**18
+"""Bytes of metadata that are decoded, of a cell or of the notebook. Widgets' states, which are larger, are not."""
+MAX_NOTES = 12
+"""Notes about one notebook."""

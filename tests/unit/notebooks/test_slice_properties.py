@@ -1,0 +1,73 @@
+"""A module that is split into cells, anywhere, with anything between them, has the same definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from goldsmith.notebooks.convert import convert
+from support.notebooks import notebook
+
+NOISE = (
+    "%matplotlib inline",
+    "!pip install torch",
+    "print(undefined_name)",
+    "for epoch in range(10**9):\n    loss.backward()",
+    "%%bash\nls",
+    "help?",
+    "assert undefined_name == 3",
+    "plot = draw_everything(data)",
+    "with open('/nowhere/file') as file:\n    text = file.read()",
+    "this is not Python",
+)
+
+
+@st.composite
+def modules(draw: st.DrawFn) -> list[str]:
+    """Statements in an order in which they can run; each may use those before it, functions also those after."""
+    count = draw(st.integers(2, 9))
+    names = [f"{draw(st.sampled_from('fckl'))}{number}" for number in range(count)]
+    found = ["import math"]
+    for number, name in enumerate(names):
+        before = names[:number]
+        some = draw(st.lists(st.sampled_from(before), max_size=3)) if before else []
+        values = [f"{other}()" if other[0] == "f" else f"{other}.value" if other[0] == "k" else other for other in some]
+        numbers = [f"sum({value})" if value[0] == "l" else value for value in values]
+        total = " + ".join(["math.floor(1.5)", str(number), *numbers])
+        if name[0] == "f":
+            found.append(f"def {name}(first={total}):\n    return first + {total}")
+        elif name[0] == "c":
+            found.append(f"{name} = {total}")
+        elif name[0] == "k":
+            bases = "".join(f"({other})" for other in some[:1] if other[0] == "k")
+            found.append(f"class {name}{bases}:\n    value = {total}\n    def call(self):\n        return {total}")
+        else:
+            found += [f"{name} = [{number}]", f"{name}.append({total})"]
+    return found
+
+
+@given(modules(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_cells_have_the_definitions_of_the_module_that_was_split(statements: list[str], data: st.DataObject) -> None:
+    cells: list[str] = []
+    for statement in statements:
+        cells += data.draw(st.lists(st.sampled_from(NOISE), max_size=1))
+        joined = cells and cells[-1] not in NOISE and data.draw(st.booleans())
+        cells[-1:] = [f"{cells[-1]}\n\n# then\n{statement}"] if joined else [*cells[-1:], statement]
+    module = convert(notebook(*cells).encode(), "split.ipynb")
+    assert _values(module.source.decode()) == _values("\n".join(statements))
+    for number, line in enumerate(module.source.decode().splitlines(), 1):
+        cell, inside = module.place(number)
+        if cell and line and not line.startswith("# cell "):
+            code = [cell for cell in cells if cell.strip()]
+            assert code[cell - 1].split("\n")[inside - 1] == line
+
+
+def _values(source: str) -> dict[str, Any]:
+    """What all functions and classes of a module return."""
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    functions = {name: scope[name]() for name in scope if name[0] == "f" and name[1:].isdigit()}
+    return functions | {name: scope[name]().call() for name in scope if name[0] == "k" and name[1:].isdigit()}
