@@ -65,10 +65,15 @@ class Evidence:
     calls: dict[str, tuple[CallEvidence, ...]] = field(default_factory=dict)
     noise: dict[str, dict[str, float]] = field(default_factory=dict)
     """How far rounding alone was seen to move what was recorded, in the dtype that decided, by case and path."""
+    trained: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The models that a case trains."""
+    losses: dict[str, tuple[TensorEvidence, ...]] = field(default_factory=dict)
+    """Recorded losses of a case that trains, one element for each step."""
 
     def add_case(self, verdict: CaseVerdict, criteria: Criteria, runs: CaseRuns) -> None:
         """Keep the tensors of a case that differ, in the dtype that decided."""
         chosen = criteria.variants.get(verdict.met, criteria)
+        self.trained[verdict.name] = chosen.gold.entry.training
         if verdict.judged_in == "float64" and "float64" in runs.attempts:
             # noise was measured in the case's own dtype, and says nothing about float64
             limits = {
@@ -86,15 +91,19 @@ class Evidence:
         tolerances: Mapping[str, Tolerance],
     ) -> None:
         """Keep the tensors that differ, the farthest off first."""
-        found = []
+        found, losses = [], []
         for leaf in sorted(verdict.leaves, key=lambda item: -item.excess) if verdict.outcome == DIFFERS else ():
             one, two = gold.get(leaf.path), theirs.get(leaf.path)
-            if leaf.agrees or not all(hasattr(item, "shape") for item in (one, two)):
+            is_loss = bool(self.trained.get(verdict.name)) and "loss" in leaf.path.rpartition(".")[2]
+            if (leaf.agrees and not is_loss) or not all(hasattr(item, "shape") for item in (one, two)):
                 continue
             one, two = numbers_of(one), numbers_of(two)
             if one.shape == two.shape and 1 < one.size <= MAX_ELEMENTS:
-                found.append(TensorEvidence(leaf.path, one, two, _limit(tolerances.get(leaf.path), one)))
+                item = TensorEvidence(leaf.path, one, two, _limit(tolerances.get(leaf.path), one))
+                losses += [item] if is_loss and one.ndim == 1 else []
+                found += [] if leaf.agrees else [item]
         self.tensors[verdict.name] = tuple(found[:MAX_TENSORS_PER_CASE])
+        self.losses[verdict.name] = tuple(losses)
         self.noise[verdict.name] = {path: item.noise.l2 for path, item in tolerances.items() if item.noise}
 
     def add_calls(self, case: str, pair: TracePair, recorded: Sequence[TensorEntry] = ()) -> None:

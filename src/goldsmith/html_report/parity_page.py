@@ -7,6 +7,7 @@ from goldsmith.check.evidence import CallEvidence, Evidence
 from goldsmith.check.verdicts import AGREES, DIFFERS
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
+from goldsmith.html_report.training_lane import training_lane
 from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role
 from goldsmith.model_parity import words
 from goldsmith.model_parity.result import ParityReport
@@ -23,6 +24,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
         lines = verdict_words.source_lines(case, gold=words.REFERENCE) if case.outcome != AGREES else []
         noise = evidence.noise.get(case.name, {})
         lanes = [_modules(report, {call.module: call for call in calls}) if calls else None, leaf_lane(case, noise)]
+        lanes.append(training_lane(case, (), (), noise))
         cases.append(
             Case(
                 name=case.name,

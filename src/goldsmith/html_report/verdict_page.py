@@ -15,6 +15,7 @@ from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.gold.facts import Environment, environment_differences
 from goldsmith.html_report.case_view import leaf_lane, leaf_lines, tensor_view, within_budget
 from goldsmith.html_report.module_tree import tree_of
+from goldsmith.html_report.training_lane import training_lane
 from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role, Source
 from goldsmith.process.launcher import deterministic_environment
 
@@ -92,6 +93,15 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
     lines = [] if case.outcome == AGREES else [*words.module_lines(case, ""), *leaf_lines(case)]
     if case.failure is not None:
         lines += [f"{item.place} in {item.function}: {item.text}" for item in case.failure.frames[-4:]]
+    noise = evidence.noise.get(case.name, {})
+    trained = evidence.trained.get(case.name, ())
+    whole = [
+        (call, role)
+        for call, role in zip(calls, roles, strict=True)
+        if call.model in trained and not (call.module or call.function)
+    ]
+    lanes = [_forward(calls, roles, case.modules), leaf_lane(case, noise)]
+    lanes.append(training_lane(case, evidence.losses.get(case.name, ()), whole, noise))
     return Case(
         name=case.name,
         title=case.title,
@@ -99,9 +109,7 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
         judged_in=case.judged_in,
         why=why,
         lines=tuple(lines),
-        lanes=tuple(
-            filter(None, [_forward(calls, roles, case.modules), leaf_lane(case, evidence.noise.get(case.name, {}))])
-        ),
+        lanes=tuple(filter(None, lanes)),
         ours=_ours(calls, roles),
         theirs=_theirs(calls, roles),
         tensors=tuple(tensor_view(case, item) for item in evidence.tensors.get(case.name, ())),
