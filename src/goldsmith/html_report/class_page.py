@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from markupsafe import Markup, escape
 
@@ -22,8 +23,10 @@ from goldsmith.grade.scoring import NOT_JUDGED, ItemResult
 from goldsmith.html_report.author_view import author_cases
 from goldsmith.html_report.page import render
 
+Result = TypeVar("Result", CaseResult, PartResult)
 _SYMBOLS: dict[str, str] = {DIFFERS: "✗", COULD_NOT_RUN: "!", PROVIDED_CHANGED: "±", ERROR: "?", NOT_JUDGED: "·"}
 _BINS = 10
+_MOST_MISTAKES = 12
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class Cell:
     outcome: str
     symbol: str
     label: str
+    place: str = ""
+    """Where it stands in the submission's page."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake, and the name and page of everybody who made it."""
+
+    description: str
+    outcome: str
+    who: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -63,18 +77,26 @@ class ClassPages:
             items=[(item, f"{number(item.earned)} of {number(item.points)}", _cell(item)) for item in grade.items],
             steps=STEP_WORDS,
             wrong=author_cases(verdict),
-            cases=[(case, _cell(case)) for case in grade.cases],
+            cases=_with_places(grade.cases, "case"),
+            parts=_with_places(grade.parts, "part"),
             outcome_words=OUTCOMES[grade.outcome],
         )
 
     def of_class(self, grades: Sequence[Grade], stems: Sequence[str], overview: Overview) -> str:
         """Return the page of the class."""
+        pages = {grade.name: _page(stem) for grade, stem in zip(grades, stems, strict=True)}
+        mistakes = [
+            Mistake(item.description, item.outcome, tuple((name, pages[name]) for name in item.names))
+            for item in overview.clusters
+        ]
         columns = [tally.name for tally in overview.parts or overview.cases]
         return render(
             "class.html",
             overview=overview,
             outcomes=[(outcome, OUTCOMES[outcome], count) for outcome, count in overview.outcomes.items()],
             columns=columns,
+            mistakes=mistakes[:_MOST_MISTAKES],
+            rarer=mistakes[_MOST_MISTAKES:],
             kind="part" if overview.parts else "case",
             rows=[_row(grade, stem, columns) for grade, stem in zip(grades, stems, strict=True)],
             points=number(overview.points),
@@ -95,24 +117,33 @@ def _marked_up(pieces: Sequence[Piece]) -> Markup:
 
 
 def _row(grade: Grade, stem: str, columns: Sequence[str]) -> Row:
-    results: Sequence[PartResult | CaseResult] = grade.parts or grade.cases
-    known = {item.name: item for item in results}
+    results = _with_places(grade.parts, "part") if grade.parts else _with_places(grade.cases, "case")
+    known = {item.name: cell for item, cell in results}
     return Row(
         name=grade.name,
-        page=f"{FEEDBACK}/{stem}.html",
+        page=_page(stem),
         score=number(grade.score),
         share=grade.score / grade.points if grade.points else 0.0,
         outcome=grade.outcome,
         outcome_words=OUTCOMES[grade.outcome],
         first_wrong=grade.first_name or grade.first_divergence,
         review=", ".join(grade.review),
-        cells=tuple(_cell(known[name]) if name in known else Cell(NOT_JUDGED, "·", "not judged") for name in columns),
+        cells=tuple(known.get(name) or Cell(NOT_JUDGED, "·", "not judged") for name in columns),
     )
 
 
-def _cell(item: ItemResult | CaseResult | PartResult) -> Cell:
+def _page(stem: str) -> str:
+    return f"{FEEDBACK}/{stem}.html"
+
+
+def _with_places(results: Sequence[Result], kind: str) -> list[tuple[Result, Cell]]:
+    """Return cases or parts, each with its cell, which leads to its row in the submission's page."""
+    return [(item, _cell(item, f"{kind}-{number}")) for number, item in enumerate(results, start=1)]
+
+
+def _cell(item: ItemResult | CaseResult | PartResult, place: str = "") -> Cell:
     words = OUTCOMES[item.outcome]
-    return Cell(item.outcome, _SYMBOLS.get(item.outcome, "✓"), f"{words}: {item.why}" if item.why else words)
+    return Cell(item.outcome, _SYMBOLS.get(item.outcome, "✓"), f"{words}: {item.why}" if item.why else words, place)
 
 
 def _bins(grades: Sequence[Grade]) -> list[tuple[str, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from goldsmith.grade.grades import Grade, grade
@@ -33,10 +35,30 @@ def test_everybody_is_in_the_table_with_a_link_and_a_symbol_for_each_part() -> N
     grades = grades_of(3)
     page = class_page(grades)
     assert page.count("<tr data-name=") == 3
-    assert page.count('href="feedback/') == 3
+    assert re.findall(r'<th scope="row"><a href="(.*?)"', page) == [
+        f"feedback/{stem}.html" for stem in file_names([item.name for item in grades])
+    ]
     assert page.count('class="cell ') == 3 * len(grades[0].parts)
     assert "3 submissions" in page
     assert "<b>" not in page.partition("<main")[2].replace("</b>", "")
+
+
+def test_each_cell_leads_to_its_row_in_the_submission_s_page() -> None:
+    grades = grades_of(2)
+    page = class_page(grades)
+    links = re.findall(r'<td class="cell [^>]*><a href="(.*?)\.html#(.*?)">', page)
+    assert len(links) == 2 * len(grades[0].parts)
+    own = author_page(wrong_at("blocks.0.norm", "RMSNorm"))
+    for _, place in links:
+        assert f'<tr id="{place}">' in own
+
+
+def test_everybody_who_shares_a_mistake_is_named_with_a_link() -> None:
+    page = class_page(grades_of(40))
+    rows = page.partition("Mistakes, and who shares them")[2].partition("</table>")[0].split("<tr>")[2:]
+    assert rows[0].startswith("<td>26</td>")
+    assert rows[0].count('<a href="feedback/') == 26
+    assert "RMSNorm goes wrong first" in rows[0]
 
 
 def test_the_page_of_five_hundred_stays_small() -> None:
