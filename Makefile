@@ -5,7 +5,7 @@ WITH_TESTS := PYTHONPATH=tests $(BIN)/python
 DEMO ?= build/demo-course
 EXAMPLE_GOLD := examples/vla-course/tests/internal/fixtures
 
-.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap browser picture example-gold class clean
+.PHONY: demo docs tutorial reference test test-long test-port coverage matrix lint bench submissions reports tolerances rigor soak hostile bubblewrap browser picture example-gold class pages clean
 
 $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -76,6 +76,9 @@ bench: $(BIN)/.ready  ## ratios, measured here and now
 
 class: $(BIN)/.ready  ## five hundred submissions in one run, then killed half-way and resumed
 	$(WITH_TESTS) benchmarks/whole_class.py
+
+pages: $(BIN)/.ready  ## what pages cost a class of five hundred
+	$(WITH_TESTS) benchmarks/pages.py
 
 submissions: $(BIN)/.ready  ## check every submission of the corpus against what it is known to be
 	$(WITH_TESTS) scripts/submission_tables.py --write
