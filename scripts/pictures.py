@@ -26,11 +26,12 @@ from rich.text import Text
 
 from goldsmith.course.example import copy_example
 from support.browser import open_browser
+from support.course import numpy_course
 from support.terminal import Terminal
 
 COLUMNS, LINES = 104, 76
 MENU_LINES = 30
-PAGE_SIZE = 980, 1500
+PAGE_SIZE, SHORT_PAGE_SIZE = (980, 1500), (980, 1000)
 GOLDSMITH = str(Path(sys.executable).with_name("goldsmith"))
 TIMEOUT_S = 600.0
 ROOT = Path(__file__).parent.parent
@@ -166,14 +167,48 @@ def front_page(course: Path) -> None:
 def pages(course: Path) -> None:
     """Draw the top of the page of each practice submission, in a real browser."""
     for submission in sorted((course / "private/submissions/scratch-2").iterdir()):
-        page, target = course / f"{submission.name}.html", PICTURES / f"page-{submission.name}.png"
-        command = [GOLDSMITH, "check", "scratch-2", str(submission.relative_to(course)), "--html", str(page)]
-        subprocess.run(command, cwd=course, capture_output=True, check=False)
-        with open_browser(course.parent / f"browser-{submission.name}") as browser:
-            browser.resize(*PAGE_SIZE)
-            browser.open(page)
-            browser.picture(target)
-        print(f"drew {target}")
+        page = course / f"{submission.name}.html"
+        goldsmith(course, "check", "scratch-2", str(submission.relative_to(course)), "--html", str(page))
+        draw_page(submission.name, page)
+
+
+def class_pages(course: Path) -> None:
+    """Draw the top of the class's page, and of a student's."""
+    grades = course.parent / "grades"
+    goldsmith(course, "grade", "scratch-2", "private/submissions/scratch-2", "--html", "--output", str(grades))
+    draw_page("class", grades / "class.html", SHORT_PAGE_SIZE)
+    draw_page("student", grades / "feedback/ben.html", SHORT_PAGE_SIZE)
+
+
+def rigor_page(course: Path) -> None:
+    """Draw the top of a page with survivors."""
+    small = numpy_course(course.parent / "small").root
+    goldsmith(small, "generate", "hw1", "--yes")
+    goldsmith(small, "rigor", "hw1", "--html", "rigor.html")
+    draw_page("rigor", small / "rigor.html", SHORT_PAGE_SIZE)
+
+
+def diff_page(course: Path) -> None:
+    """Draw the top of a page of gold that would change."""
+    solution = course / "private/solutions/scratch-3/policy_solution.py"
+    solution.write_text(solution.read_text().replace("step / steps, dtype", "(step + 1) / steps, dtype"))
+    goldsmith(course, "diff", "scratch-3", "--html", "diff.html")
+    draw_page("diff", course / "diff.html", SHORT_PAGE_SIZE)
+
+
+def goldsmith(folder: Path, *arguments: str) -> None:
+    """Run a command, whose exit code may be a verdict against."""
+    subprocess.run([GOLDSMITH, *arguments], cwd=folder, capture_output=True, check=False)
+
+
+def draw_page(name: str, page: Path, size: tuple[int, int] = PAGE_SIZE) -> None:
+    """Draw the top of a page, in a real browser."""
+    target = PICTURES / f"page-{name}.png"
+    with tempfile.TemporaryDirectory() as folder, open_browser(Path(folder)) as browser:
+        browser.resize(*size)
+        browser.open(page)
+        browser.picture(target)
+    print(f"drew {target}")
 
 
 PICTURE: dict[str, Callable[[Path], None]] = {
@@ -186,6 +221,9 @@ PICTURE: dict[str, Callable[[Path], None]] = {
     "menu-replace": menu_replace,
     "front-page": front_page,
     "pages": pages,
+    "class-pages": class_pages,
+    "rigor-page": rigor_page,
+    "diff-page": diff_page,
 }
 
 

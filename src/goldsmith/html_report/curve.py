@@ -18,9 +18,12 @@ Place = Callable[[int], float]
 """Where the point of a number is."""
 Height = Callable[[float | None], float]
 """How high a point with an error is."""
-_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 250, 62, 16, 14, 30
-_MIN_WIDTH, _STEP, _MAX_STEP = 660, 12, 60
-_SMALLEST_DECADE = -12
+_HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 250, 70, 16, 14, 30
+_MIN_WIDTH, _STEP, _MAX_STEP = 660, 12, 90
+_SMALLEST_DECADE = -17
+_NAMED_STEP, _NAME_CHARS, _CHAR_HEIGHT = 24, 20, 3.9
+"""From how many pixels for each point on names are written below them, how much of a name is, and how high that is for
+each letter."""
 _SHAPES: dict[Role, str] = {
     "source": "M0 -7L7 0L0 7L-7 0Z",
     "victim": "M-5 0A5 5 0 1 1 5 0A5 5 0 1 1 -5 0Z",
@@ -44,6 +47,8 @@ def draw_curve(lane: Lane, name: str) -> Markup:
     points = lane.points
     step = min(_MAX_STEP, max(_STEP, (_MIN_WIDTH - _LEFT - _RIGHT) / max(len(points), 1)))
     width = _LEFT + _RIGHT + step * len(points)
+    longest = max((len(point.label) for point in points), default=0) if step >= _NAMED_STEP else 0
+    height = _HEIGHT + round(12 + _CHAR_HEIGHT * min(longest, _NAME_CHARS) if longest else 0)
     low, high = _decades(points)
     scale = (_HEIGHT - _TOP - _BOTTOM) / (high - low)
 
@@ -59,15 +64,27 @@ def draw_curve(lane: Lane, name: str) -> Markup:
     parts = [
         Markup(
             '<svg class="curve" id="{}" viewBox="0 0 {} {}" width="{}" height="{}" role="group" aria-label="{}">'
-        ).format(name, round(width), _HEIGHT, round(width), _HEIGHT, f"{lane.title}: relative error, {lane.order}"),
-        _grid(low, high, width, y),
+        ).format(name, round(width), height, round(width), height, f"{lane.title}: relative error, {lane.order}"),
+        _grid(low, high, width, y, any(point.error is None for point in points)),
         _band(points, x, y),
         _limits(points, x, y),
         _line(points, x, y),
         *(_mark(point, x(number), y(point.error), step) for number, point in enumerate(points)),
+        _names(points, x) if step >= _NAMED_STEP else "",
         Markup("</svg>"),
     ]
     return Markup("").join(parts)
+
+
+def _names(points: Sequence[Point], x: Place) -> Markup:
+    """Write the end of each name below its point, which tells names apart; marks have the whole of it."""
+    texts = [
+        Markup('<text transform="translate({} {}) rotate(-38)" text-anchor="end">{}</text>').format(
+            x(number) + 5, _HEIGHT + 4, label if len(label) <= _NAME_CHARS else f"…{label[1 - _NAME_CHARS :]}"
+        )
+        for number, label in enumerate(point.label for point in points)
+    ]
+    return Markup('<g class="names" aria-hidden="true">{}</g>').format(Markup("").join(texts))
 
 
 def draw_profile(profile: Profile) -> Markup:
@@ -174,13 +191,16 @@ def _decades(points: Iterable[Point]) -> tuple[int, int]:
     return low, max(low + 3, math.ceil(max(known, default=0.0)) + 1)
 
 
-def _grid(low: int, high: int, width: float, y: Height) -> Markup:
+def _grid(low: int, high: int, width: float, y: Height, has_unknown: bool) -> Markup:
     lines = [
         Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}"/><text x="{3}" y="{4}" text-anchor="end">{5}</text>').format(
             _LEFT, round(width - _RIGHT), y(10.0**decade), _LEFT - 8, y(10.0**decade) + 4, f"1e{decade}"
         )
         for decade in range(low, high + 1, max(1, (high - low) // 6))
     ]
+    if has_unknown:
+        text = Markup('<text x="{}" y="{}" text-anchor="end">unknown</text>').format(_LEFT - 8, y(None) + 4)
+        lines.append(text)
     return Markup('<g class="grid" aria-hidden="true">{}</g>').format(Markup("").join(lines))
 
 

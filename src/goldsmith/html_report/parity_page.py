@@ -22,6 +22,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
     for case, why in verdict_words.rows(report.cases):
         calls = evidence.calls.get(case.name, ())
         lines = verdict_words.source_lines(case, gold=words.REFERENCE) if case.outcome != AGREES else []
+        lines += leaf_lines(case, gold=words.REFERENCE)
         noise = evidence.noise.get(case.name, {})
         lanes = [_modules(report, {call.module: call for call in calls}) if calls else None, leaf_lane(case, noise)]
         lanes.append(training_lane(case, (), (), noise))
@@ -32,7 +33,7 @@ def parity_report(report: ParityReport, evidence: Evidence) -> Report:
                 outcome=case.outcome,
                 judged_in=case.judged_in,
                 why=why,
-                lines=(*lines, *leaf_lines(case, gold=words.REFERENCE)),
+                lines=tuple(line for line in lines if not why.startswith(line)),
                 lanes=tuple(filter(None, lanes)),
                 ours=_tree(report, theirs=False) if calls else (),
                 theirs=_tree(report, theirs=True) if calls else (),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from goldsmith.html_report.page import render
 from goldsmith.mutants.results import OUTCOMES, Rigor
+from goldsmith.render.rigor import score_line
 
 _COLOURS = {"killed": "agrees", "crashed": "agrees", "survived": "differs", "equivalent": "not-judged"}
 
@@ -23,7 +24,7 @@ def _section(rigor: Rigor) -> dict[str, object]:
     seen = Counter((item.part, item.case) for item in caught)
     return {
         "rigor": rigor,
-        "score": "nothing to measure" if rigor.score is None else f"{rigor.score:.3f}",
+        "headline": score_line(rigor),
         "counts": [(outcome.replace("-", " "), count) for outcome in OUTCOMES if (count := len(rigor.of(outcome)))],
         "survivors": [item for item in rigor.findings if item.outcome == "survived" and not item.explained],
         "cases": cases,

@@ -91,6 +91,7 @@ def _case(case: CaseVerdict, why: str, evidence: Evidence) -> Case:
     calls = evidence.calls.get(case.name, ())
     roles = [role_of(call, case.modules) for call in calls]
     lines = [] if case.outcome == AGREES else [*words.module_lines(case, ""), *leaf_lines(case)]
+    lines = [line for line in lines if not why.startswith(line)]
     if case.failure is not None:
         lines += [f"{item.place} in {item.function}: {item.text}" for item in case.failure.frames[-4:]]
     noise = evidence.noise.get(case.name, {})

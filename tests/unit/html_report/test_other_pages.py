@@ -9,7 +9,7 @@ from support.made_pages import a_difference, a_rigor
 
 def test_survivors_come_with_what_would_catch_them_and_who_sees_what_is_a_table() -> None:
     page = rigor_page([a_rigor()])
-    assert "hw1: 0.500" in page
+    assert "<h1>hw1: rigor 0.50 (1 of 2 mutants killed).</h1>" in page
     assert "What would catch it:</strong> record the gradients" in page
     assert page.count('<td class="cell agrees">1</td>') == 1
     assert "&lt;script&gt;" in page
