@@ -13,6 +13,7 @@ from goldsmith.generate.gold_difference import GoldDifference
 from goldsmith.generate.outcome import Outcome
 from goldsmith.generate.status import AssignmentStatus
 from goldsmith.generate.verify import Proof
+from goldsmith.handout.make_kit import HandedOut
 from goldsmith.injection.results import InjectionResult, ResetResult
 from goldsmith.internal_tests.verdict import InternalVerdict
 from goldsmith.model_parity.result import ParityReport
@@ -53,6 +54,7 @@ FORMS = (
     Form(command="grade", subjects="submissions", item=GradedSubmission, more=ClassSummary),
     Form(command="pack gradescope", subjects="assignments", item=Packed),
     Form(command="pack autolab", subjects="assignments", item=Packed),
+    Form(command="handout", subjects="assignments", item=HandedOut),
     Form(command="inject", subjects="assignments", item=InjectionResult),
     Form(command="reset", subjects="assignments", item=ResetResult),
     Form(command="guard", subjects="findings", item=Leak),

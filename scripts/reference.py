@@ -15,7 +15,8 @@ import msgspec
 import structures
 
 from goldsmith.cli.app import commands
-from goldsmith.course.config import AssignmentConfig, Config, GuardConfig, ItemConfig, RigorConfig, RubricConfig
+from goldsmith.course.command_config import GuardConfig, HandoutConfig, RigorConfig
+from goldsmith.course.config import AssignmentConfig, Config, ItemConfig, RubricConfig
 from goldsmith.errors.base import AGAINST, COULD_NOT_RUN, INTERRUPTED, USAGE
 from goldsmith.gold.manifest import SCHEMA, Manifest
 from goldsmith.render.json_output import Envelope, Error
@@ -111,6 +112,7 @@ TABLES = (
     ("Guard", "[guard]", GuardConfig),
     ("Rigor", "[rigor]", RigorConfig),
     ("One assignment", "[assignment.NAME]", AssignmentConfig),
+    ("A kit for students", "[assignment.NAME.handout]", HandoutConfig),
     ("A rubric", "[assignment.NAME.rubric]", RubricConfig),
     ("An item of a rubric", "a table in place of points", ItemConfig),
 )

@@ -97,6 +97,7 @@ def handed_in(course: CourseOnDisk) -> Path:
 
 QUICK = [
     ("init --example", "init --example ../bundled", 0),
+    ("handout", "handout scratch-3 --output ../kit --course ../bundled", 0),
     ("init", "init --yes", 0),
     ("status", "status", 0),
     ("help", "help", 0),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from submission_tables import CORPUS, Judged, Known, judged, known
 
-from goldsmith.check.attribution import part_of
+from goldsmith.check.shown_parts import part_of
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
 from goldsmith.process.fork_client import ForkServer

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from goldsmith.check.attribution import Shown
 from goldsmith.check.part_verdicts import judge_parts
+from goldsmith.check.shown_parts import Shown
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict, PartVerdict, Verdict, gravest
 from goldsmith.comparison.results import LeafComparison
 from goldsmith.course.config import RubricConfig

@@ -24,10 +24,11 @@ from goldsmith.check.localisation import (
     sources,
     with_extra_weights,
 )
-from goldsmith.check.module_traces import Call, calls_in
+from goldsmith.check.module_traces import Call
 from goldsmith.check.own_weights import OWN_WEIGHTS
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
+from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.trace_pairs import TracePair, pair_traces
 from goldsmith.check.verdicts import (
     AGREES,
@@ -39,9 +40,7 @@ from goldsmith.check.verdicts import (
     ModuleVerdict,
 )
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.payload import item_name
-from goldsmith.gold.safetensors_reader import open_mapped
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
@@ -178,49 +177,6 @@ def _by_value(pair: TracePair, modules: list[ModuleVerdict], tapped: CaseRuns) -
     return [source_at(pair, call, NOWHERE), *modules]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Which functions and methods that students write run in each case, by gold's record."""
-
-    runs: Mapping[str, tuple[str, ...]]
-    origins: Mapping[str, Mapping[str, tuple[str, ...]]]
-
-    @classmethod
-    def of(cls, entries: Mapping[str, CaseEntry], folder: Path) -> Shown:
-        runs = {name: entry.runs or _runs_in_trace(entry, folder) for name, entry in entries.items()}
-        return cls(runs, {name: entry.origins for name, entry in entries.items()})
-
-    def width(self, case: str) -> int:
-        return len(self.runs.get(case, ()))
-
-    def showing(self, callable_name: str) -> list[str]:
-        """List the cases that run it, those that run the fewest functions first."""
-        return sorted((case for case, runs in self.runs.items() if callable_name in runs), key=self.width)
-
-    def narrowest(self, callable_name: str) -> list[str]:
-        showing = self.showing(callable_name)
-        return [case for case in showing if self.width(case) == self.width(showing[0])]
-
-    def roots(self, case: str) -> tuple[str, ...]:
-        """Return what the recipe itself calls in a case, as far as any record comes from it."""
-        return tuple(dict.fromkeys(name for made_by in self.origins.get(case, {}).values() for name in made_by))
-
-    def parts(self, case: str) -> tuple[str, ...]:
-        """Return the classes and functions that run in a case."""
-        return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
-
-
-def part_of(callable_name: str) -> str:
-    """Return the class of a method, or the function itself."""
-    return callable_name.partition(".")[0]
-
-
-def _runs_in_trace(entry: CaseEntry, folder: Path) -> tuple[str, ...]:
-    """Read from the trace what a case runs, for older gold that does not record it."""
-    calls = calls_in(open_mapped(folder / entry.trace)) if entry.trace else []
-    return tuple(dict.fromkeys(call.name for call in calls if call.own))
-
-
 @dataclass
 class Blame:
     """All verdicts of one submission; finds for each failing case what goes wrong first."""
@@ -254,7 +210,8 @@ class Blame:
         seen = self.seen.get(verdict.name, [])
         likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
         source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
-        source = source or self._caller_of_shared(verdict) or next(iter(likely), None) or self._by_elimination(verdict)
+        source = source or self._caller_of_shared(verdict) or next(iter(likely), None)
+        source = source or (None if self._is_partial(verdict) else self._by_elimination(verdict))
         blamed = seen or ([source] if source else [])
         modules = [
             msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
@@ -331,6 +288,18 @@ class Blame:
             *roots[-1:],
         ]
         return self._infer(verdict, candidates[0]) if candidates else None
+
+    def _is_partial(self, verdict: CaseVerdict) -> bool:
+        """Return whether nothing can be inferred: gold tells too little of a case for calls to be made alone, and all
+        that the recipe calls is shown to be right, or another case goes wrong without it."""
+        pair = self.pairs.get(verdict.name)
+        if verdict.outcome != DIFFERS or pair is None or all(call.can_be_repeated for call in pair.gold if call.own):
+            return False
+        wrong = [name for name, case in self.verdicts.items() if case.outcome == DIFFERS]
+        return all(
+            self._is_cleared(name) or any(name not in self.shown.runs[case] for case in wrong)
+            for name in self._roots(verdict)
+        )
 
     def _raising(self, verdict: CaseVerdict) -> str:
         """Return the last function of the students' in the traceback of a case that could not run, or the constructor

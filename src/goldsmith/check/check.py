@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from goldsmith.check.attribution import Shown, attribute
+from goldsmith.check.attribution import attribute
 from goldsmith.check.bounds import (
     JUDGING_TIMEOUT_S,
     JUDGING_TIMEOUT_S_PER_MIB,
@@ -26,6 +26,7 @@ from goldsmith.check.notebook_places import cell_files, shown_place
 from goldsmith.check.part_verdicts import judge_parts
 from goldsmith.check.provided_restored import Provided
 from goldsmith.check.request import Opened, Request
+from goldsmith.check.shown_parts import Shown
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import (
     AGREES,

@@ -10,13 +10,15 @@ import msgspec
 
 from goldsmith.check.case_verdict import sharper
 from goldsmith.check.criteria import Criteria
-from goldsmith.check.module_traces import Call, Hashed, by_execution
+from goldsmith.check.module_traces import Call, by_execution
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
+from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import array_hash, numbers_of
 from goldsmith.gold.manifest import TensorEntry
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.trace_tensors import is_whole
 
 MAX_TENSORS_PER_CASE = 3
 MAX_ELEMENTS = 2**24
@@ -95,7 +97,8 @@ class Evidence:
         for leaf in sorted(verdict.leaves, key=lambda item: -item.excess) if verdict.outcome == DIFFERS else ():
             one, two = gold.get(leaf.path), theirs.get(leaf.path)
             is_loss = bool(self.trained.get(verdict.name)) and "loss" in leaf.path.rpartition(".")[2]
-            if (leaf.agrees and not is_loss) or not all(hasattr(item, "shape") for item in (one, two)):
+            whole = leaf.tolerance != SKETCHED and all(hasattr(item, "shape") for item in (one, two))
+            if (leaf.agrees and not is_loss) or not whole:
                 continue
             one, two = numbers_of(one), numbers_of(two)
             if one.shape == two.shape and 1 < one.size <= MAX_ELEMENTS:
@@ -131,7 +134,7 @@ class Evidence:
 
 def _noise(call: Call, known: Mapping[str, float]) -> float | None:
     """Return the largest noise of a call's outputs, None unless that of each is known."""
-    found = [known.get(array_hash(item)) if known and not isinstance(item, Hashed) else None for item in call.outputs]
+    found = [known.get(array_hash(item)) if known and is_whole(item) else None for item in call.outputs]
     return max((item for item in found if item is not None), default=None) if None not in found else None
 
 

@@ -20,7 +20,9 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
+from goldsmith.gold.trace_tensors import is_left_out, is_whole
 from goldsmith.process.messages import Failure, Isolated
+from goldsmith.sketches.sketch import Sketch
 
 MAX_CASES_ALONE = 4
 """Number of cases in which modules are run alone, one of each kind: a kind's code is the same everywhere."""
@@ -94,7 +96,8 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
     calls before it that gave no gradients."""
     found = []
     for call in by_execution(pair.gold):
-        if not call.gradients or not (call.is_function or call.module in pair.names.get(call.model, {})):
+        is_there = call.is_function or call.module in pair.names.get(call.model, {})
+        if not call.gradients or not is_there or not call.can_be_repeated:
             continue
         answer = _alone(workspace, pair, call, layouts, gradients=True)
         if answer.is_empty and not _need_not_exist(workspace, answer):
@@ -222,9 +225,18 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     cut_off = outcome == DIFFERS and is_cut_off(partner, call)
     why = "its output is cut off from its gradients" if cut_off else ""
     # a function that trains a model may be wrong because of the model's gradients; one that was not traced completely,
-    # because of the rest; and one that is called with other arguments than gold's, because of its caller
-    inferred = outcome == DIFFERS and (call.partial or call.form is None or shared)
+    # because of the rest; one that is called with other arguments than gold's, because of its caller; and one that
+    # calls another of which gold does not tell what it returned, because of that
+    hidden = _hidden_in(pair, call) if outcome == DIFFERS else []
+    inferred = outcome == DIFFERS and (call.partial or call.form is None or shared or bool(hidden))
+    why = f"what {', '.join(hidden)} returned in it is not known" if hidden and not why else why
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
+
+
+def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
+    """List what a call makes use of and cannot be judged, because gold leaves out what it returned."""
+    inside = (call for call in pair.gold if call.own and outer.holds(call) and any(map(is_left_out, call.outputs)))
+    return list(dict.fromkeys(call.kind for call in inside if pair.outcome(call) is None))
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
@@ -282,10 +294,14 @@ def first_miss_by_value(calls: Sequence[Call], produced: Sequence[Any]) -> Call 
     missed: Call | None = None
     held = Held(map(as_numbers, produced))
     for call in by_execution(calls):
-        if not call.outputs or call.outputs[0].dtype.kind not in "fc":
+        if not call.outputs or not _has_numbers(call.outputs[0]):
             continue
         if held.holds(call.outputs[0]):
             missed = None
         elif missed is None:
             missed = call
     return missed
+
+
+def _has_numbers(tensor: Any) -> bool:
+    return isinstance(tensor, Sketch) or (is_whole(tensor) and tensor.dtype.kind in "fc")

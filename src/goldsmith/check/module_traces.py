@@ -23,6 +23,8 @@ from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import as_numpy
 from goldsmith.gold.call_forms import TENSOR, is_reference
 from goldsmith.gold.safetensors_reader import Bfloat16, Mapped
+from goldsmith.gold.trace_tensors import HASH, LEFT_OUT, NOT_KEPT, SKETCH, Hashed, LeftOut, is_whole, read_sketch
+from goldsmith.sketches.sketch import Sketch
 
 CLOSE = 5e-5
 """Relative distance up to which two tensors of a trace count as the same: ten times the noise of float32 in a deep
@@ -86,6 +88,11 @@ class Call:
     def is_function(self) -> bool:
         return self.function == self.kind
 
+    @property
+    def can_be_repeated(self) -> bool:
+        """Return whether all that it was given was kept, so that another implementation can be given the same."""
+        return all(map(is_whole, (*self.inputs, *(self.state or {}).values())))
+
     @functools.cached_property
     def tells(self) -> bool:
         """Return whether a right answer takes any work: something is returned or changed that is neither an input nor
@@ -99,13 +106,6 @@ class Call:
         return self.position < other.position < self.end
 
 
-@dataclass(frozen=True)
-class Hashed:
-    """A tensor of which only the hash is known."""
-
-    digest: str
-
-
 def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
     """Read the calls of a trace. Raise ValueError if it is not a trace; with `suspicious`, also if no honest run wrote
     it."""
@@ -113,18 +113,23 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
         index = json.loads(content.metadata[INDEX])
         if suspicious:
             refuse_absurd(index)
-        ends, states = _ends(index), _states(index, suspicious=suspicious)
+        ends, states = call_ends(index), _states(index, suspicious=suspicious)
         tensors: dict[str, Any] = {}
 
         def tensor(name: str) -> Any:
-            if name.startswith("#"):
+            if name.startswith(HASH):
                 return Hashed(name)
+            if suspicious and name.startswith((SKETCH, LEFT_OUT)):
+                raise ValueError("it is not a trace: only gold may leave tensors out")
+            if name == LEFT_OUT:
+                return NOT_KEPT
             if name not in tensors:
-                tensors[name] = as_numbers(content[name])
+                is_sketch = name.startswith(SKETCH)
+                tensors[name] = read_sketch(name, content[name]) if is_sketch else as_numbers(content[name])
             return tensors[name]
 
         def is_narrow(name: str) -> bool:
-            return not name.startswith("#") and isinstance(content[name], Bfloat16)
+            return name in content and isinstance(content[name], Bfloat16)
 
         def narrow(inputs: Any, state: Any) -> frozenset[str]:
             given = [str(number) for number, name in enumerate(inputs) if is_narrow(name)]
@@ -172,7 +177,7 @@ def _name(text: Any) -> str:
     return text
 
 
-def _ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
+def call_ends(entries: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return, for each call, the position of the next that does not lie inside it."""
     found = [len(entries)] * len(entries)
     around: list[int] = []
@@ -254,9 +259,14 @@ def distance(actual: Any, gold: Any) -> float:
     """Return the relative error of `actual`; infinite where the two cannot be compared."""
     import numpy as np
 
+    if isinstance(gold, LeftOut):
+        return 0.0
     if isinstance(actual, Hashed) or isinstance(gold, Hashed):
         spend(STEPS_PER_COMPARISON)
         return 0.0 if actual == gold else np.inf
+    if isinstance(gold, Sketch):
+        spend(STEPS_PER_COMPARISON + (gold.count * gold.size if actual.shape == gold.shape else 0))
+        return gold.error_of(actual)
     spend(STEPS_PER_COMPARISON + (gold.size if actual.shape == gold.shape else 0))
     if actual.shape != gold.shape:
         return np.inf
@@ -272,16 +282,19 @@ def distance(actual: Any, gold: Any) -> float:
 
 
 def is_constant(array: Any) -> bool:
-    """Return whether an array is one number repeated, or empty; false where only the hash is known."""
-    return not isinstance(array, Hashed) and (
-        array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
-    )
+    """Return whether an array is one number repeated, or empty, or left out; false where its hash or a sketch is
+    known."""
+    if not is_whole(array):
+        return isinstance(array, LeftOut)
+    return array.size == 0 or (array.size > 1 and bool((array == array.flat[0]).all()))
 
 
 def _is_same(one: Any, two: Any) -> bool:
     import numpy as np
 
-    if isinstance(one, Hashed) or isinstance(two, Hashed):
+    if isinstance(one, Sketch):
+        return one.is_same(two)
+    if not is_whole(one) or not is_whole(two):
         return bool(one == two)
     return one.shape == two.shape and bool(np.array_equal(one, two))
 
@@ -323,7 +336,7 @@ def given_apart(actual: Sequence[Any], gold: Sequence[Any], *, in_order: bool, c
             del rest[found[0][1]]
         else:
             alone += 1
-    floating = [far for far, tensor in near if isinstance(tensor, Hashed) or tensor.dtype.kind in "fc"]
+    floating = [far for far, tensor in near if not is_whole(tensor) or tensor.dtype.kind in "fc"]
     other_signature = alone and len(actual) != len(gold) and floating and max(floating) <= close
     return float("inf") if alone and not other_signature else max(far for far, _ in near)
 
@@ -358,9 +371,13 @@ class Held:
                     self._by_size.setdefault(tensor.size, []).append((float(np.linalg.norm(numbers)), numbers))
 
     def holds(self, gold: Any) -> bool:
-        """Return whether one of them has the numbers of `gold`."""
+        """Return whether one of them has the numbers of `gold`; of a sketch, in the same order."""
         import numpy as np
 
+        if isinstance(gold, Sketch):
+            size, same = gold.rms * math.sqrt(gold.size), self._by_size.get(gold.size, ())
+            near_ones = [numbers for norm, numbers in same if abs(norm - size) <= 2 * CLOSE * size]
+            return any(distance(numbers.reshape(gold.shape), gold) <= CLOSE for numbers in near_ones)
         if gold.dtype.kind not in "fc":
             return False
         wanted = np.sort(gold, axis=None).astype(_wide([gold]), copy=False)

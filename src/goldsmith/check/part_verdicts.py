@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.check.attribution import Shown, part_of
 from goldsmith.check.localisation import sources
+from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,

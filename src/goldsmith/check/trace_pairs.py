@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdi
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.call_forms import is_reference
 from goldsmith.gold.load import GoldCase
-from goldsmith.gold.safetensors_reader import Bfloat16, Mapped, open_mapped, parse_bytes
+from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
+from goldsmith.gold.trace_tensors import bytes_behind, is_left_out
 
 AMPLIFIED = 20.0
 """How many times farther off than its input a call's output may be and still be explained by its input."""
@@ -110,6 +112,8 @@ class TracePair:
         output, because the error may come from either."""
         partner, off = self.partners.get(call.position), self.off.get(call.position)
         given = self.given.get(call.position, float("inf"))
+        if call.outputs and all(map(is_left_out, call.outputs)):
+            return None
         if off is not None and off <= self.limit(call):
             return AGREES
         if partner is None or given > self.close or call.drew:
@@ -157,7 +161,7 @@ class TracePair:
     def needs_alone(self, call: Call) -> bool:
         """Return whether the replay itself could not judge this call, and whether it can be repeated alone."""
         is_there = call.is_function or (call.model and call.module in self.names.get(call.model, {}))
-        if not call.own or call.form is None or not is_there or call.drew:
+        if not call.own or call.form is None or not is_there or call.drew or not call.can_be_repeated:
             return False
         return self.untraced_calls or self.outcome(call) is None
 
@@ -169,7 +173,10 @@ def _around(weight: str) -> Iterator[str]:
 
 
 def _given(theirs: Call, gold: Call, close: float) -> float:
-    """Return how far apart two calls are in everything that their answer depends on."""
+    """Return how far apart two calls are in everything that their answer depends on; infinite if gold does not tell all
+    of that."""
+    if any(map(is_left_out, (*gold.inputs, *(gold.state or {}).values()))):
+        return float("inf")
     modes = (theirs.no_grad, theirs.inference) == (gold.no_grad, gold.inference)
     if not modes or (theirs.training != gold.training and gold.model):
         return float("inf")
@@ -233,17 +240,15 @@ def most_compared(gold: Sequence[Call]) -> int:
 
 
 def _their_calls(replayed: CaseRuns, gold: Mapped) -> list[Call]:
-    if replayed.trace is None or len(replayed.trace) > max(MAX_TRACE_BYTES, 4 * sum(map(_size, gold.values()))):
+    if replayed.trace is None or len(replayed.trace) > max(
+        MAX_TRACE_BYTES, 4 * sum(starmap(bytes_behind, gold.items()))
+    ):
         return []
     try:
         largest = max(MAX_HEADER_BYTES, 4 * len(gold.metadata.get(INDEX, "")))
         return calls_in(parse_bytes(replayed.trace, Path("its trace"), largest), suspicious=True)
     except (OSError, ValueError, RecursionError, MemoryError):
         return []  # a trace that cannot be read proves nothing
-
-
-def _size(tensor: Any) -> int:
-    return int(tensor.bits.nbytes if isinstance(tensor, Bfloat16) else tensor.nbytes)
 
 
 def arguments(call: Call) -> tuple[Any, ...]:

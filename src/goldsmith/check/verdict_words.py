@@ -19,7 +19,7 @@ from goldsmith.check.verdicts import (
     PartVerdict,
     Verdict,
 )
-from goldsmith.comparison.results import TEXTS, LeafComparison
+from goldsmith.comparison.results import SKETCHED, TEXTS, LeafComparison
 from goldsmith.foundation.wording import count_of
 
 OUTCOMES = {
@@ -163,7 +163,9 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
         return [f"{gold} has {leaf.gold} there"] if reveal else []
     lines = []
     if leaf.problem == "values" and leaf.elements > 1:
-        if leaf.mismatched:
+        if leaf.tolerance == SKETCHED:
+            lines.append(f"about {leaf.excess:.2g} times as far off as allowed, by a sketch of what it should be")
+        elif leaf.mismatched:
             over = f", the farthest {leaf.excess:.3g} times as far as allowed" if math.isfinite(leaf.excess) else ""
             verb = "is" if leaf.mismatched == 1 else "are"
             lines.append(f"{leaf.mismatched} of {leaf.elements} elements {verb} out of tolerance{over}")

@@ -27,6 +27,7 @@ _FUNCTIONS = {
     "pack": "pack",
     "inject": "inject",
     "reset": "reset",
+    "handout": "handout",
     "guard": "guard",
     "skills": "skills",
     "doctor": "doctor",

@@ -17,7 +17,10 @@ from goldsmith.comparison.numeric_pass import Pass
 from goldsmith.comparison.pairs import ABSENT, Pair, pairs_of
 from goldsmith.comparison.precision_paths import ComputePath, route_for
 from goldsmith.comparison.results import Comparison, LeafComparison
+from goldsmith.comparison.sketched import compare_sketched
 from goldsmith.gold.tolerances import Tolerance
+from goldsmith.gold.trace_tensors import LeftOut
+from goldsmith.sketches.sketch import Sketch
 
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
@@ -51,7 +54,8 @@ def compare(
     given_limit = Limit("given", rtol, atol) if rtol is not None or atol is not None else None
     with np.errstate(all="ignore"), lent_buffers() as buffers:
         engine = _Engine(given_limit, tolerances or {}, noisy or {}, equal_nan, check_dtype, buffers, guessing)
-        return Comparison(tuple(engine.leaf(pair) for pair in pairs_of(actual, gold)))
+        kept = (pair for pair in pairs_of(actual, gold) if not isinstance(pair.gold, LeftOut))
+        return Comparison(tuple(engine.leaf(pair) for pair in kept))
 
 
 class _Engine:
@@ -81,6 +85,10 @@ class _Engine:
         path, notes = pair.path, (pair.note,) if pair.note else ()
         if pair.clash is not None:
             return mismatch(path, "type", *pair.clash, notes=notes)
+        if isinstance(pair.gold, Sketch):
+            if pair.actual is ABSENT:
+                return mismatch(path, "missing", "", pair.gold.dtype, (), pair.gold.shape)
+            return compare_sketched(path, pair.actual, pair.gold, self._tolerances.get(path), notes)
         if pair.actual is ABSENT:
             return unmatched(path, "missing", pair.gold)
         if pair.gold is ABSENT:

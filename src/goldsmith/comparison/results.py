@@ -11,6 +11,8 @@ from goldsmith.foundation.nested import map_tree
 
 Problem = Literal["", "values", "nan", "inf", "shape", "dtype", "missing", "extra", "type"]
 Number = bool | int | float | str | None
+SKETCHED = "sketched"
+"""The tolerance of a leaf that was compared with a sketch: only its distance as a whole is known, by estimate."""
 TEXTS = ("str", "bytes")
 """The dtypes of leaves that are not numbers."""
 _SHOWN = 20
@@ -176,6 +178,8 @@ def _sentence(leaf: LeafComparison) -> str:
 
 
 def _values(leaf: LeafComparison) -> str:
+    if leaf.tolerance == SKETCHED:
+        return f"about {leaf.relative:.2g} of its size off, {leaf.excess:.3g} x its tolerance, by a sketch"
     if not leaf.mismatched and leaf.elements:
         return f"no element is beyond its limit, the tensor as a whole is: {leaf.excess:.3g} x its tolerance"
     if leaf.gold_dtype in TEXTS and leaf.where:

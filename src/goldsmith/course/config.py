@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from goldsmith.course.command_config import GuardConfig, HandoutConfig, RigorConfig
 from goldsmith.course.points import MOST_POINTS, are_points
 from goldsmith.errors.course import BadConfig
 
@@ -76,26 +77,10 @@ class AssignmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """What it is when a submission overwrites its inputs: a note, or a difference."""
     survivors: dict[str, str] = {}
     """Mutants that the gold may pass, each with its reason."""
+    handout: HandoutConfig = HandoutConfig()
+    """What the kit has that students get to check themselves."""
     rubric: RubricConfig = RubricConfig()
     """What its cases and parts are worth in `goldsmith grade`; without one, a point for each case."""
-
-
-class GuardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Settings of `goldsmith guard`: what counts as a leak, what else is private, what may be seen."""
-
-    threshold: float = 0.6
-    """How much of a solution's part makes a leak: a share above 0, at most 1."""
-    private: tuple[str, ...] = ()
-    """More folders that are not for students."""
-    allow: dict[str, str] = {}
-    """Files, or `file:part`, that are meant to be seen, each with its reason."""
-
-
-class RigorConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Settings of `goldsmith rigor`: a file with the course's own mutation operators."""
-
-    operators: str = ""
-    """A Python file in the course with mutation operators of its own."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

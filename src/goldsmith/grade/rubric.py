@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from goldsmith.check.attribution import Shown
+from goldsmith.check.shown_parts import Shown
 from goldsmith.course.config import ItemConfig, RubricConfig, bad_setting
 from goldsmith.course.layout import Assignment
 from goldsmith.course.points import recipe_points

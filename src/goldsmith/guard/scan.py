@@ -17,6 +17,7 @@ from goldsmith.errors.course import BlindGuard
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
+from goldsmith.guard.kits import kit_findings
 from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_folder, secrets_of
 from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
 from goldsmith.injection.inject import before_injection
@@ -102,6 +103,9 @@ def _private_copies(course: Course, stems: Collection[str]) -> dict[str, tuple[s
                 kind = "gold" if PurePosixPath(name).is_relative_to(course.config.fixtures) else "private"
                 found[file_hash(path)] = kind, name
     for assignment in course.assignments():
+        for path in (assignment.recipe, assignment.adapter) if assignment.config.handout.recipe else ():
+            if path.is_file():
+                found.pop(file_hash(path), None)  # a kit has copies of them, and students may have it
         for path in assignment.files():
             if path.is_file() and (path.stem not in stems or _is_provided(assignment, path)):
                 found.pop(file_hash(path), None)
@@ -137,7 +141,7 @@ def sweep(
     count = 0
     for file in files:
         count += 1
-        for finding in leaks_in(file.path, file.content, guarded):
+        for finding in (*leaks_in(file.path, file.content, guarded), *kit_findings(course, file.path, file.content)):
             folder = _private_folder(finding, guarded)
             if folder:
                 folders.setdefault((folder, bool(file.past)), []).append(file.path)

@@ -30,13 +30,19 @@ MAX_MATRIX_SIDE = 2048
 _ENERGY = 1.0 - MARGIN**2
 
 
+def most_sums(numbers: int) -> int:
+    """Return how many sums of a tensor with this many numbers may ever be handed out, whatever they are."""
+    found = min(SUMS, int(_ENERGY * numbers / VIEWS))
+    return found if found >= FEWEST else 0
+
+
 def sums_allowed(array: Any) -> tuple[int, str]:
     """Return how many sums of a tensor may be handed out; if none, the reason why."""
     array = np.asarray(array)
     if array.dtype.kind not in "fc":
         return 0, "it does not hold floating-point numbers"
     numbers = parts_of(array).astype(np.float64)
-    if numbers.size < FEWEST * VIEWS / _ENERGY:
+    if not most_sums(numbers.size):
         return 0, f"it has only {array.size} {'number' if array.size == 1 else 'numbers'}"
     if not np.isfinite(numbers).all():
         return 0, "not all of it is finite"

@@ -70,15 +70,16 @@ def widened(limit: float, count: int) -> float:
 
 
 class Sketch:
-    """What is kept of a tensor: shape, dtype, root mean square and sums."""
+    """What is kept of a tensor: shape, dtype, root mean square and sums; `step` is what these were rounded to."""
 
-    __slots__ = ("dtype", "rms", "shape", "sums")
+    __slots__ = ("dtype", "rms", "shape", "step", "sums")
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, rms: float, sums: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: str, rms: float, sums: Any, step: float = 0.0) -> None:
         self.shape = tuple(int(size) for size in shape)
         self.dtype = dtype
         self.rms = float(rms)
         self.sums = np.asarray(sums, dtype=np.float64)
+        self.step = float(step)
 
     @classmethod
     def of(cls, array: Any, dtype: str = "", count: int = SUMS) -> Sketch:
@@ -114,7 +115,7 @@ class Sketch:
     def rounded(self, step: float) -> Sketch:
         """Return the sketch with its sums rounded to multiples of `step`: more digits say nothing about right work."""
         rms = float(f"{self.rms:.6g}")
-        return Sketch(self.shape, self.dtype, rms, np.round(self.sums * (self.rms / rms) / step) * step)
+        return Sketch(self.shape, self.dtype, rms, np.round(self.sums * (self.rms / rms) / step) * step, step)
 
     def is_same(self, other: object) -> bool:
         """Say whether two sketches are of the same tensor, as far as sketches can tell."""

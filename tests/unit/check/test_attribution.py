@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from goldsmith.check.attribution import Blame, Shown
+from goldsmith.check.attribution import Blame
 from goldsmith.check.localisation import Alone, judge_calls
 from goldsmith.check.module_traces import CLOSE, Call, given_apart, same_plain
+from goldsmith.check.shown_parts import Shown
 from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from support.made_verdicts import case, failed, leaf

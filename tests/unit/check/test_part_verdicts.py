@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldsmith.check.attribution import Shown, part_of
 from goldsmith.check.part_verdicts import judge_parts
+from goldsmith.check.shown_parts import Shown, part_of
 from goldsmith.check.verdicts import CaseVerdict, ModuleVerdict
 from goldsmith.course.config import RubricConfig
 from goldsmith.grade.rubric import make_rubric

@@ -1,0 +1,49 @@
+"""Say to a student, in plain lines, what a kit shows of their work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from goldsmith.check.verdict_words import case_sentence, leaf_name, source_lines, telling_case
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict, Verdict
+from goldsmith.foundation.wording import count_of
+
+_WORDS = {AGREES: "right", DIFFERS: "wrong", COULD_NOT_RUN: "could not run"}
+
+
+def kit_report(verdict: Verdict) -> list[str]:
+    """Return the lines: every case, then what to look at first, then how it stands."""
+    width = max(len(case.name) for case in verdict.cases)
+    lines = [f"{verdict.assignment}: {count_of(len(verdict.cases), 'case')}.", ""]
+    lines += [f"  {case.name.ljust(width)}  {_said(case)}".rstrip() for case in verdict.cases]
+    lines.append("")
+    first = telling_case(verdict)
+    if first is not None:
+        lines += _first(verdict, first)
+    return [*lines, _last(verdict)]
+
+
+def _said(case: CaseVerdict) -> str:
+    sentence = case_sentence(case)
+    return f"{_WORDS.get(case.outcome, case.outcome)}{f': {sentence}' if sentence else ''}"
+
+
+def _first(verdict: Verdict, case: CaseVerdict) -> Iterator[str]:
+    found = source_lines(case, PurePath(verdict.first_place).name)
+    if found:
+        yield f"First wrong, in {case.name}: {found[0]}"
+    elif verdict.first_divergence:
+        yield f"First wrong, in {case.name}: {verdict.first_divergence}"
+    elif case.first_wrong is not None:
+        yield f"Look first at {case.name}: {leaf_name(case, case.first_wrong)}"
+
+
+def _last(verdict: Verdict) -> str:
+    wrong = sum(case.outcome == DIFFERS for case in verdict.cases)
+    failed = sum(case.outcome not in (AGREES, DIFFERS) for case in verdict.cases)
+    if wrong:
+        return f"{wrong} of {count_of(len(verdict.cases), 'case')} {'is' if wrong == 1 else 'are'} wrong."
+    if failed:
+        return f"{failed} of {count_of(len(verdict.cases), 'case')} could not run; nothing that ran is wrong."
+    return "Nothing is wrong, as far as this kit can tell. It is not your grade."

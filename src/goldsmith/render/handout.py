@@ -1,0 +1,39 @@
+"""Show a kit that was written: what it has, what it leaves out and why, the next step last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from goldsmith.foundation.wording import count_of
+
+if TYPE_CHECKING:
+    from goldsmith.handout.make_kit import HandedOut
+
+
+def show_kit(console: Console, kit: HandedOut) -> None:
+    """Print what the kit of an assignment has."""
+    _line(console, f"{kit.name}: {count_of(len(kit.cases), 'case')} in {kit.folder}, {kit.size / 1000:.0f} kB")
+    calls, records = count_of(kit.calls, "call"), count_of(kit.records, "record")
+    _line(console, f"  sketches of {records} and of what {calls} were given and returned")
+    if kit.not_sketched:
+        reasons = Counter(kit.not_sketched.values())
+        _line(console, f"  {count_of(len(kit.not_sketched), 'record')} without a sketch:")
+        for reason, count in reasons.most_common(5):
+            _line(console, f"    {count:4}  {reason}")
+    for name, why in kit.left_out.items():
+        _line(console, f"  not in it: {name} ({why})")
+    _line(console)
+    done = "Written" if kit.outcome == "written" else "Already there, byte for byte"
+    _line(
+        console,
+        f"{done}. Students run `python3 {kit.folder}/check.py`; `goldsmith guard {kit.folder}` looks through it.",
+        "bold green",
+    )
+
+
+def _line(console: Console, text: str = "", style: str = "") -> None:
+    console.print(Text(text, style), highlight=False, soft_wrap=True)
