@@ -138,6 +138,7 @@ OWN = {
     "table-wrong": ("np.arange(size) * 2.5", "np.arange(size) * 3.5"),
     "overwrites": ("x.copy()", "x"),
     "result-kept": ("x - x.mean()", 'self.__dict__.setdefault("kept", x - x.mean())'),
+    "kept-by-function": ("np.square(errors).mean()", 'loss.__dict__.setdefault("kept", np.square(errors).mean())'),
     "kept-by-none": ("x / 3.0", 'self.__dict__.setdefault("kept", x / 3.0)'),
     "kills-parent": ("y", "__import__('os').kill(__import__('os').getppid(), 9)"),
 }
@@ -172,6 +173,7 @@ def found(course: CourseOnDisk) -> dict[str, Finding]:
         ("summed", "another batch size"),
         ("overwrites", "overwriting"),
         ("result-kept", "call it twice"),
+        ("kept-by-function", "call it twice"),
     ],
 )
 def test_a_mistake_that_the_inputs_hide_survives(found: dict[str, Finding], name: str, advice: str) -> None:

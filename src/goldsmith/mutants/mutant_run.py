@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -160,7 +161,7 @@ class MutantRunner:
         if careless:
             return finding(mutant, SURVIVED, reason=f"it overwrites an input in {careless[0]}", advice=_OVERWRITING)
         own = max(self._apart(name, replays[name]) for name in cases)
-        shown, tried, cut_off = self._try_conditions(stage, cases)
+        shown, shown_by, tried, cut_off = self._try_conditions(stage, cases)
         if not shown:
             reason = "no case sees it, and there is no other condition to try it under"
             return finding(mutant, SURVIVED, reason=reason, advice=_MORE, deviation=own, cut_off=cut_off)
@@ -171,18 +172,23 @@ class MutantRunner:
             runs = count_of(len(cases) + tried, "run")
             reason = f"not told apart in {runs}, {tried} of them under other conditions; read the line and decide"
             return finding(mutant, NOT_TOLD_APART, reason=reason, deviation=furthest, cut_off=cut_off)
+        if self._keeps_state(stage, shown_by[best], best):
+            reason, advice = WHY["repeated"], ADVICE["repeated"]
+            return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
         reason = f"off by {own:.0e} in float64, which tolerances allow" if own > SAME else WHY[best]
         advice = ADVICE[best] if shown[best] > own else _MORE
         return finding(mutant, SURVIVED, reason=reason, advice=advice, deviation=own, cut_off=cut_off)
 
     def _try_conditions(
         self, stage: ReplayWorkspace, cases: Sequence[str]
-    ) -> tuple[dict[Perturbation, float], int, bool]:
-        """Return deviations by condition, in how many runs they were found, and whether any run was cut off.
+    ) -> tuple[dict[Perturbation, float], dict[Perturbation, str], int, bool]:
+        """Return deviations by condition and the case that shows each best, in how many runs they were found, and
+        whether any run was cut off.
 
         A run that was cut off shows nothing: another mutant on the same machine may have caused it.
         """
         found: dict[Perturbation, float] = {}
+        shown_by: dict[Perturbation, str] = {}
         tried, cut_off = 0, False
         stage.case_timeout *= len(PERTURBATIONS)  # a case runs once under each condition
         quick = self.baseline.quick(cases)
@@ -197,11 +203,20 @@ class MutantRunner:
                     cut_off = True
                     continue
                 tried += 1
-                apart = math.inf
-                if not attempt.failure:
-                    apart = deviation_under(condition, expected, replay.leaves(condition))
-                found[condition] = max(apart, found.get(condition, 0.0))
-        return found, tried, cut_off
+                apart = _apart_under(condition, expected, replay)
+                if apart > found.get(condition, -1.0):
+                    found[condition], shown_by[condition] = apart, name
+        return found, shown_by, tried, cut_off
+
+    def _keeps_state(self, stage: ReplayWorkspace, case: str, condition: Perturbation) -> bool:
+        """Say whether a condition shows a mutant only because of what it keeps from one call to the next: by itself, in
+        a process that has run nothing before, it shows nothing, while a call on other inputs does."""
+        return not self._shows(stage, case, condition) and self._shows(stage, case, "repeated")
+
+    def _shows(self, stage: ReplayWorkspace, case: str, condition: Perturbation) -> bool:
+        expected = shown_under(self.baseline.under_conditions([case])[case], condition)
+        replay = stage.replay([case], (condition,))[case]
+        return expected is not None and _apart_under(condition, expected, replay) > PLAIN
 
     def _apart(self, case: str, replay: CaseRuns) -> float:
         """Return the deviation in float64; in the natural dtype where that is float64 or the solution needs it."""
@@ -211,6 +226,11 @@ class MutantRunner:
             return deviation(*natural)
         wide = deviation(solution.leaves("float64"), replay.leaves("float64"))
         return max(wide, deviation(*map(only_wide, natural)))
+
+
+def _apart_under(condition: Perturbation, solution: Mapping[str, Any], replay: CaseRuns) -> float:
+    attempt = replay.attempts[condition]
+    return math.inf if attempt.failure else deviation_under(condition, solution, replay.leaves(condition))
 
 
 @dataclass(frozen=True)
