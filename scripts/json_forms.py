@@ -54,6 +54,7 @@ FORMS = (
     Form(command="grade", subjects="submissions", item=GradedSubmission, more=ClassSummary),
     Form(command="pack gradescope", subjects="assignments", item=Packed),
     Form(command="pack autolab", subjects="assignments", item=Packed),
+    Form(command="pack classroom50", subjects="assignments", item=Packed),
     Form(command="handout", subjects="assignments", item=HandedOut),
     Form(command="inject", subjects="assignments", item=InjectionResult),
     Form(command="reset", subjects="assignments", item=ResetResult),

@@ -19,7 +19,7 @@ from goldsmith.guard.public_files import public_in
 from goldsmith.guard.scan import guarded_by, sweep
 from support.check_course import SOLUTION, checked_course, hand_in
 from support.container import IS_ROOT, USER, Container, new_container
-from support.course import RECIPE_FILE, CourseOnDisk
+from support.course import RECIPE_FILE, CourseOnDisk, copy_of_example
 
 SUBMISSIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "right": (),
@@ -135,6 +135,26 @@ def test_where_grading_cannot_even_start_there_is_a_results_json(graded: dict[st
     assert "ops.py changed since the gold was made" in done.stderr
     assert "the grading program failed" in json.loads(results)["output"]
     assert "ops.py" not in results.decode()
+
+
+@pytest.mark.long
+@pytest.mark.torch
+@pytest.mark.timeout(600)
+def test_a_class_in_torch_gets_the_same_grades(tmp_path: Path) -> None:
+    """The bundled class: right, wrong, provided code changed, and one that cannot run."""
+    course = copy_of_example(tmp_path / "course")
+    class_ = course.root / "private/submissions/scratch-2"
+    assert course.run("grade", "scratch-2", str(class_)).code == 1
+    assert course.run("pack", "gradescope", "scratch-2").code == 0
+    with new_container() as container:
+        container.unpacked(course.root / "private/packs/scratch-2-gradescope.zip")
+        outcomes = set()
+        for folder in sorted(class_.iterdir()):
+            _, results = container.grade(folder)
+            written = course.root / f"private/grades/scratch-2/gradescope/{folder.name}/results.json"
+            assert results == written.read_bytes(), folder.name
+            outcomes.add(json.loads(results)["extra_data"]["outcome"])
+    assert outcomes == {"agrees", "differs", "provided-changed", "could-not-run"}
 
 
 @pytest.mark.long

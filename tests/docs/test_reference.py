@@ -109,6 +109,7 @@ QUICK = [
     ("grade", "grade hw1 {}/bob", 0),
     ("pack gradescope", "pack gradescope hw1", 0),
     ("pack autolab", "pack autolab hw1", 0),
+    ("pack classroom50", "pack classroom50 scratch-3 --course ../bundled", 0),
     ("inject", "inject hw1", 0),
     ("reset", "reset hw1", 0),
     ("guard", "guard", 1),

@@ -21,6 +21,11 @@ _GRADING: tuple[Decorator[Any], ...] = (
     option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission."),
     option("--extra-index-url", "index", metavar="URL", default="", help="A further package index to install from."),
 )
+_DEFAULT_NAMES: dict[Place, str] = {
+    "gradescope": "{}-gradescope.zip",
+    "autolab": "{}-autolab",
+    "classroom50": "{}",
+}
 
 
 def _grading_options(function: Function) -> Function:
@@ -30,7 +35,7 @@ def _grading_options(function: Function) -> Function:
 
 @click.group(cls=Group)
 def pack() -> None:
-    """Pack an assignment with its gold for Gradescope or Autolab; solutions stay here."""
+    """Pack an assignment for Gradescope, Autolab or Classroom 50; solutions stay here."""
 
 
 @pack.command()
@@ -100,6 +105,30 @@ def autolab(
     _pack("autolab", assignment, output, timeout, memory, handin, index, course, json, debug)
 
 
+@pack.command()
+@_ASSIGNMENT
+@option("--output", "-o", metavar="DIR", type=PATH, help="The folder to write to; default classroom50/A.")
+@option("--extra-index-url", "index", metavar="URL", default="", help="A further package index to install from.")
+@course_options
+def classroom50(
+    assignment: str | None, output: Path | None, index: str, course: Path, json: bool, no_color: bool, debug: bool
+) -> None:
+    """Make the autograder folder for Classroom 50, whose bundle everybody can read.
+
+    So it holds no gold: a kit of sketches (`goldsmith handout`) decides, and items that no sketch shows are not scored.
+    Results have the form that Classroom 50 reads, `result.json`, with feedback as the body of the release. Gold that is
+    stale is refused.
+
+    Examples:
+
+        goldsmith pack classroom50 scratch-1       to classroom50/scratch-1/
+        goldsmith pack classroom50 scratch-1 -o ~/classroom50/fall/autograders/scratch-1
+
+    Exit codes: 0 packed, 2 bad usage, 3 could not be packed.
+    """
+    _pack("classroom50", assignment, output, None, 6.0, "", index, course, json, debug)
+
+
 def _pack(
     place: Place,
     assignment: str | None,
@@ -124,8 +153,7 @@ def _pack(
             raise BadOption("--handin", handin, "the name of a file, of letters, digits, dots, hyphens and underscores")
         refuse_recipes(f"pack {place}", assignment)
         chosen = choose_one(open_course(course), assignment, f"pack {place}", ask=False)
-        ending = "gradescope.zip" if place == "gradescope" else place
-        target = output or _default_folder(chosen.course) / f"{chosen.name}-{ending}"
+        target = output or _default_folder(chosen.course, place) / _DEFAULT_NAMES[place].format(chosen.name)
         if not target.absolute().parent.is_dir():
             raise BadOption("--output", target, "a place in a folder that exists")
         packed = pack(Wanted(chosen, place, target, memory, timeout, handin, index))
@@ -135,13 +163,14 @@ def _pack(
             print(packed_lines(packed))
 
 
-def _default_folder(course: Course) -> Path:
-    """Make the folder that packs go to by default, and keep git from tracking what is in it."""
+def _default_folder(course: Course, place: Place) -> Path:
+    """Make the folder that packs go to by default, and keep git from tracking what is in it. What is public must not be
+    in a private folder: the guard would take every copy of it for a leak."""
     from goldsmith.errors.gold import CannotWrite
     from goldsmith.errors.packs import PublicPlace
 
-    folder = course.root / "private" / "packs"
-    if course.is_public(folder):
+    folder = course.root / ("classroom50" if place == "classroom50" else "private/packs")
+    if place != "classroom50" and course.is_public(folder):
         raise PublicPlace(folder)
     try:
         if not folder.is_dir():

@@ -32,6 +32,24 @@ class PublicPlace(UsageError):
     path: Path
 
 
+class NothingToScore(GoldsmithError):
+    template = (
+        "no item of the rubric of {assignment} can be decided by a kit, so Classroom 50 would have nothing to score; "
+        "give points to cases that `goldsmith handout` puts into a kit."
+    )
+    assignment: str
+
+
+class PackTooLarge(GoldsmithError):
+    template = (
+        "the bundle of {assignment} has {size} bytes, and Classroom 50 fetches no more than {limit}; make the kit "
+        "smaller by `handout` in goldsmith.toml."
+    )
+    assignment: str
+    size: int
+    limit: int
+
+
 class NotAPack(GoldsmithError):
     template = "{folder} is not a pack for {place}: {problem}; make it again with `goldsmith pack`."
     folder: Path

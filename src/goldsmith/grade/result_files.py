@@ -24,7 +24,7 @@ from goldsmith.grade.output_folder import Folder
 from goldsmith.grade.overview import Overview, overview_markdown
 from goldsmith.grade.redaction import one_line
 from goldsmith.grade.rubric import Rubric
-from goldsmith.grade.scoring import NOT_JUDGED, RIGHT
+from goldsmith.grade.scoring import NOT_JUDGED, RIGHT, ItemResult
 
 SCHEMA = 1
 FEEDBACK, GRADESCOPE = "feedback", "gradescope"
@@ -116,11 +116,11 @@ def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visib
     that could not be judged say so in their name and text."""
     tests = [
         {
-            "name": f"{item.kind} {item.name}" + (" (not judged)" if item.outcome in _UNJUDGED else ""),
+            "name": item_name(item),
             "name_format": "text",
             "score": item.earned,
             "max_score": item.points,
-            "status": "passed" if item.outcome in RIGHT and item.earned >= item.points else "failed",
+            "status": "passed" if item_passed(item) else "failed",
             "output": item_text(grade, item.name, item.kind),
             "output_format": "text",
             "visibility": visibility,
@@ -138,6 +138,15 @@ def gradescope_json(grade: Grade, feedback: str, visibility: Visibility = "visib
             "extra_data": {"outcome": grade.outcome, "first_divergence": grade.first_divergence},
         }
     )
+
+
+def item_name(item: ItemResult) -> str:
+    """Return what an item is called where only passed and failed are known: whether it was judged is in its name."""
+    return f"{item.kind} {item.name}" + (" (not judged)" if item.outcome in _UNJUDGED else "")
+
+
+def item_passed(item: ItemResult) -> bool:
+    return item.outcome in RIGHT and item.earned >= item.points
 
 
 def autolab_line(grade: Grade, forbidden_may_cost: bool) -> str:

@@ -6,7 +6,7 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from goldsmith.errors.gold import CannotWrite
@@ -53,12 +53,16 @@ def is_ours(path: Path) -> bool:
         return MARK in first or file.read().endswith(MARK)
 
 
-def write_packs(contents: Mapping[Path, bytes]) -> None:
-    """Write the files of a pack, all in one folder, if nothing stands in the place of any but what goldsmith packed
-    before."""
-    for path in contents:
+def refuse_others(paths: Iterable[Path]) -> None:
+    """Raise if anything stands in one of these places that goldsmith did not pack."""
+    for path in paths:
         if os.path.lexists(path) and not is_ours(path):
             raise BadOption("--output", path, "a place where nothing is yet, or something that goldsmith has packed")
+
+
+def write_packs(contents: Mapping[Path, bytes]) -> None:
+    """Write the files of a pack, if nothing stands in the place of any but what goldsmith packed before."""
+    refuse_others(contents)
     for path, content in contents.items():
         try:
             path.parent.mkdir(exist_ok=True)

@@ -13,8 +13,10 @@ import msgspec
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.packs import PublicPlace
+from goldsmith.gold.facts import Environment
 from goldsmith.gold.manifest import read_manifest
-from goldsmith.packs.archive import MARK, tarred, write_packs, zipped
+from goldsmith.grade.grader import rubric_for
+from goldsmith.packs.archive import MARK, refuse_others, tarred, write_packs, zipped
 from goldsmith.packs.contents import COURSE, course_files
 from goldsmith.packs.requirements import pinned
 from goldsmith.packs.settings import SETTINGS, PackSettings, Place
@@ -33,13 +35,15 @@ class Packed(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     """`packed`."""
     place: Place
-    """What it was packed for: `gradescope` or `autolab`."""
+    """What it was packed for: `gradescope`, `autolab` or `classroom50`."""
     files: tuple[str, ...]
     """What was written."""
     size: int
     """Its bytes, all together."""
     requirements: tuple[str, ...]
     """The packages that are installed there, and their versions."""
+    left_out: tuple[str, ...] = ()
+    """Items of the rubric that earn no points there, because sketches do not show all of them; Classroom 50 alone."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Wanted:
 
 def pack(wanted: Wanted) -> Packed:
     """Write a pack. It is refused while gold is stale, or if anything of a solution would be in it."""
+    if wanted.place == "classroom50":
+        return _classroom50(wanted)
     assignment, course = wanted.assignment, wanted.assignment.course
     target = Path(wanted.output).absolute()
     if target.is_relative_to(course.root) and course.is_public(target):
@@ -73,12 +79,10 @@ def pack(wanted: Wanted) -> Packed:
         memory=wanted.memory,
         timeout=wanted.timeout,
     )
-    python = ".".join(recorded.python.split(".")[:2])
-    facts = {"assignment": assignment.name, "python": python, "handin": wanted.handin, "folder": _FOLDER}
-    lines = [f"--extra-index-url {wanted.index}"] if wanted.index else []
+    facts = _facts(wanted, recorded)
     inside = {
-        SETTINGS: msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n",
-        _REQUIREMENTS: "".join(f"{line}\n" for line in [*lines, *packages]).encode(),
+        SETTINGS: _encoded(settings),
+        _REQUIREMENTS: _lines(wanted, packages),
         wheel_name(): wheel(),
         **{f"{COURSE}/{name}": content for name, content in of_course.items()},
     }
@@ -92,6 +96,74 @@ def pack(wanted: Wanted) -> Packed:
         size=sum(map(len, written.values())),
         requirements=tuple(packages),
     )
+
+
+def _classroom50(wanted: Wanted) -> Packed:
+    """Write the autograder folder for Classroom 50. Its bundle is public, so it holds a kit in place of gold."""
+    from goldsmith.packs.classroom50 import hand_out_kit, require_size
+
+    assignment = wanted.assignment
+    output = Path(wanted.output).absolute()
+    of_course = course_files(assignment)
+    recorded = read_manifest(assignment.gold).provenance.environment
+    packages = pinned(of_course, torch=recorded.torch is not None, declared=assignment.course.config.packages)
+    names = ("autograder.py", SETTINGS, _REQUIREMENTS, wheel_name())
+    refuse_others(output / name for name in names)
+    kit, rubric, scale = hand_out_kit(assignment, output)
+    whole = rubric_for(assignment, allow_stale=False)
+    left_out = tuple(item.name for item in whole.items if item not in rubric.items)
+    settings = PackSettings(
+        about=MARK.decode(),
+        place="classroom50",
+        assignment=assignment.name,
+        goldsmith=__version__,
+        memory=wanted.memory,
+        timeout=wanted.timeout,
+        rubric=rubric,
+        left_out=left_out,
+        scale=scale,
+    )
+    facts = _facts(wanted, recorded)
+    contents = (
+        _filled("classroom50/autograder.py.txt", facts),
+        _encoded(settings),
+        b"# " + MARK + b"\n" + _lines(wanted, packages),
+        wheel(),
+    )
+    written = {output / name: content for name, content in zip(names, contents, strict=True)}
+    size = sum(map(len, written.values())) + kit.size
+    require_size(assignment, size)
+    write_packs(written)
+    return Packed(
+        name=assignment.name,
+        outcome="packed",
+        place="classroom50",
+        files=(*map(str, written), kit.folder),
+        size=size,
+        requirements=tuple(packages),
+        left_out=left_out,
+    )
+
+
+def _facts(wanted: Wanted, recorded: Environment) -> dict[str, str]:
+    """Return what templates are filled with."""
+    return {
+        "assignment": wanted.assignment.name,
+        "python": ".".join(recorded.python.split(".")[:2]),
+        "handin": wanted.handin,
+        "folder": _FOLDER,
+        "version": __version__,
+    }
+
+
+def _encoded(settings: PackSettings) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(settings), indent=2) + b"\n"
+
+
+def _lines(wanted: Wanted, packages: list[str]) -> bytes:
+    """Return the text of a requirements file."""
+    lines = [f"--extra-index-url {wanted.index}"] if wanted.index else []
+    return "".join(f"{line}\n" for line in [*lines, *packages]).encode()
 
 
 def _gradescope(inside: dict[str, bytes], facts: dict[str, str], output: Path) -> dict[Path, bytes]:

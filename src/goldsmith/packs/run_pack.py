@@ -33,14 +33,19 @@ from goldsmith.sandbox.capabilities import probe
 from goldsmith.workspace.temporary import private_folder
 
 RESULTS = "results.json"
-_NAME = "submission"
+NAME = "submission"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Grade as the command line says; return 0 if there is a verdict."""
     parser = argparse.ArgumentParser(prog="python -m goldsmith.packs.run_pack", description="Grade one submission.")
     places = parser.add_subparsers(dest="place", required=True)
-    for place, help_ in (("gradescope", "write results.json"), ("autolab", "print feedback, then points")):
+    whats = {
+        "gradescope": "write results.json",
+        "autolab": "print feedback, then points",
+        "classroom50": "write result.json and release-body.md",
+    }
+    for place, help_ in whats.items():
         one = places.add_parser(place, help=help_)
         one.add_argument("--pack", type=Path, required=True, help="the folder of the unpacked pack")
         one.add_argument("--submission", type=Path, required=True, help="what was submitted: a folder, file or archive")
@@ -49,14 +54,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.umask(0o077)
     if given.place == "gradescope":
         return run_gradescope(given.pack, given.submission, given.results)
-    return run_autolab(given.pack, given.submission)
+    if given.place == "autolab":
+        return run_autolab(given.pack, given.submission)
+    try:
+        from goldsmith.packs.run_classroom50 import run_classroom50
+
+        return run_classroom50(given.pack, given.submission)
+    except Exception as error:
+        print(_for_staff(error), file=sys.stderr)
+        return COULD_NOT_RUN
 
 
 def run_gradescope(pack: Path, submission: Path, results: Path) -> int:
     """Write Gradescope's results.json."""
     try:
         with graded(pack, submission, "gradescope") as (grade, folder, _):
-            (stem,) = file_names([_NAME])
+            (stem,) = file_names([NAME])
             content = (folder / GRADESCOPE / stem / RESULTS).read_bytes()
             code = COULD_NOT_RUN if grade.outcome == ERROR else 0
     except Exception as error:
@@ -70,7 +83,7 @@ def run_autolab(pack: Path, submission: Path) -> int:
     """Print feedback and, if there is a verdict, the line of points that Autolab reads."""
     try:
         with graded(pack, submission, "autolab") as (grade, folder, assignment):
-            (stem,) = file_names([_NAME])
+            (stem,) = file_names([NAME])
             print((folder / FEEDBACK / f"{stem}.md").read_text(encoding="utf-8"))
             if grade.outcome == ERROR:
                 return COULD_NOT_RUN
@@ -91,7 +104,7 @@ def graded(pack: Path, submission: Path, place: Place) -> Iterator[tuple[Grade, 
     course = assignment.course
     probe().require()
     what = str(submission.resolve())
-    item = SubmissionRef(_NAME, what, place=what, course=str(course.root))
+    item = SubmissionRef(NAME, what, place=what, course=str(course.root))
     grader = Grader(
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),

@@ -8,13 +8,15 @@ from typing import Literal
 import msgspec
 
 from goldsmith.errors.packs import NotAPack
+from goldsmith.grade.rubric import Rubric
 
-Place = Literal["gradescope", "autolab"]
+Place = Literal["gradescope", "autolab", "classroom50"]
 SETTINGS = "pack.json"
 
 
 class PackSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How submissions are graded. `memory` is in GiB, `timeout` in seconds of processor time for a case."""
+    """How submissions are graded. `memory` is in GiB, `timeout` in seconds of processor time for a case. A pack without
+    gold has its `rubric` here, with what it cannot decide in `left_out`, and by what points are multiplied."""
 
     about: str
     schema: Literal[1] = 1
@@ -23,6 +25,9 @@ class PackSettings(msgspec.Struct, frozen=True, kw_only=True):
     goldsmith: str
     memory: float
     timeout: float | None = None
+    rubric: Rubric | None = None
+    left_out: tuple[str, ...] = ()
+    scale: int = 1
 
 
 def read_settings(folder: Path, place: Place) -> PackSettings:

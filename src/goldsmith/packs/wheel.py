@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from goldsmith._version import __version__
-from goldsmith.packs.archive import zipped
+from goldsmith.packs.archive import MARK, zipped
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LEFT_OUT = ("__pycache__", "_example")
@@ -28,7 +28,7 @@ def wheel() -> bytes:
     files = dict(_files(info))
     record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    return zipped(files)
+    return zipped(files, comment=MARK)
 
 
 def _files(info: str) -> Iterator[tuple[str, bytes]]:
