@@ -39,6 +39,9 @@ from goldsmith.check.verdicts import (
     Verdict,
     gravest,
 )
+from goldsmith.course.layout import Assignment
+from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Subject
 from goldsmith.gold.manifest import Manifest
 from goldsmith.process.clocks import Allowance
@@ -97,7 +100,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             # from here on may contain them, and is for staff only
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
             if request.evidence is not None:
-                request.evidence.files = {**provided.files, **cell_files(submission.placed)}
+                request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
                 for case in verdicts.values():
                     request.evidence.add_case(case, context.judge.criteria(case.name), strategy.replays[case.name])
             confined = request.confined is not None
@@ -115,7 +118,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         first_part=first.first_part if first else "",
         first_case=first.name if first else "",
         first_name=source.their_label if source else "",
-        first_place=shown_place(_place(source, provided), submission.placed) if source else "",
+        first_place=shown_place(_place(source, provided), _placed(assignment, submission)) if source else "",
         not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),
         cases=tuple(found),
         parts=parts,
@@ -156,6 +159,13 @@ def _how_far(case: CaseVerdict) -> float:
     if leaf is None or leaf.problem != "values" or not math.isfinite(leaf.relative):
         return math.inf
     return leaf.relative
+
+
+def _placed(assignment: Subject, submission: Submission) -> Sequence[Placement]:
+    """Return the submission's files; of the tree as it stands, the starter's notebooks, by which lines are told."""
+    if submission.is_tree and isinstance(assignment, Assignment):
+        return notebook_modules(assignment)
+    return submission.placed
 
 
 def _place(source: ModuleVerdict, provided: Provided) -> str:

@@ -11,6 +11,7 @@ from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.course.forbidden import MAX_USES, forbidden_uses
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Subject
 
 _MAX_SOURCE_BYTES, _MAX_PLACE_CHARS = 2**20, 200
@@ -26,13 +27,14 @@ def find_forbidden(
     if not names or not isinstance(assignment, Assignment):
         return ()
     inside = [path.relative_to(assignment.starter) for path in assignment.starter.rglob("*.py")]
-    starter = {path.as_posix(): Placement(assignment.starter / path, path) for path in inside}
+    modules = [*(Placement(assignment.starter / path, path) for path in inside), *notebook_modules(assignment)]
+    starter = {item.target.as_posix(): item for item in modules}
     placed = {item.target.as_posix(): item for item in submission.placed if item.target.suffix == ".py"}
     own = starter if submission.is_tree else placed
     given = {} if submission.is_tree else {file: item for file, item in starter.items() if file in placed}
     excused = {(name, file, text) for name, file, _, text in forbidden_uses(_contents(given), names)}
     found = [
-        ForbiddenUse(name, shown_place(f"{file}:{line}", submission.placed), True)
+        ForbiddenUse(name, shown_place(f"{file}:{line}", [*own.values()]), True)
         for name, file, line, text in forbidden_uses(_contents(own), names)
         if (name, file, text) not in excused
     ]
@@ -40,7 +42,7 @@ def find_forbidden(
     for name, place in sightings:
         file, _, line = place.rpartition(":")
         if name in names and name not in known and file in own and line.isdecimal() and len(line) < 9:
-            found.append(ForbiddenUse(name, shown_place(place, submission.placed)[:_MAX_PLACE_CHARS], False))
+            found.append(ForbiddenUse(name, shown_place(place, [*own.values()])[:_MAX_PLACE_CHARS], False))
     return tuple(found[:MAX_USES])
 
 

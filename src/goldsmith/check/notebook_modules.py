@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
-from goldsmith.course.starter_diff import parse_parts, written_by_students
+from goldsmith.course.solutions import Placement, defined_in, module_of, starter_module
+from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.starter_modules import read_starter
 from goldsmith.errors.check import NothingToCheck
 from goldsmith.notebooks.convert import SUFFIX, is_notebook_file
-
-_SOLUTION = "_solution"
-
-
-def module_name(notebook: Path) -> Path:
-    """Return the module that a notebook is by its name: `hw-1_solution.ipynb` is `hw_1.py`."""
-    return notebook.with_name(re.sub(r"\W", "_", notebook.stem.removesuffix(_SOLUTION)) + ".py")
 
 
 def with_modules(
@@ -34,7 +26,7 @@ def with_modules(
     brought = {file for file, item in files.items() if file in wanted and not _is_untouched(assignment, item)}
     others, notes = [], list[str]()
     for item in notebooks:
-        module = module_name(item.target).as_posix()
+        module = module_of(item.target).as_posix()
         if module not in wanted:
             others.append(item)
         elif module in brought:
@@ -60,18 +52,14 @@ def with_modules(
 
 
 def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
-    return Placement(item.source, Path(file), tuple(sorted(parse_parts(_starter(assignment, file)))))
-
-
-def _starter(assignment: Assignment, file: str) -> bytes:
-    with contextlib.suppress(OSError):
-        return (assignment.starter / file).read_bytes()
-    return b""
+    starter = starter_module(assignment, Path(file))
+    return Placement(item.source, Path(file), defined_in(starter) if starter else ())
 
 
 def _to_write(assignment: Assignment, file: str) -> set[str]:
     """Return the classes and functions of a file in which students write something."""
-    return {name.partition(".")[0] for name in written_by_students(_starter(assignment, file))}
+    starter = read_starter(assignment, Path(file)) or b""
+    return {name.partition(".")[0] for name in written_by_students(starter)}
 
 
 def _is_untouched(assignment: Assignment, item: Placement) -> bool:

@@ -19,13 +19,16 @@ from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
 from goldsmith.course.provided import changed_provided, with_provided
-from goldsmith.course.solutions import Placement, has_solutions, placements
+from goldsmith.course.solutions import Placement, has_solutions, module_of, placements, starter_module
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.starter_modules import starter_modules
 from goldsmith.course.subject import Subject
 from goldsmith.course.unwritten import left_as_given, unwritten_parts
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.gold.manifest import Manifest
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.notebooks.convert import convert, is_notebook
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,24 @@ def _starter_files(assignment: Assignment, submission: Submission, manifest: Man
     found = {}
     for name, digest in manifest.provenance.starter.items():
         path = course.root / name
-        if path.suffix != ".py" or not path.is_relative_to(assignment.starter):
+        if path.suffix not in (".py", NOTEBOOK) or not path.is_relative_to(assignment.starter):
             continue
-        inside = path.relative_to(assignment.starter).as_posix()
-        content = path.read_bytes() if path.is_file() else b""
+        inside = path.relative_to(assignment.starter)
+        target = module_of(inside) if path.suffix == NOTEBOOK else inside
+        content = _module(path.name, path.read_bytes() if path.is_file() else b"")
         if submission.is_tree and _digest(content) != digest:
             committed = git(course, "show", f"HEAD:./{name}")
-            content = (committed or "").encode("utf-8", "surrogateescape")
+            content = _module(path.name, (committed or "").encode("utf-8", "surrogateescape"))
         if _digest(content) == digest:
-            found[inside] = content
+            found[target.as_posix()] = content
     return found
+
+
+def _module(name: str, content: bytes) -> bytes:
+    """Return a file as it is imported: of a notebook, its definitions."""
+    with contextlib.suppress(BadNotebook):
+        return convert(content, name).source if is_notebook(name, content) else content
+    return content
 
 
 def functions_left(assignment: Assignment, starter: Mapping[str, bytes]) -> dict[str, list[str]]:
@@ -136,10 +147,10 @@ def left_record(assignment: Assignment) -> Path:
 def _submitted_files(assignment: Assignment, submission: Submission) -> dict[str, bytes]:
     """Read the submission's Python files by where they go."""
     if submission.is_tree:
-        files = [Placement(path, path.relative_to(assignment.starter)) for path in assignment.files(".py")]
+        files = starter_modules(assignment)
     else:
         files = [item for item in submission.placed if item.target.suffix == ".py"]
-    return read_code(files, lambda name: (assignment.starter / name).is_file())
+    return read_code(files, lambda name: starter_module(assignment, Path(name)) is not None)
 
 
 def _implementation_files(subject: Subject, manifest: Manifest) -> list[Placement]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from goldsmith.check.size_limits import files_below
 from goldsmith.course.layout import Assignment
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.starter_modules import read_starter
 
 
 def files_handed_in(assignment: Assignment, folder: Path, name: str) -> list[Path]:
@@ -46,4 +47,4 @@ def to_write(assignment: Assignment, wanted: Sequence[str]) -> list[str]:
     students."""
     if not assignment.is_whole:
         return list(wanted)
-    return [name for name in wanted if written_by_students((assignment.starter / name).read_bytes())]
+    return [name for name in wanted if written_by_students(read_starter(assignment, Path(name)) or b"")]

@@ -17,6 +17,7 @@ from goldsmith.course.subject import Subject
 from goldsmith.generate.options import Options
 from goldsmith.generate.state import COPY_NAMES
 from goldsmith.gold.load import load_gold
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
 from goldsmith.workspace.temporary import private_folder
@@ -40,7 +41,7 @@ def check_copy(
     with private_folder() as folder:
         copy = folder / "copy"
         for item in placed:
-            target = copy / item.target
+            target = copy / (item.target.with_suffix(NOTEBOOK) if item.source.suffix == NOTEBOOK else item.target)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(item.source, target)
         request = Request(

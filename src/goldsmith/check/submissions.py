@@ -15,6 +15,7 @@ from goldsmith.course.git import git, read_blob
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course, is_students_code
 from goldsmith.course.solutions import SUFFIX, Placement
+from goldsmith.course.starter_modules import starter_modules
 from goldsmith.errors.check import NoSuchSubmission, NothingToCheck, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.gold.manifest import read_manifest
@@ -216,7 +217,7 @@ def _as_solution(name: str) -> str:
 def wanted_files(assignment: Assignment) -> list[str]:
     """List the starter's own Python files, which a submission would have; those at the top first."""
     own = {assignment.course.config.recipe, assignment.course.config.adapter}
-    inside = [item.relative_to(assignment.starter) for item in assignment.files(".py")]
+    inside = [item.target for item in starter_modules(assignment)]
     found = [path for path in inside if path.as_posix() not in own and not LITTER.intersection(path.parts)]
     if assignment.is_whole:
         found = [path for path in found if is_students_code(path.name)]

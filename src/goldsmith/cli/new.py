@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 @command
 @argument("assignment", "A", "Its name, such as hw-1.")
 @option(
-    "--kind", type=click.Choice(["torch", "numpy"]), help="What it uses.", show_default="torch where that is installed"
+    "--kind",
+    type=click.Choice(["torch", "numpy", "notebook"]),
+    help="What it uses.",
+    show_default="torch where that is installed",
 )
 @flag("--dry-run", help="Show everything, write nothing.")
 @flag("--yes", "-y", help="Do not ask any questions.")
@@ -34,6 +37,7 @@ def new(
 
         goldsmith new hw1                   choose between torch and NumPy
         goldsmith new hw1 --kind numpy
+        goldsmith new hw1 --kind notebook   handed out and in as a notebook
         goldsmith generate hw1              then make its gold
 
     Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from goldsmith.notebooks.convert import NotebookModule
 
 SUFFIX = "_solution.py"
+_NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,36 @@ def _from_folder(assignment: Assignment, folder: Path) -> Iterator[Placement]:
             continue
         if not file.is_file() or LITTER.intersection(inside.parts) or file.suffix == ".pyc":
             continue
-        if not file.name.endswith(SUFFIX):
+        is_named = file.name.endswith((SUFFIX, f"_solution{_NOTEBOOK}"))
+        if not is_named and file.suffix != _NOTEBOOK:
             yield Placement(file, inside)
             continue
-        target = inside.with_name(_replaced(file))
-        if not (assignment.starter / target).is_file():
+        target = module_of(inside) if file.suffix == _NOTEBOOK else inside.with_name(_replaced(file))
+        standing = starter_module(assignment, target)
+        if standing is None and is_named:
             raise SolutionFitsNothing(course.relative(file), course.relative(assignment.starter / target))
-        yield Placement(file, target)
+        yield Placement(file, inside) if standing is None else Placement(file, target, defined_in(standing))
+
+
+def module_of(notebook: Path) -> Path:
+    """Return the module that a notebook is by its name: `hw-1_solution.ipynb` is `hw_1.py`."""
+    return notebook.with_name(re.sub(r"\W", "_", notebook.stem.removesuffix("_solution")) + ".py")
+
+
+def starter_module(assignment: Assignment, target: Path) -> Placement | None:
+    """Return the starter's file, a notebook if need be, that is the module `target`; None where it has none."""
+    file = assignment.starter / target
+    if file.is_file():
+        return Placement(file, target)
+    notebooks = (path for path in sorted(file.parent.glob(f"*{_NOTEBOOK}")) if module_of(path).name == target.name)
+    return next((Placement(path, target) for path in notebooks if path.is_file()), None)
+
+
+def defined_in(module: Placement) -> tuple[str, ...]:
+    """Return the names that a module seems to define."""
+    from goldsmith.notebooks.statements import seeming_names
+
+    return tuple(seeming_names(module.read().decode("utf-8", "replace")))
 
 
 def _from_flat_files(assignment: Assignment) -> Iterator[Placement]:

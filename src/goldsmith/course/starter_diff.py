@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment
-from goldsmith.course.solutions import Placement
+from goldsmith.course.solutions import Placement, starter_module
 from goldsmith.foundation.syntax import decode_source, syntax_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -42,10 +42,10 @@ def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drif
     found: list[Drift] = []
     starters: dict[str, ParsedFile] = {}
     for item in placed:
-        starter = assignment.starter / item.target
-        if item.target.suffix != ".py" or not starter.is_file() or item.source == assignment.recipe:
+        if item.target.suffix != ".py" or item.source == assignment.recipe:
             continue
-        one, two = _read(starter), _read(item.source)
+        starter = starter_module(assignment, item.target)
+        one, two = _read(starter), _read(item)
         if one is None or two is None:
             continue
         starters[item.target.stem] = one
@@ -57,7 +57,7 @@ def find_drift(assignment: Assignment, placed: Sequence[Placement]) -> list[Drif
 def is_provided(assignment: Assignment, part: str) -> bool:
     """Say whether the starter provides `part`, a method such as `backbone.RMSNorm.__init__`."""
     file, class_name, method = part.split(".", 2)
-    module = _read(assignment.starter / f"{file}.py")
+    module = _read(starter_module(assignment, Path(f"{file}.py")))
     node = module.parts.get(class_name) if module else None
     if module is None or not isinstance(node, ast.ClassDef):
         return False
@@ -83,9 +83,9 @@ def written_by_students(source: bytes) -> set[str]:
 def written_parts(assignment: Assignment, placed: Sequence[Placement]) -> Iterator[str]:
     """Yield the parts of replaced files that the starter leaves to students."""
     for item in placed:
-        replaced = assignment.starter / item.target
-        if item.target.suffix == ".py" and replaced.is_file() and item.source != assignment.recipe:
-            for name in sorted(written_by_students(replaced.read_bytes())):
+        replaced = starter_module(assignment, item.target) if item.target.suffix == ".py" else None
+        if replaced is not None and item.source != assignment.recipe:
+            for name in sorted(written_by_students(replaced.read())):
                 yield f"{item.target.stem}.{name}"
 
 
@@ -108,9 +108,9 @@ def _is_nothing(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def _read(path: Path) -> ParsedFile | None:
+def _read(module: Placement | None) -> ParsedFile | None:
     try:
-        return parse(path.read_bytes())
+        return parse(module.read()) if module else None
     except OSError:
         return None
 

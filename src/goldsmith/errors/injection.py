@@ -79,5 +79,14 @@ class JournalUnreadable(GoldsmithError):
     reason: str
 
 
+class NotebookNotInjected(GoldsmithError):
+    template = (
+        "{solution} is a notebook and {starter} is not, so that it cannot take its place in the course itself; run "
+        "`goldsmith test` or `goldsmith check`, which work in copies."
+    )
+    solution: Path
+    starter: Path
+
+
 class OneWayOnly(UsageError):
     template = "--keep, --save and --discard exclude each other; give one."

@@ -13,3 +13,8 @@ def count_of(number: int, noun: str) -> str:
 def and_more(items: Sized) -> str:
     """Return what follows the first of several items in a sentence: ` (and 2 more)`."""
     return f" (and {len(items) - 1} more)" if len(items) > 1 else ""
+
+
+def line_place(file: str, line: int) -> str:
+    """Return `ops.py:3`, or `hw1.ipynb, cell 4, line 3`, where the file is a notebook's cell."""
+    return f"{file}, line {line}" if ", cell " in file else f"{file}:{line}"

@@ -12,6 +12,7 @@ from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_diff import parse_parts, written_by_students
+from goldsmith.course.starter_modules import read_starter
 from goldsmith.process.messages import DraftPart
 from goldsmith.workspace.copies import Workspace
 
@@ -39,12 +40,11 @@ def _is_code(assignment: Assignment, item: Placement) -> bool:
 
 
 def _left_to_students(assignment: Assignment, item: Placement) -> Iterator[DraftPart]:
-    starter = assignment.starter / item.target
-    if not starter.is_file():
+    content = read_starter(assignment, item.target)
+    if content is None:
         return
-    content = starter.read_bytes()
     written = written_by_students(content)
-    solution = parse_parts(item.source.read_bytes())
+    solution = parse_parts(item.read())
     module, search = import_name(assignment.starter, item.target)
     for name, node in parse_parts(content).items():
         other = solution.get(name)
@@ -90,7 +90,7 @@ def _methods(starter: ast.ClassDef, solution: ast.ClassDef, written: set[str]) -
 
 def _defined(item: Placement) -> Iterator[DraftPart]:
     module, search = import_name(item.source.parents[len(item.target.parts) - 1], item.target)
-    for name, node in parse_parts(item.source.read_bytes()).items():
+    for name, node in parse_parts(item.read()).items():
         if name.startswith("_"):
             continue
         if isinstance(node, ast.ClassDef):

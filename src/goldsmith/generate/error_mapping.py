@@ -20,7 +20,7 @@ from goldsmith.errors.recipe import (
     RecipeTimedOut,
 )
 from goldsmith.generate.options import Options
-from goldsmith.process.messages import NO_RESULT, Failure
+from goldsmith.process.messages import NO_RESULT, Failure, Frame
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import Workspace
 
@@ -47,7 +47,7 @@ def _from_failure(assignment: Subject, workspace: Workspace, failure: Failure, r
     frames = [(_in_course(assignment, workspace, Path(frame.file)), frame) for frame in failure.frames]
     if failure.kind == "misuse":
         last = frames[-1] if frames else None
-        place = f"{last[0]}, line {last[1].line}" if last else None
+        place = _place(workspace, *last, ", line ") if last else None
         return RecipeMisused(recipe, failure.case, failure.message + ".", place)
     if failure.kind == "exit":
         return RecipeLeftEarly(recipe, failure.case, failure.message)
@@ -57,11 +57,25 @@ def _from_failure(assignment: Subject, workspace: Workspace, failure: Failure, r
         return MissingPackage(failure.package, str(recipe))
     trace = []
     for path, frame in frames:
-        trace.append(f"{path}:{frame.line} in {frame.function}")
+        trace.append(f"{_place(workspace, path, frame)} in {frame.function}")
         trace.append(f"    {frame.text}")
-    message, *more = _in_course_words(assignment, workspace, failure.message).splitlines()
+    told = failure.message
+    for file, notebook in workspace.notebooks.items():
+        told = notebook.with_places(told, str(file))
+    if frames and Path(frames[-1][1].file) in workspace.notebooks:
+        told = f"{told} ({_place(workspace, *frames[-1])})"
+    why = [text for notebook in workspace.notebooks.values() if (text := notebook.why_missing(told))]
+    message, *more = _in_course_words(assignment, workspace, "; ".join([told, *why[:1]])).splitlines()
     hint = _hint(assignment, workspace, failure)
     return RecipeRaised(recipe, failure.case, message + (f"; {hint}" if hint else ""), tuple(trace + more))
+
+
+def _place(workspace: Workspace, path: Path, frame: Frame, between: str = ":") -> str:
+    """Name a line of a file in the course; of a notebook, by cell."""
+    notebook = workspace.notebooks.get(Path(frame.file))
+    if notebook is None:
+        return f"{path}{between}{frame.line}"
+    return f"{path.parent / notebook.place(frame.line)}"
 
 
 def _hint(assignment: Subject, workspace: Workspace, failure: Failure) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from goldsmith.course.layout import Assignment, is_students_code
 from goldsmith.course.points import without_points
 from goldsmith.course.solutions import Placement, variants_of
+from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Project, Replacements, Subject
 from goldsmith.errors.gold import TreeChanged
 from goldsmith.workspace.snapshot import Snapshot, changed_paths, file_hash, take_snapshot
@@ -40,20 +41,32 @@ def hash_sources(assignment: Subject, placed: Sequence[Placement]) -> Sources:
         return Sources({}, {}, {assignment.project.portable(recipe): recipe_hash(recipe)})
     course, recipe = assignment.course, assignment.recipe
     starter = take_snapshot(assignment.starter, assignment.holds)
+    modules = {
+        item.source.relative_to(assignment.starter).as_posix(): source_hash(item)
+        for item in notebook_modules(assignment)
+    }
     unused = {course.config.recipe, course.config.adapter, *assignment.config.removes}
     return Sources(
         solution={
-            _name(course, source): file_hash(source)
-            for source in sorted({item.source for item in (*placed, *_variants(assignment))})
-            if source != recipe
+            _name(course, item.source): source_hash(item)
+            for item in sorted({*placed, *_variants(assignment)}, key=lambda item: (item.source, item.target))
+            if item.source != recipe
         },
         starter={
-            _name(course, assignment.starter / path): entry.digest
+            _name(course, assignment.starter / path): modules.get(path, entry.digest)
             for path, entry in starter.items()
-            if entry.kind in ("file", "link") and path not in unused and _is_source(assignment, path)
+            if entry.kind in ("file", "link")
+            and path not in unused
+            and (path in modules or _is_source(assignment, path))
         },
         recipe={_name(course, recipe): recipe_hash(recipe)} if recipe.is_file() else {},
     )
+
+
+def source_hash(item: Placement) -> str:
+    """Hash a file: of a notebook that is a module, its definitions, since outputs and prose change no gold."""
+    module = item.notebook()
+    return file_hash(item.source) if module is None else hashlib.sha256(module.source).hexdigest()
 
 
 def _is_source(assignment: Assignment, path: str) -> bool:

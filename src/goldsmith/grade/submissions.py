@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.check.bounds import MAX_BYTES
-from goldsmith.check.notebook_modules import module_name
 from goldsmith.check.submissions import (
     Submission,
     open_revision,
@@ -31,7 +30,7 @@ from goldsmith.check.submissions import (
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import Placement
+from goldsmith.course.solutions import Placement, module_of
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.check import NoSuchSubmission, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
 from goldsmith.errors.course import Unreadable
@@ -232,7 +231,7 @@ def _is_one(assignment: Assignment, folder: Path, *, alone: bool) -> bool:
     notebook that is not called like a file of the assignment's."""
     inside = _handed_in_at(folder)
     if alone and len(inside) == 1 and inside[0].suffix == NOTEBOOK and inside[0].is_file():
-        return module_name(inside[0]).name in wanted_files(assignment)
+        return module_of(inside[0]).name in wanted_files(assignment)
     if alone and len(inside) == 1 and inside[0].is_dir() and inside[0].name != assignment.name:
         return not _can_be_opened(assignment, inside[0]) and _can_be_opened(assignment, folder)
     return _can_be_opened(assignment, folder)

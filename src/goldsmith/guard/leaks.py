@@ -81,7 +81,7 @@ def secrets_of(solution: str, content: bytes, starters: Sequence[bytes], written
     `starters` are the starter's file as it is and as it was committed: one of them may contain a leak. `written` are
     names known from elsewhere to be for students to write.
     """
-    stem = PurePosixPath(solution).name.removesuffix("_solution.py").removesuffix(".py")
+    stem = PurePosixPath(solution).stem.removesuffix("_solution")
     unfinished = [written_by_students(starter) for starter in starters]
     stubs = set(written).union(*unfinished)
     theirs = [{piece.name: piece for piece in pieces_in("starter.py", starter)} for starter in starters]

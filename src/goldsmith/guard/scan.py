@@ -11,10 +11,11 @@ import msgspec
 from goldsmith.course.git import git
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import SUFFIX
+from goldsmith.course.solutions import SUFFIX, module_of, starter_module
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.errors.course import BlindGuard
 from goldsmith.errors.gold import GoldUnreadable
+from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
 from goldsmith.gold.manifest import read_manifest
 from goldsmith.guard.kits import kit_findings
@@ -22,6 +23,8 @@ from goldsmith.guard.leaks import Finding, Guarded, Secret, leaks_in, private_fo
 from goldsmith.guard.public_files import MAX_FILE_BYTES, PublicFile
 from goldsmith.injection.inject import before_injection
 from goldsmith.injection.journal import journals
+from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
+from goldsmith.notebooks.convert import convert
 from goldsmith.workspace.snapshot import file_hash
 
 
@@ -179,14 +182,24 @@ def _secrets(course: Course, name: str, content: bytes) -> Iterator[Secret]:
             target = _target(assignment, name)
             starters += _starters(assignment, target)
             written += _written_in(assignment, target)
-    yield from secrets_of(name, content, starters, written)
+    yield from secrets_of(*_as_module(name, content), starters, written)
+
+
+def _as_module(name: str, content: bytes) -> tuple[str, bytes]:
+    """Return a notebook as the module of its definitions, and any other file as it is."""
+    if PurePosixPath(name).suffix == NOTEBOOK:
+        with contextlib.suppress(BadNotebook):
+            return str(PurePosixPath(name).with_suffix(".py")), convert(content, PurePosixPath(name).name).source
+    return name, content
 
 
 def _target(assignment: Assignment, name: str) -> Path:
     """Return the starter's file that the solution's file `name` replaces, relative to the starter."""
     path, folder = PurePosixPath(name), assignment.course.relative(assignment.solution).as_posix()
     inside = path.relative_to(folder) if path.is_relative_to(folder) else PurePosixPath(path.name)
-    return Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
+    target = Path(inside.with_name(inside.name.replace(SUFFIX, ".py")))
+    standing = starter_module(assignment, module_of(target)) if inside.suffix == NOTEBOOK else None
+    return target if standing is None else standing.source.relative_to(assignment.starter)
 
 
 def _written_in(assignment: Assignment, target: Path) -> list[str]:
@@ -201,13 +214,13 @@ def _starters(assignment: Assignment, target: Path) -> Iterator[bytes]:
     path = course.relative(assignment.starter / target)
     kept = before_injection(course, assignment.name, path.as_posix())
     if kept is not None:
-        yield kept
+        yield _as_module(path.name, kept)[1]
         return
     committed = git(course, "show", f"HEAD:./{path.as_posix()}")
     if committed is not None:
-        yield committed.encode("utf-8", "surrogateescape")
+        yield _as_module(path.name, committed.encode("utf-8", "surrogateescape"))[1]
     with contextlib.suppress(OSError):
-        yield (course.root / path).read_bytes()
+        yield _as_module(path.name, (course.root / path).read_bytes())[1]
 
 
 def _written(assignment: Assignment) -> tuple[str, ...]:

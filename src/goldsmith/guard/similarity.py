@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from goldsmith.course.layout import Assignment
+from goldsmith.course.starter_modules import starter_modules
 from goldsmith.errors.base import GoldsmithError
 from goldsmith.guard.code_fragments import pieces_in
 from goldsmith.guard.leaks import FEW_GRAMS, Secret, share_of
@@ -37,9 +38,9 @@ def _shown(assignment: Assignment) -> frozenset[str]:
     """Return the grams of all of the starter's code, none while the solution is injected there."""
     if any(journal.assignment == assignment.name for journal in journals(assignment.course)):
         return frozenset()
-    files = [path for path in assignment.files(".py") if path.is_file()]
+    files = [item for item in starter_modules(assignment) if item.source.is_file()]
     return frozenset(
-        gram for path in files for piece in pieces_in(path.name, path.read_bytes()) for gram in piece.grams
+        gram for item in files for piece in pieces_in(item.target.name, item.read()) for gram in piece.grams
     )
 
 

@@ -23,9 +23,9 @@ import msgspec
 
 from goldsmith.course.git import git
 from goldsmith.course.layout import Assignment, Course
-from goldsmith.course.solutions import Placement
+from goldsmith.course.solutions import Placement, starter_module
 from goldsmith.errors.course import Unreadable
-from goldsmith.errors.injection import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile
+from goldsmith.errors.injection import CannotInject, CannotReset, EditedMeanwhile, MovedMeanwhile, NotebookNotInjected
 from goldsmith.foundation.atomic_files import copy_durably, move_durably, new_token, partial_of, sync_folder
 from goldsmith.foundation.ownership import remove_made
 from goldsmith.foundation.signals import uninterrupted
@@ -234,7 +234,7 @@ def _prepare(assignment: Assignment, placed: Sequence[Placement], folder: Path) 
 def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Path) -> Iterator[Change]:
     root = assignment.course.root
     starter = assignment.starter
-    goals: list[tuple[Path, Path | None]] = [(starter / item.target, item.source) for item in placed]
+    goals: list[tuple[Path, Path | None]] = [(_goal(assignment, item), item.source) for item in placed]
     goals += [(starter / name, None) for name in assignment.config.removes]
     taken = {path: journal.assignment for journal in journals(assignment.course) for path in _real_paths(root, journal)}
     for number, (target, source) in enumerate(goals):
@@ -263,6 +263,15 @@ def _changes(assignment: Assignment, placed: Sequence[Placement], preparing: Pat
         path = target.relative_to(root).as_posix()
         (preparing / BEFORE / f"{number}.path").write_text(path + "\n", encoding="utf-8")
         yield Change(path, where, before, after)
+
+
+def _goal(assignment: Assignment, item: Placement) -> Path:
+    """Return the file that a solution's takes the place of: a notebook takes a notebook's."""
+    standing = starter_module(assignment, item.target) if item.notebook() is not None else None
+    if standing is None or standing.source.suffix == item.source.suffix:
+        return assignment.starter / item.target if standing is None else standing.source
+    course = assignment.course
+    raise NotebookNotInjected(course.relative(item.source), course.relative(standing.source))
 
 
 def _refuse_standing(root: Path, changes: Sequence[Change]) -> None:

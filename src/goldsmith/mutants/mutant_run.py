@@ -19,7 +19,7 @@ from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, CUT_OFF, ERROR, CaseVerdict
 from goldsmith.course.solutions import Placement
-from goldsmith.foundation.wording import count_of
+from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.mutants.baselines import InternalTests, customary_case, plainly_differs
 from goldsmith.mutants.equivalence import ADVICE, PLAIN, SAME, WHY, deviation, deviation_under, only_wide
 from goldsmith.mutants.mutants import Mutant
@@ -58,7 +58,7 @@ class MutantRunner:
         if are_same_program(self._original(mutant), mutant.content):
             found = finding(mutant, EQUIVALENT, reason="the same program: both compile to the same instructions")
         elif not cases:
-            advice = f"a case that reaches {mutant.file.as_posix()}:{mutant.line}, in {mutant.part}"
+            advice = f"a case that reaches {line_place(*mutant.place)}, in {mutant.part}"
             found = finding(mutant, SURVIVED, reason="no case runs it", advice=advice)
         else:
             with self._borrow(mutant) as pooled:
@@ -108,7 +108,7 @@ class MutantRunner:
         return [*others, self.baseline.placed(mutant)]
 
     def _original(self, mutant: Mutant) -> bytes:
-        return next(item.source for item in self.placed if item.target == mutant.file).read_bytes()
+        return next(item for item in self.placed if item.target == mutant.file).read()
 
     def _check_stopped(self) -> None:
         if self.stopped.is_set():

@@ -13,6 +13,7 @@ from typing import Any
 from goldsmith.course.layout import Assignment
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_diff import written_by_students
+from goldsmith.course.starter_modules import read_starter
 from goldsmith.errors.mutants import BadOperators
 from goldsmith.mutants.registry import Operator, Site, sites
 from goldsmith.mutants.source import Edit, Function, Source
@@ -35,6 +36,12 @@ class Mutant:
     lines: tuple[int, int]
     span: tuple[Place, Place]
     content: bytes
+    shown: tuple[str, int] = ("", 0)
+    """The file and the line that people find it at, where they are not those of the module: in a notebook, by cell."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.shown if self.shown[0] else (self.file.as_posix(), self.line)
 
     @property
     def digest(self) -> str:
@@ -45,9 +52,8 @@ def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators:
     """Return every mutant of the code that students have to write, file by file."""
     found = []
     for item in _code(assignment, placed):
-        starter = assignment.starter / item.target
-        given = starter.read_bytes() if starter.is_file() else None
-        found += mutants_of(item.target, item.source.read_bytes(), given, operators)
+        given = read_starter(assignment, item.target)
+        found += [_shown(mutant, item) for mutant in mutants_of(item.target, item.read(), given, operators)]
     counts = Counter(item.name for item in found)
     return [
         item if counts[item.name] == 1 else dataclasses.replace(item, name=f"{item.file.as_posix()}:{item.name}")
@@ -55,12 +61,21 @@ def make_mutants(assignment: Assignment, placed: Sequence[Placement], operators:
     ]
 
 
+def _shown(mutant: Mutant, item: Placement) -> Mutant:
+    notebook = item.notebook()
+    if notebook is None:
+        return mutant
+    cell, line = notebook.place(mutant.line)
+    file = f"{item.source.name}, cell {cell}" if cell else item.source.name
+    return dataclasses.replace(mutant, shown=(file, line))
+
+
 def left_alone(assignment: Assignment, placed: Sequence[Placement]) -> list[str]:
     """Return the solution's files that are not Python in UTF-8, so that nothing in them is mutated."""
     found = []
     for item in _code(assignment, placed):
         try:
-            Source(item.source.read_bytes())
+            Source(item.read())
         except (SyntaxError, ValueError):
             found.append(item.target.as_posix())
     return found

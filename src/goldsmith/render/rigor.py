@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from goldsmith.foundation.wording import count_of
+from goldsmith.foundation.wording import count_of, line_place
 from goldsmith.mutants.mutants import Mutant
 from goldsmith.mutants.results import (
     COULD_NOT_RUN,
@@ -153,8 +153,8 @@ def listed_mutants(mutants: Mapping[str, Sequence[Mutant]]) -> list[ListedMutant
             name=item.name,
             operator=item.operator,
             part=item.part,
-            file=item.file.as_posix(),
-            line=item.line,
+            file=item.place[0],
+            line=item.place[1],
             before=item.before,
             after=item.after,
         )
@@ -226,7 +226,7 @@ def shown_score(score: float) -> str:
 
 def show_mutants(console: Console, mutants: Sequence[Mutant]) -> None:
     for item in mutants:
-        _line(console, Text(item.name, "bold"), f"  {item.file}:{item.line}  {item.description}")
+        _line(console, Text(item.name, "bold"), f"  {line_place(*item.place)}  {item.description}")
         _difference(console, item.before, item.after)
 
 
@@ -318,7 +318,7 @@ def _share(caught: int, known: int) -> tuple[str, str, str]:
 
 def _explain(console: Console, item: Finding) -> None:
     _line(console)
-    _line(console, Text(f"  {item.name}", "bold"), f"  {item.file}:{item.line}  {item.description}")
+    _line(console, Text(f"  {item.name}", "bold"), f"  {line_place(item.file, item.line)}  {item.description}")
     _difference(console, item.before, item.after)
     _line(console, Text("    why: ", "dim"), item.reason)
     if item.explained:

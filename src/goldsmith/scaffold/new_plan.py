@@ -6,6 +6,7 @@ import keyword
 import os
 import re
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Literal
@@ -13,12 +14,14 @@ from typing import Literal
 from goldsmith.course.layout import Course
 from goldsmith.errors.scaffold import AssignmentExists, BadName, InTheWay, NoPlaceForAnother
 from goldsmith.scaffold.changes import Change, Plan, whole_file
+from goldsmith.scaffold.notebook_file import as_notebook
 from goldsmith.scaffold.template_files import template
 
-Kind = Literal["torch", "numpy"]
+Kind = Literal["torch", "numpy", "notebook"]
 KINDS: dict[Kind, tuple[str, str]] = {
     "torch": ("PyTorch", "a two-layer network, its loss, and the step that trains it"),
     "numpy": ("NumPy", "k-means, one part at a time"),
+    "notebook": ("NumPy in a notebook", "k-means, one cell at a time"),
 }
 _MAX_NAME_CHARS = 60
 
@@ -28,7 +31,8 @@ def usual_kind() -> Kind:
 
 
 def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
-    """Plan six new files; raise if any of them exists, so that nothing is written."""
+    """Plan six new files, or five for a notebook, in which students check themselves; raise if any of them exists, so
+    that nothing is written."""
     _check(course, name)
     module = _module(name)
     internal = PurePosixPath(course.config.internal_tests)
@@ -42,6 +46,12 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
         "public.py": course.root / public,
         "internal.py": course.root / internal / f"test_{module}_gold.py",
     }
+    if kind == "notebook":
+        places |= {
+            "starter.py": starter / f"{module}.ipynb",
+            "solution.py": solution / f"{module}_solution.ipynb",
+        }
+        del places["public.py"]
     words = {
         "name": name,
         "module": module,
@@ -51,12 +61,17 @@ def new_assignment(course: Course, name: str, kind: Kind) -> Plan:
         "up": str(len(public.parts) - 1),
         "internal_up": str(len(internal.parts)),
     }
-    changes = [
-        whole_file(course.root, part, path, template(f"{kind}/{part}.txt").substitute(words))
-        for part, path in places.items()
-    ]
+    changes = [whole_file(course.root, part, path, _text(kind, part, words)) for part, path in places.items()]
     _must_all_be_new(course, name, changes)
     return Plan(course.root, changes)
+
+
+def _text(kind: Kind, part: str, words: Mapping[str, str]) -> str:
+    if kind != "notebook" or part == "README.md":
+        return template(f"{kind}/{part}.txt").substitute(words)
+    text = template(f"numpy/{part}.txt").substitute(words)
+    checks = template("notebook/checks.py.txt").substitute(words)
+    return as_notebook(text, checks) if part in ("starter.py", "solution.py") else text
 
 
 def check_name(name: str) -> None:

@@ -19,6 +19,7 @@ from goldsmith.course.ignored_names import GRADES, GRADES_MARK
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.lone_recipe import LoneRecipe
 from goldsmith.course.solutions import Placement
+from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Subject
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
@@ -123,6 +124,12 @@ def _make(
             origins[folder / item.target] = item.source
             if module is not None:
                 notebooks[folder / item.target] = ShownNotebook(item.source.name, module)
+        for item in notebook_modules(assignment):
+            if not (folder / item.target).exists() and (folder / item.source.relative_to(assignment.starter)).exists():
+                module = _place(item, root, folder / item.target)
+                origins[folder / item.target] = item.source
+                if module is not None:
+                    notebooks[folder / item.target] = ShownNotebook(item.source.name, module)
         is_solution = needed is None and any(item.source != assignment.recipe for item in placed)
         for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)

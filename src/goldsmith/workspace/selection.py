@@ -107,7 +107,9 @@ class _Selection:
         if any(path.is_relative_to(folder) for folder in self._hushed):
             return True
         in_starter = top == self.assignment.starter
-        return in_starter and (path.name.endswith(SUFFIX) or (_STAFF.match(path.name) is not None and path.is_dir()))
+        return in_starter and (
+            path.name.endswith((SUFFIX, "_solution.ipynb")) or (_STAFF.match(path.name) is not None and path.is_dir())
+        )
 
     def _may_follow(self, link: Path) -> bool:
         """Return whether to copy a link's target: not in a circle; out of the course only from the assignment."""
