@@ -129,7 +129,7 @@ def test_an_error_in_a_solutions_notebook_names_the_cell(tmp_path: Path) -> None
     course = _with_notebook(tmp_path / "course", "import numpy as np", wrong)
     run = course.run("generate", "hw1")
     assert run.code == 3
-    assert "is not defined (private/solutions/hw1/ops_solution.ipynb, cell 2, line 18)" in run.out
+    assert "is not defined (private/solutions/hw1/ops_solution.ipynb, cell 2, line 17)" in run.out
 
 
 def test_a_notebook_that_fits_nothing_is_told(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ ACTED_OUT = [
     "docs/how-to/reports.md",
     "docs/how-to/look-at-it.md",
     "docs/how-to/handout.md",
+    "docs/how-to/notebooks.md",
     "docs/how-to/canvas.md",
     "docs/how-to/gradescope.md",
     "docs/porting.md",
