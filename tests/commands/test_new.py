@@ -212,7 +212,7 @@ def test_a_person_who_leaves_the_menu_gets_nothing(fresh: CourseOnDisk) -> None:
 def test_a_person_chooses_what_it_uses(fresh: CourseOnDisk) -> None:
     terminal = Terminal(["new", "hw1"], fresh.root)
     terminal.wait_for("What does it use?")
-    assert "PyTorch  a two-layer network" in terminal.screen
+    assert "PyTorch   a two-layer network" in terminal.screen
     terminal.keys(DOWN + ENTER)
     assert terminal.end() == 0
     assert "import numpy" in (fresh.root / "src/assignments/hw1/hw1.py").read_text()

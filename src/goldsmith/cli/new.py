@@ -37,7 +37,7 @@ def new(
 
         goldsmith new hw1                   choose between torch and NumPy
         goldsmith new hw1 --kind numpy
-        goldsmith new hw1 --kind notebook   handed out and in as a notebook
+        goldsmith new hw1 --kind notebook   starter and solution are notebooks
         goldsmith generate hw1              then make its gold
 
     Exit codes: 0 created, 2 bad usage or a name that is taken, 3 could not be written.

@@ -21,7 +21,7 @@ Kind = Literal["torch", "numpy", "notebook"]
 KINDS: dict[Kind, tuple[str, str]] = {
     "torch": ("PyTorch", "a two-layer network, its loss, and the step that trains it"),
     "numpy": ("NumPy", "k-means, one part at a time"),
-    "notebook": ("NumPy in a notebook", "k-means, one cell at a time"),
+    "notebook": ("Notebook", "k-means in NumPy, one cell at a time"),
 }
 _MAX_NAME_CHARS = 60
 
