@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,16 @@ def test_a_class_is_graded_into_the_gradebook(course: CourseOnDisk, tmp_path: Pa
     assert later.code == 1
     assert not (tmp_path / "out/canvas.csv").exists(), "it would no longer belong to the table next to it"
     assert (tmp_path / "out/earlier/1/canvas.csv").read_bytes() == written
+
+
+@pytest.mark.parametrize("name", ["lovelaceada_101_9001_ops.py", "love_lace_LATE_101_9001_ops-2.py"])
+def test_a_file_that_canvas_renamed_is_taken_for_what_it_was(course: CourseOnDisk, tmp_path: Path, name: str) -> None:
+    shutil.copy(Path(hand_in(course), "ops.py"), tmp_path / name)
+    book = gradebook(tmp_path, ADA, BOB)
+    options = ["--format", "canvas", "--gradebook", str(book), "--output", str(tmp_path / "out")]
+    run = course.run("grade", "hw1", str(tmp_path / name), *options)
+    assert run.code == 0, run.out + run.err
+    assert points((tmp_path / "out/canvas.csv").read_text()) == {"101": "3", "102": ""}
 
 
 def test_nothing_is_graded_or_written_where_names_do_not_match(course: CourseOnDisk, tmp_path: Path) -> None:

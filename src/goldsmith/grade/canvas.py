@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from goldsmith.check.canvas_names import student_id
 from goldsmith.check.verdicts import ERROR
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.gradebook import BadNames, NamesDoNotMatch, NoSuchColumn, NotAGradebook
@@ -29,8 +30,6 @@ _IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 _TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<number>\d+)\)\s*", re.S)
 _READ_ONLY = re.compile(r"read\s+only", re.I)
 _BY_HAND = re.compile(r"\s*(Muted|Manual Posting.*)?\s*", re.I)
-_DOWNLOADED = re.compile(r"(?:.*?_)?(?:LATE_)?(?P<id>\d+)_\d+_.+", re.I | re.S)
-"""What Canvas calls a file in its download of all submissions: name, LATE, the student's ID, the file's, its name."""
 _POINTS_POSSIBLE = "Points Possible"
 _TEST_STUDENT = "Student, Test"
 _NOT_GRADED = ("EX", "N/A")
@@ -157,8 +156,9 @@ class Gradebook:
 
     def _named(self, name: str) -> list[Student]:
         """Return those whom a submission's name means: an ID, a login up to its @, or a file of Canvas's download."""
-        downloaded = _DOWNLOADED.fullmatch(name)
-        if downloaded and (students := [item for item in self.students if item.ids.get("ID") == downloaded["id"]]):
+        told = student_id(name)
+        students = [item for item in self.students if told and item.ids.get("ID") == told]
+        if students:
             return students
         logins = [(item, item.ids.get("SIS Login ID", "")) for item in self.students]
         short = [

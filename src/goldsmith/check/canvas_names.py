@@ -1,0 +1,22 @@
+"""Names of files in the archive of all submissions that Canvas offers: whose a file is, and what it was called."""
+
+from __future__ import annotations
+
+import re
+
+_DOWNLOADED = re.compile(r"(?:.*?_)?(?:LATE_)?(?P<id>\d+)_\d+_(?P<name>.+)", re.I | re.S)
+"""The student's name, LATE, the student's ID, the file's, and the name that it was submitted under."""
+_SUBMITTED_AGAIN = re.compile(r"-\d+(?=\.\w+$)")
+"""What Canvas adds to the name of a file that was submitted before."""
+
+
+def student_id(name: str) -> str:
+    """Return the ID in a file's name; "" if Canvas did not name it."""
+    found = _DOWNLOADED.fullmatch(name)
+    return found["id"] if found else ""
+
+
+def submitted_names(name: str) -> list[str]:
+    """Return what a file may have been called when it was submitted; nothing if Canvas did not name it."""
+    found = _DOWNLOADED.fullmatch(name)
+    return [found["name"], _SUBMITTED_AGAIN.sub("", found["name"])] if found else []
