@@ -90,7 +90,7 @@ def _attribute(
             if pair is not None:
                 pairs[name] = pair
                 if evidence is not None:
-                    evidence.add_calls(name, pair, workspace.golds[name].entry.tensors)
+                    evidence.add_calls(name, pair, workspace.golds[name].entry)
     ports = {name: pair for name, pair in pairs.items() if verdicts[name].outcome == DIFFERS and pair.unpaired_in(None)}
     # in a fresh worker, which has not seen any of gold's intermediate values
     tapped = workspace.run(dict.fromkeys(ports, ("op_outputs",)), layouts)

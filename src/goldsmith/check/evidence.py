@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from goldsmith.check.trace_pairs import TracePair
 from goldsmith.check.verdicts import DIFFERS, CaseVerdict
 from goldsmith.comparison.results import SKETCHED
 from goldsmith.gold.arrays import array_hash, numbers_of
-from goldsmith.gold.manifest import TensorEntry
+from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import is_whole
 
@@ -109,10 +109,12 @@ class Evidence:
         self.losses[verdict.name] = tuple(losses)
         self.noise[verdict.name] = {path: item.noise.l2 for path, item in tolerances.items() if item.noise}
 
-    def add_calls(self, case: str, pair: TracePair, recorded: Sequence[TensorEntry] = ()) -> None:
-        """Keep every call of gold's trace, in the order in which they ended. The noise of one whose outputs the case
-        has `recorded`, too, is known from there."""
+    def add_calls(self, case: str, pair: TracePair, entry: CaseEntry | None = None) -> None:
+        """Keep every call of gold's trace, in the order in which they ended. The noise of submodules is in gold's
+        `entry`; so is that of a call whose outputs the case has recorded as well."""
+        recorded = entry.tensors if entry else ()
         known = {item.sha256: item.tolerance.noise.l2 for item in recorded if item.tolerance and item.tolerance.noise}
+        modules = entry.call_noise if entry else {}
         self.calls[case] = tuple(
             CallEvidence(
                 label=call.label,
@@ -126,14 +128,17 @@ class Evidence:
                 exists=call.is_function or call.module in pair.names.get(call.model, {}),
                 error=pair.off.get(call.position),
                 limit=pair.limit(call),
-                noise=pair.noise.get(call.position, _noise(call, known)),
+                noise=pair.noise.get(call.position, _noise(call, known, modules)),
             )
             for call in by_execution(pair.gold)
         )
 
 
-def _noise(call: Call, known: Mapping[str, float]) -> float | None:
-    """Return the largest noise of a call's outputs, None unless that of each is known."""
+def _noise(call: Call, known: Mapping[str, float], modules: Mapping[str, float]) -> float | None:
+    """Return the noise of a call's module, else the largest of its outputs', None unless that of each is known."""
+    name = f"{call.model}.{call.module}" if call.module else call.model
+    if not call.function and name in modules:
+        return modules[name]
     found = [known.get(array_hash(item)) if known and is_whole(item) else None for item in call.outputs]
     return max((item for item in found if item is not None), default=None) if None not in found else None
 

@@ -139,4 +139,5 @@ def _entry(case: CaseFacts, measured: Measured, code: str, environment: Environm
     reference = measured.references.get(case.name)
     tolerances = measured.tolerances.get(case.name, {})
     entry = case_entry(case, tolerances, measured.why_not, reference.name if reference else None, code)
-    return msgspec.structs.replace(entry, environment=environment)
+    noise = {name: float(f"{value:.1e}") for name, value in sorted(measured.call_noise.get(case.name, {}).items())}
+    return msgspec.structs.replace(entry, environment=environment, call_noise=noise)

@@ -35,7 +35,7 @@ from goldsmith.gold.manifest import Calibration
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher, run_parallel
-from goldsmith.process.messages import GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, NOTHING, Job, KeptCase, Trial, TrialFailure
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.workspace.copies import make_workspaces
 
@@ -49,9 +49,10 @@ _PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "
 
 @dataclass
 class Measured:
-    """Tolerances by case and path, reference files by case, and notes about them."""
+    """Tolerances by case and path, the noise of submodules and reference files by case, and notes about them."""
 
     tolerances: dict[str, dict[str, Tolerance]] = field(default_factory=dict)
+    call_noise: dict[str, dict[str, float]] = field(default_factory=dict)
     references: dict[str, Path] = field(default_factory=dict)
     calibration: Calibration | None = None
     why_not: str = "not measured"
@@ -85,6 +86,7 @@ def measure(
                 raise TrialsFailed(assignment.name, case.name, len(own), own[0].message)
             calibrated = calibrate(case, ran)
             found.tolerances[case.name] = calibrated.tolerances
+            found.call_noise[case.name] = {} if calibrated.unfaithful else outcomes.call_noise[case.definition]
             advice += calibrated.advice
             found.notes += _notes(case, calibrated, own)
             found.problems += _problems(case, calibrated)
@@ -117,6 +119,7 @@ class _Outcomes:
     names: tuple[str, ...]
     trials: dict[str, Trials]
     failures: list[TrialFailure]
+    call_noise: dict[str, dict[str, float]]
 
 
 def _run_trials(
@@ -150,6 +153,7 @@ def _run_trials(
             names=tuple(trial.name for plan in plans for trial in plan.trials),
             trials={name: _trials(name, folders) for name in kept},
             failures=failures,
+            call_noise={name: _call_noise(name, folders) for name in kept},
         )
 
 
@@ -208,6 +212,15 @@ def _trials(case: str, folders: Sequence[Path]) -> Trials:
             else:
                 differences[name] = arrays
     return Trials(gold, differences, reference)
+
+
+def _call_noise(case: str, folders: Sequence[Path]) -> dict[str, float]:
+    """Return the largest noise of each submodule that was seen in any process."""
+    found: dict[str, float] = {}
+    for path in (folder / case / CALL_NOISE for folder in folders):
+        noise = msgspec.json.decode(path.read_bytes(), type=dict[str, float]) if path.is_file() else {}
+        found |= {name: max(value, found.get(name, 0.0)) for name, value in noise.items()}
+    return found
 
 
 def _problems(case: CaseFacts, calibrated: Calibrated) -> Iterator[str]:

@@ -20,7 +20,7 @@ from goldsmith.html_report.view import Case, Lane, Node, Point, Report, Role, So
 from goldsmith.process.launcher import deterministic_environment
 
 _MAX_SOURCE_LINES = 60
-_BAND = "the solution's own noise, measured where a call's output is recorded as well"
+_BAND = "the solution's own noise, measured for each"
 _LIMIT = "what counts as the same, a fixed limit: ten times the rounding of float32 in a deep model"
 
 

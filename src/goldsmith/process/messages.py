@@ -35,6 +35,8 @@ FailureKind = Literal[
 ]
 GOLD = "gold"
 """The name, among a calibration's files, of the results that the trials are compared with."""
+CALL_NOISE = "calls.json"
+"""The name, among a calibration's files, of what noise does to submodules."""
 NOTHING = "NothingToDisturb"
 NO_RESULT, NOT_CONFINED = 74, 75
 """The exit codes of a child that finished but could not write its result, and of one that could not be sandboxed."""

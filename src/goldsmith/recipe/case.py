@@ -44,6 +44,7 @@ class Case:
         given: GoldInputs | None = None,
         draws: RecordedDraws | None = None,
         own_code: OwnCode | None = None,
+        on_model: Callable[[str, Any], None] | None = None,
     ) -> None:
         self.name = definition.name
         self.seed = seed
@@ -52,6 +53,7 @@ class Case:
         self._given = given
         self._draws = draws
         self._tracing = given is None
+        self._on_model = on_model
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self._settings: dict[str, dict[str, Any]] = {}
@@ -117,6 +119,8 @@ class Case:
             self._training += (name,) if train else ()
         if trace and self._tracing:
             self._tracer.attach(name, model, lambda: self._weights_of(model, f"{name}'s weights"))
+        if trace and self._on_model is not None:
+            self._on_model(name, model)
         return model
 
     def initial(

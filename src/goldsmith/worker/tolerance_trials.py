@@ -13,12 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from goldsmith.foundation.nested import leaves_in
 from goldsmith.gold.arrays import difference_of, is_array, judged_leaves, numbers_of
 from goldsmith.gold.files import read_payload, write_arrays
+from goldsmith.instruments.call_noise import CallOutputs, call_noise
 from goldsmith.instruments.float64_mode import RoundedInside, in_float64
 from goldsmith.instruments.rounding_noise import disturb, rounding_noise
-from goldsmith.process.messages import GOLD, KeptCase, Trial, TrialFailure
+from goldsmith.process.messages import CALL_NOISE, GOLD, KeptCase, Trial, TrialFailure
 from goldsmith.recipe.case import Case
 from goldsmith.recipe.decorators import CaseDefinition
 from goldsmith.recipe.seeding import seed_everything
@@ -48,6 +51,8 @@ class TrialSession(Session):
         self._trials = trials
         self._busy: dict[str, int] = {}
         self._wide: dict[str, int] = {}
+        self._calm: dict[str, CallOutputs] = {}
+        self._call_noise: dict[str, dict[str, float]] = {}
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
         count = len(definitions)
@@ -66,6 +71,8 @@ class TrialSession(Session):
             for definition in definitions:
                 if not trial.narrowed or self._is_finer_inside(definition.name, payloads[definition.name]):
                     self._try(trial, definition, payloads[definition.name], outputs[definition.name])
+        for name, noise in self._call_noise.items():
+            (self.output / name / CALL_NOISE).write_bytes(msgspec.json.encode(noise))
         self.ran = count
 
     def _affordable(self) -> float:
@@ -104,13 +111,25 @@ class TrialSession(Session):
         disturbed: list[bool] = []
         given = GoldInputs.from_payload(payload, kept, change=_change(trial, disturbed), precision=trial.precision)
         seed_everything(self.seed if trial.seed is None else trial.seed, threads=trial.threads or self.threads)
-        case = Case(definition, self.seed, self.device, given)
+        calls = CallOutputs()
+        case = Case(definition, self.seed, self.device, given, on_model=calls.attach)
         with self._circumstances(trial, definition.name):
             definition.function(case)
+        calls.detach()
+        self._note_calls(trial, definition.name, calls)
         replayed, _ = case.finish()
         if trial.noise is not None and not disturbed and "torch" not in sys.modules:
             raise NothingToDisturb("no floating-point array goes in")
         return judged_leaves(replayed)
+
+    def _note_calls(self, trial: Trial, name: str, calls: CallOutputs) -> None:
+        """Keep what submodules returned in the first calm trial, and how far noise moves that."""
+        if trial.noise is None and trial.precision is None and trial.seed is None:
+            self._calm.setdefault(name, calls)
+        elif trial.noise is not None and not trial.narrowed and name in self._calm:
+            known = self._call_noise.setdefault(name, {})
+            for key, gap in call_noise(self._calm[name], calls).items():
+                known[key] = max(gap, known.get(key, 0.0))
 
     @contextlib.contextmanager
     def _circumstances(self, trial: Trial, name: str) -> Iterator[None]:

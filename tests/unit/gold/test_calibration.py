@@ -93,6 +93,12 @@ def test_backward_and_optimiser_are_measured_too(torch_gold: Gold) -> None:
     }
 
 
+def test_the_noise_of_each_submodule_is_measured_with_it(torch_gold: Gold) -> None:
+    noise = torch_gold["gold_output"].entry.call_noise
+    assert set(noise) == {"model", "model.query", "model.key"}
+    assert all(1e-9 < value < 1e-5 for value in noise.values())
+
+
 def test_what_is_zero_but_for_rounding_is_noise_with_a_limit_of_its_own(torch_gold: Gold) -> None:
     """The gradient of a key's bias is mathematically zero; Adam turns its rounding into steps of full size."""
     gradient = tolerance_of(torch_gold, "output.gradients.key.bias")
@@ -139,7 +145,9 @@ def test_the_bundled_gold_is_measured_and_sound(tmp_path: Path, name: str) -> No
     run = example.run("verify", name)
     assert run.code == 0, run.out
     assert " measured; 1e-4/1e-5 too tight in " in run.out
-    assert load_gold(example.gold(name)).manifest.calibration.failed == ()
+    gold = load_gold(example.gold(name))
+    assert gold.manifest.calibration.failed == ()
+    assert all(case.call_noise for case in gold.manifest.cases if case.models and case.traced_calls)
 
 
 # --- the arithmetic
