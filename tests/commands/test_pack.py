@@ -29,6 +29,7 @@ SUBMISSIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "endless": (("return x * factor", "\nwhile True: pass"),),
 }
 TIMEOUT = ("--timeout", "1")
+SOLUTION_TEXT = textwrap.dedent(SOLUTION)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 def graded(course: CourseOnDisk) -> dict[str, Path]:
     """Submissions, graded here: the folder of each, and next to it what `goldsmith grade` wrote about it."""
     found = {name: Path(hand_in(course, *changes, name=name)) for name, changes in SUBMISSIONS.items()}
+    found["notebook"] = course.root.parent / "handed in/notebook"
+    found["notebook"].mkdir(parents=True)
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in ("%pwd", SOLUTION_TEXT)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (found["notebook"] / "ops.ipynb").write_text(json.dumps(notebook))
     run = course.run("grade", "hw1", *map(str, found.values()), *TIMEOUT, "--again")
     assert run.code == 1, run.err
     return found
@@ -73,7 +79,7 @@ def test_grades_are_those_of_goldsmith_grade_byte_for_byte(
         assert results == (course.root / f"private/grades/hw1/gradescope/{name}/results.json").read_bytes(), name
         assert (done.stdout, done.stderr) == ("", ""), "nothing but results.json is for students"
         scores[name] = json.loads(results)["score"]
-    assert (scores["right"], scores["wrong"]) == (3.0, 2.0)
+    assert (scores["right"], scores["notebook"], scores["wrong"]) == (3.0, 3.0, 2.0)
 
 
 def test_what_has_none_of_the_files_is_not_judged(container: Container, tmp_path: Path) -> None:
@@ -252,7 +258,7 @@ def test_a_private_recipe_and_functions_that_stay_as_given_count_as_they_do_here
     assert course.run("generate", "hw1").code == 0
     what = tmp_path / "submission"
     what.mkdir()
-    (what / "ops.py").write_text(textwrap.dedent(SOLUTION) + base)
+    (what / "ops.py").write_text(SOLUTION_TEXT + base)
     assert course.run("grade", "hw1", str(what)).code == 0
     run = course.run("pack", "gradescope", "hw1", "--output", str(tmp_path / "pack.zip"))
     assert run.code == 0, run.err
@@ -298,7 +304,7 @@ def test_gold_that_was_touched_is_refused(copy: CourseOnDisk) -> None:
 
 
 def test_a_starter_that_shows_the_solution_is_refused(copy: CourseOnDisk) -> None:
-    (copy.root / "src/assignments/hw1/hints.py").write_text(textwrap.dedent(SOLUTION))
+    (copy.root / "src/assignments/hw1/hints.py").write_text(SOLUTION_TEXT)
     assert copy.run("generate", "hw1").code == 0
     assert "a solution would be in the pack: src/assignments/hw1/hints.py" in refused(copy, "hw1", code=3)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
-from goldsmith.check.provided_restored import functions_left, left_record
+from goldsmith.check.provided_restored import Provided, left_record
+from goldsmith.check.submissions import Submission
 from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
 from goldsmith.course.layout import Assignment
 from goldsmith.errors.check import NoGold, StaleGold
@@ -84,12 +85,7 @@ def _refuse_solutions(assignment: Assignment, files: Mapping[str, bytes]) -> Non
 
 def _functions_left(assignment: Assignment, manifest: Manifest) -> dict[str, bytes]:
     """Return the names of functions that the solution leaves as they were given, which grades depend on."""
-    inside = assignment.course.relative(assignment.starter)
-    starter = {
-        PurePosixPath(name).relative_to(inside).as_posix(): (assignment.course.root / name).read_bytes()
-        for name in manifest.provenance.starter
-        if name.endswith(".py") and PurePosixPath(name).is_relative_to(inside)
-    }
-    left = {name: functions for name, functions in functions_left(assignment, starter).items() if functions}
+    provided = Provided.of(assignment, Submission(""), manifest)
+    left = {name: functions for name, functions in provided.left.items() if functions}
     record = assignment.course.relative(left_record(assignment)).as_posix()
     return {record: msgspec.json.encode(left)} if left else {}
