@@ -125,7 +125,7 @@ def test_a_bad_notebook_in_a_class_is_one_submission_that_could_not_run(course: 
 
 def test_a_script_from_jupytext_runs_none_of_its_training(course: CourseOnDisk, tmp_path: Path) -> None:
     header = "# ---\n# jupyter:\n#   jupytext:\n#     text_representation:\n#       extension: .py\n# ---\n"
-    cells = [*ALL, "for step in range(10**9):\n    pass"]
+    cells = [*ALL, "data = download()\ndef show():\n    return data", "for step in range(10**9):\n    pass"]
     (tmp_path / "ops.py").write_text(header + "\n".join(f"# %%\n{cell}\n" for cell in cells))
     run = check(course, str(tmp_path / "ops.py"))
     assert run.code == 0, run.out + run.err

@@ -23,6 +23,9 @@ def with_modules(
     """
     notebooks = [item for item in placed if item.target.suffix != ".py" and is_notebook_file(item.source)]
     files = {item.target.as_posix(): item for item in placed if item not in notebooks}
+    for file in wanted:
+        if file in files and is_notebook_file(files[file].source):  # a script that jupytext wrote
+            files[file] = _module(assignment, files[file], file)
     brought = {file for file, item in files.items() if file in wanted and not _is_untouched(assignment, item)}
     others, notes = [], list[str]()
     for item in notebooks:

@@ -146,7 +146,8 @@ def seeming_names(source: str) -> list[str]:
 
 def _problem(cell: Cell, error: Exception) -> Broken:
     line = error.lineno if isinstance(error, SyntaxError) and error.lineno else 1
-    problem = error.msg if isinstance(error, SyntaxError) else "nested too deeply"
+    deep = isinstance(error, RecursionError | MemoryError)
+    problem = error.msg if isinstance(error, SyntaxError) else "nested too deeply" if deep else "characters of no text"
     return Broken(cell, problem, line, tuple(seeming_names(cell.source)))
 
 

@@ -146,6 +146,11 @@ def test_a_broken_last_definition_leaves_the_others_in_place() -> None:
     assert module.place(raised.value.lineno) == (2, 1)
 
 
+def test_text_that_is_no_text_is_left_out_and_told() -> None:
+    module = made("def f(): return 1", "Y = 1\0")
+    assert module.notes[0].startswith("cell 2 was left out: Python cannot parse it")
+
+
 def test_an_old_notebook_with_worksheets_is_read() -> None:
     cells = [{"cell_type": "code", "input": ["def f():\n", "    return 1"], "language": "python", "outputs": []}]
     old = json.dumps({"metadata": {}, "nbformat": 3, "worksheets": [{"cells": cells}]})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.known_submissions import SOLUTIONS, known
 from goldsmith.notebooks.convert import convert
 from support.notebooks import notebook
 
@@ -71,3 +75,31 @@ def _values(source: str) -> dict[str, Any]:
     exec(source, scope)
     functions = {name: scope[name]() for name in scope if name[0] == "f" and name[1:].isdigit()}
     return functions | {name: scope[name]().call() for name in scope if name[0] == "k" and name[1:].isdigit()}
+
+
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.long)])
+def test_known_submissions_keep_all_their_definitions_as_notebooks(every: int, tmp_path: Path) -> None:
+    """Each statement as a cell of its own: only docstrings, and what is no definition, are left out."""
+    count = 0
+    submissions = [item for assignment in ("scratch-1", "scratch-2", "scratch-3") for item in known(assignment)]
+    for known_one in submissions[::every]:
+        for path in known_one.written(tmp_path / known_one.assignment, SOLUTIONS).rglob("*.py"):
+            try:
+                statements = ast.parse(path.read_bytes()).body
+            except SyntaxError:
+                continue
+            source = path.read_text()
+            cells = [_text(source, statement) for statement in statements]
+            module = convert(notebook(*cells).encode(), "known.ipynb") if cells else None
+            here = {ast.dump(statement) for statement in ast.parse(module.source).body} if module else set()
+            lost = [
+                item for item in statements if ast.dump(item) not in here and not isinstance(item, ast.Expr | ast.If)
+            ]
+            assert not lost, f"{known_one.name}: {ast.unparse(lost[0])}"
+            count += 1
+    assert count >= len(submissions) // every
+
+
+def _text(source: str, statement: ast.stmt) -> str:
+    first = min([statement.lineno, *(item.lineno for item in getattr(statement, "decorator_list", ()))])
+    return "\n".join(source.split("\n")[first - 1 : statement.end_lineno])
