@@ -103,6 +103,8 @@ NOTEBOOKS = {
             *ALL[2:],
         )
     ),
+    "imports-what-is-given": HandedIn((f"{IMPORT}\nfrom ops import mean_of", CENTRE, SCALE, COUNTER)),
+    "imports-all-that-is-given": HandedIn(("from ops import *", IMPORT, CENTRE, SCALE, COUNTER)),
     "monkey-patched": HandedIn(
         (*ALL[:4], COUNTER.replace("return self.start + x.sum(axis=0)", "raise NotImplementedError"),
          "def total(self, x):\n    return self.start + x.sum(axis=0)\n\nCounter.total = total")

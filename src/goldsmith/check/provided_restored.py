@@ -50,9 +50,12 @@ class Provided:
         starter = _starter_files(assignment, submission, manifest)
         files = _submitted_files(assignment, submission)
         submitted = {name: files[name] for name in starter if name in files}
+        modules = ((item.target.as_posix(), item.notebook()) for item in submission.placed)
+        importing = {name for name, module in modules if module is not None and module.imports_itself}
+        beside = {name: [other for path, other in files.items() if path != name] for name in submitted}
+        given = {name: [starter[name]] if name in importing else [] for name in submitted}
         found = {
-            name: _changed(starter[name], content, [other for path, other in files.items() if path != name])
-            for name, content in submitted.items()
+            name: _changed(starter[name], content, [*beside[name], *given[name]]) for name, content in submitted.items()
         }
         changed = {name: parts for name, parts in found.items() if parts}
         return cls(starter, submitted, changed, files, functions_left(assignment, starter))

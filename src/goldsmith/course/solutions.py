@@ -35,7 +35,7 @@ class Placement:
 
         if self.target.suffix != ".py" or not is_notebook_file(self.source):
             return None
-        return convert(self.source.read_bytes(), self.source.name, self.wanted)
+        return convert(self.source.read_bytes(), self.source.name, self.wanted, self.target.stem)
 
     def read(self, most: int = -1) -> bytes:
         """Read the file as it will be placed, and no more than `most` bytes of it."""

@@ -29,7 +29,7 @@ class NotebookModule:
     `places` has, for the first line of every run of lines, its number here, the cell's number (0 in a text file) and
     the line's number there. `missing` says of names that the definitions need where the code that binds them is, and
     why it was left out. `defines` are the names that are bound. `errors` has, by the line here that raises it, the line
-    there that Python cannot parse.
+    there that Python cannot parse. `imports_itself` says that it imports the module that it stands for.
     """
 
     source: bytes
@@ -38,6 +38,7 @@ class NotebookModule:
     missing: Mapping[str, str]
     defines: frozenset[str]
     errors: Mapping[int, str]
+    imports_itself: bool = False
 
     def place(self, line: int) -> tuple[int, int]:
         """Return the number of the cell, 0 in a text file, and the line in it, for a line of the module."""
@@ -77,17 +78,18 @@ def is_notebook_file(path: Path) -> bool:
         return is_notebook(path, file.read(HEAD_BYTES))
 
 
-def convert(content: bytes, name: str, wanted: Collection[str] = ()) -> NotebookModule:
-    """Return the definitions of the notebook file called `name` as a module; see `find_definitions` for `wanted`.
+def convert(content: bytes, name: str, wanted: Collection[str] = (), own: str = "") -> NotebookModule:
+    """Return the definitions of the notebook file called `name` as a module; see `find_definitions` for `wanted`, and
+    `parse_cells` for `own`.
 
     Raise `BadNotebook` where there is nothing to convert.
     """
-    key = (hashlib.sha256(content).digest(), name, tuple(sorted(wanted)))
+    key = (hashlib.sha256(content).digest(), name, own, tuple(sorted(wanted)))
     with _lock:
         if key in _converted:
             _converted.move_to_end(key)
             return _converted[key]
-    found = _convert(content, name, wanted)
+    found = _convert(content, name, wanted, own)
     with _lock:
         _converted[key] = found
         while len(_converted) > _MAX_CACHED:
@@ -95,11 +97,11 @@ def convert(content: bytes, name: str, wanted: Collection[str] = ()) -> Notebook
     return found
 
 
-_converted: OrderedDict[tuple[bytes, str, tuple[str, ...]], NotebookModule] = OrderedDict()
+_converted: OrderedDict[tuple[bytes, str, str, tuple[str, ...]], NotebookModule] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _convert(content: bytes, name: str, wanted: Collection[str]) -> NotebookModule:
+def _convert(content: bytes, name: str, wanted: Collection[str], own: str) -> NotebookModule:
     if len(content) > MAX_NOTEBOOK_BYTES:
         raise BadNotebook(name, f"it has more than {MAX_NOTEBOOK_BYTES // 2**20} MiB", "clear its outputs")
     try:
@@ -112,7 +114,7 @@ def _convert(content: bytes, name: str, wanted: Collection[str]) -> NotebookModu
     if sum(len(cell.source) for cell in cells) > MAX_CODE_BYTES:
         problem = f"it has more than {MAX_CODE_BYTES // 2**20} MiB of code"
         raise BadNotebook(name, problem, "move data out of its code cells")
-    parsed = parse_cells(cells)
+    parsed = parse_cells(cells, own)
     if len(parsed.statements) > MAX_STATEMENTS:
         raise BadNotebook(name, f"it has more than {MAX_STATEMENTS} statements", "move data out of its code cells")
     found = find_definitions(parsed, wanted)
@@ -125,6 +127,7 @@ def _convert(content: bytes, name: str, wanted: Collection[str]) -> NotebookModu
         defines=frozenset(item for statement in found.kept for item in statement.binds)
         | {item for broken in found.broken for item in broken.names},
         errors=errors,
+        imports_itself=parsed.imports_itself,
     )
 
 

@@ -101,14 +101,20 @@ class Parsed:
     broken: list[tuple[int, Broken]] = field(default_factory=list)
     left_out: list[tuple[Cell, str]] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    imports_itself: bool = False
 
     def skip(self, cell: Cell, why: str, names: Sequence[str], line: int = 0) -> None:
         where = cell.place(line) if line else cell.name
         self.skipped |= dict.fromkeys(names, f"{where}, which was left out: {why}")
 
 
-def parse_cells(cells: Sequence[Cell]) -> Parsed:
-    """Parse every cell on its own, so that one that cannot be parsed takes nothing with it."""
+AS_GIVEN = "_as_given"
+"""The end of the name under which a starter's module is there, where the notebook that stands for it imports it."""
+
+
+def parse_cells(cells: Sequence[Cell], own: str = "") -> Parsed:
+    """Parse every cell on its own, so that one that cannot be parsed takes nothing with it. `own` is the module that
+    the notebook stands for: importing it means the starter's."""
     parsed = Parsed()
     for cell in cells:
         why = cell.left_out or (f"{magic} is not Python" if (magic := cell_magic(cell.source)) else "")
@@ -134,6 +140,9 @@ def parse_cells(cells: Sequence[Cell]) -> Parsed:
         if len(parsed.statements) > MAX_STATEMENTS:
             break  # nobody has that many, and it will be refused
         for item in found:
+            if own and own in _imported(item.node):
+                item.text = _import_as_given(item.node, own)
+                parsed.imports_itself = True
             item.position = len(parsed.statements)
             parsed.statements.append(item)
     return parsed
@@ -264,6 +273,15 @@ def _imported(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [item.name for item in node.names]
     return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+
+
+def _import_as_given(node: ast.stmt, own: str) -> str:
+    """Write an import of a module as one of the starter's version of it."""
+    if isinstance(node, ast.ImportFrom):
+        return ast.unparse(ast.ImportFrom(f"{own}{AS_GIVEN}", node.names, 0))
+    assert isinstance(node, ast.Import)
+    names = [ast.alias(f"{own}{AS_GIVEN}", item.asname or own) if item.name == own else item for item in node.names]
+    return ast.unparse(ast.Import(names))
 
 
 def _only_defines(node: ast.stmt) -> bool:

@@ -26,6 +26,7 @@ from goldsmith.errors.gold import CannotWrite
 from goldsmith.foundation.platforms import RUNNING_CODE, require
 from goldsmith.notebooks.convert import NotebookModule
 from goldsmith.notebooks.shown import ShownNotebook
+from goldsmith.notebooks.statements import AS_GIVEN
 from goldsmith.workspace.selection import is_left_out, links_out, needed_files, without_settings
 from goldsmith.workspace.temporary import private_folder
 
@@ -145,8 +146,10 @@ def _place(item: Placement, root: Path, target: Path) -> NotebookModule | None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.parent.resolve().is_relative_to(root):
         raise CannotWrite(target, "it lies behind a link that leaves the workspace")
-    target.unlink(missing_ok=True)
     module = item.notebook()
+    if module is not None and module.imports_itself and target.is_file():
+        target.replace(target.with_name(f"{target.stem}{AS_GIVEN}.py"))
+    target.unlink(missing_ok=True)
     if module is None:
         _copy_file(item.source, target)
     else:
