@@ -142,6 +142,8 @@ def test_the_class_can_be_sorted_and_filtered_and_everybody_can_use_all_other_pa
         for text in (author_page(a_verdict(HOSTILE)), rigor_page([a_rigor()]), diff_page(a_difference())):
             other.write_text(text)
             browser.open(other)
+            browser.resize(PHONE, 800)
+            assert browser.run("return document.documentElement.scrollWidth") <= browser.run("return innerWidth")
             assert faults(browser) == []
         assert browser.complaints() == []
     finally:

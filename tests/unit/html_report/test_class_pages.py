@@ -38,7 +38,7 @@ def test_everybody_is_in_the_table_with_a_link_and_a_symbol_for_each_part() -> N
     assert re.findall(r'<th scope="row"><a href="(.*?)"', page) == [
         f"feedback/{stem}.html" for stem in file_names([item.name for item in grades])
     ]
-    assert page.count('class="cell ') == 3 * len(grades[0].parts)
+    assert page.partition('class="heat')[2].count('class="cell ') == 3 * len(grades[0].parts)
     assert "3 submissions" in page
     assert "<b>" not in page.partition("<main")[2].replace("</b>", "")
 
@@ -56,7 +56,7 @@ def test_each_cell_leads_to_its_row_in_the_submission_s_page() -> None:
 def test_everybody_who_shares_a_mistake_is_named_with_a_link() -> None:
     page = class_page(grades_of(40))
     rows = page.partition("Mistakes, and who shares them")[2].partition("</table>")[0].split("<tr>")[2:]
-    assert rows[0].startswith("<td>26</td>")
+    assert ">26</td>" in rows[0]
     assert rows[0].count('<a href="feedback/') == 26
     assert "RMSNorm goes wrong first" in rows[0]
 
