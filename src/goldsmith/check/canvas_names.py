@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _DOWNLOADED = re.compile(r"(?:.*?_)?(?:LATE_)?(?P<id>\d+)_\d+_(?P<name>.+)", re.I | re.S)
 """The student's name, LATE, the student's ID, the file's, and the name that it was submitted under."""
@@ -16,7 +17,10 @@ def student_id(name: str) -> str:
     return found["id"] if found else ""
 
 
-def submitted_names(name: str) -> list[str]:
-    """Return what a file may have been called when it was submitted; nothing if Canvas did not name it."""
+def submitted_name(name: str, wanted: Collection[str]) -> str:
+    """Return what a file was called when it was submitted, or its name if Canvas did not give it that; of two
+    possibilities, the one that is wanted."""
     found = _DOWNLOADED.fullmatch(name)
-    return [found["name"], _SUBMITTED_AGAIN.sub("", found["name"])] if found else []
+    if found is None or name in wanted:
+        return name
+    return found["name"] if found["name"] in wanted else _SUBMITTED_AGAIN.sub("", found["name"])

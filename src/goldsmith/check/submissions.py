@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from goldsmith.check.canvas_names import submitted_names
+from goldsmith.check.canvas_names import submitted_name
 from goldsmith.check.notebook_modules import with_modules
 from goldsmith.check.repository_forks import files_handed_in, package_of, to_write
 from goldsmith.check.size_limits import list_names, list_revision
@@ -117,9 +117,8 @@ def _lies_plainly_in(path: Path, course: Course, private: Path) -> bool:
 def _from_path(assignment: Assignment, path: Path, name: str, called: str = "") -> Submission:
     """Open what lies at `path`, which has been resolved; a lone file may have been `called` something else."""
     if path.is_file():
-        wanted, called = wanted_files(assignment), called or path.name
-        if called not in wanted:
-            called = next((item for item in submitted_names(called) if item in wanted), called)
+        wanted = wanted_files(assignment)
+        called = submitted_name(called or path.name, wanted)
         lone = Placement(path, _place(assignment, Path(called)))
         if Path(called).suffix != ".py" and not is_notebook_file(path):
             raise NothingToCheck(name, "it is no Python file, no notebook and no folder", wanted)

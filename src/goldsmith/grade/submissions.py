@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from goldsmith.check.bounds import MAX_BYTES
+from goldsmith.check.canvas_names import student_id, submitted_name
 from goldsmith.check.submissions import (
     Submission,
     open_revision,
@@ -32,7 +33,13 @@ from goldsmith.course.ignored_names import GRADES, GRADES_MARK, LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import Placement, module_of
 from goldsmith.errors.base import GoldsmithError
-from goldsmith.errors.check import NoSuchSubmission, SubmissionIsLink, SubmissionIsPrivate, SubmissionLeaves
+from goldsmith.errors.check import (
+    NoSuchSubmission,
+    NothingToCheck,
+    SubmissionIsLink,
+    SubmissionIsPrivate,
+    SubmissionLeaves,
+)
 from goldsmith.errors.course import Unreadable
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.grade import BadArchive, NothingHandedIn
@@ -47,13 +54,14 @@ class SubmissionRef:
     """One submission: `what` is a path, or a git `revision`; `name` is what people call it. Below `place`, the folder
     in which it was submitted, no link is followed; by default that is the folder around it, or `what` itself where that
     is the only argument. `course` is the root of the course that it was submitted to, which may be graded against a
-    copy of itself."""
+    copy of itself. `together` are all its files, if Canvas has put several next to those of others."""
 
     name: str
     what: str
     revision: bool = False
     place: str = ""
     course: str = ""
+    together: tuple[str, ...] = ()
 
 
 def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str]) -> list[SubmissionRef]:
@@ -70,7 +78,7 @@ def collect(assignment: Assignment, arguments: Sequence[str], refs: Sequence[str
             inside = _handed_in_at(path)
             if not inside:
                 raise NothingHandedIn(argument)
-            found += [SubmissionRef(_stem(item), str(item), place=str(path), course=course) for item in inside]
+            found += _refs_in(path, inside, course)
         elif os.path.lexists(path):
             name = _stem(Path(os.path.realpath(path) if alone else os.path.abspath(path)))
             found.append(SubmissionRef(name, str(path), place=str(path) if alone else place, course=course))
@@ -100,7 +108,8 @@ def _place_of_all(arguments: Sequence[str]) -> str:
 def hidden_paths(assignment: Assignment, items: Sequence[SubmissionRef]) -> tuple[Path, ...]:
     """List where in the course submissions lie, relative to its root, so that none can read another. Workspaces never
     contain grades anyway."""
-    return places_of(assignment, [Path(item.what) for item in items if not item.revision])
+    paths = [Path(path) for item in items if not item.revision for path in (item.together or (item.what,))]
+    return places_of(assignment, paths)
 
 
 @contextlib.contextmanager
@@ -120,8 +129,13 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
         if private is not None:
             raise SubmissionIsPrivate(item.name, private)
         temporary_folder = stack.enter_context(private_folder())
+        folder = temporary_folder / "handed-in"
+        if item.together:
+            _copy_together(assignment, item, course, place, folder)
+            yield stack.enter_context(open_submission(assignment, str(folder), item.name))
+            return
         if is_archive(path):
-            folder, archive = temporary_folder / "handed-in", temporary_folder / "archive" / path.name
+            archive = temporary_folder / "archive" / path.name
             folder.mkdir()
             real = path.resolve()
             around, inside = (real.parent, real.name) if path == place else (place, path.relative_to(place))
@@ -138,6 +152,38 @@ def opened(assignment: Assignment, item: SubmissionRef) -> Iterator[Submission]:
         with open_submission(assignment, str(path), item.name) as submission:
             placed = _copied(submission, item, course, path.resolve(), temporary_folder)
         yield replace(submission, placed=placed)
+
+
+def _refs_in(folder: Path, inside: Sequence[Path], course: str) -> Iterator[SubmissionRef]:
+    """Yield the submissions in a folder. Files of code that Canvas named after one student are one submission."""
+    by_student: dict[str, list[Path]] = {}
+    for item in inside:
+        is_code = item.suffix in (".py", NOTEBOOK) and not item.is_dir()
+        by_student.setdefault((student_id(item.name) if is_code else "") or str(item), []).append(item)
+    for items in by_student.values():
+        together = tuple(map(str, items)) if len(items) > 1 else ()
+        yield SubmissionRef(_stem(items[0]), str(items[0]), place=str(folder), course=course, together=together)
+
+
+def _copy_together(assignment: Assignment, item: SubmissionRef, course: Course, place: Path, folder: Path) -> None:
+    """Copy a student's files into one folder, each under the name that it was submitted under."""
+    size = 0
+    for path in (Path(os.path.abspath(path)) for path in item.together):
+        if _goes_by_link(path, item.place):
+            raise SubmissionIsLink(item.name)
+        target = folder / submitted_name(path.name, wanted_files(assignment))
+        if target.exists():
+            raise NothingToCheck(item.name, f"two of its files are called {target.name}", wanted_files(assignment))
+        try:
+            _refuse_second_names(item, course, path)
+            source = _open_plain(place, path.relative_to(place))
+        except OSError as error:
+            raise Unreadable(path, error.strerror or str(error)) from None
+        with source:
+            size += os.fstat(source.fileno()).st_size
+            if size > MAX_BYTES:
+                raise BadArchive(item.name, f"it holds more than {MAX_BYTES // 2**20} MiB")
+            _copy(source, target)
 
 
 def _goes_by_link(path: Path, place: str) -> bool:
@@ -194,7 +240,7 @@ def _open_plain(around: Path, inside: str | Path) -> IO[bytes]:
 
 def _copy(source: IO[bytes], target: Path) -> None:
     try:
-        target.parent.mkdir()
+        target.parent.mkdir(exist_ok=True)
         with target.open("xb") as goal:
             shutil.copyfileobj(source, goal)
         target.chmod(stat.S_IMODE(os.fstat(source.fileno()).st_mode) | stat.S_IRUSR | stat.S_IWUSR)
