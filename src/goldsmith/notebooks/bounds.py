@@ -12,3 +12,5 @@ MAX_METADATA_BYTES = 2**18
 """Bytes of metadata that are decoded, of a cell or of the notebook. Widgets' states, which are larger, are not."""
 MAX_NOTES = 12
 """Notes about one notebook."""
+MAX_NOTE_CHARS = 300
+"""Characters of a note, and of a line or a name that an error quotes: identifiers may be a megabyte long."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
@@ -12,7 +13,7 @@ from pathlib import Path, PurePath
 
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
-from goldsmith.notebooks.bounds import MAX_CODE_BYTES, MAX_NOTEBOOK_BYTES, MAX_NOTES, MAX_STATEMENTS
+from goldsmith.notebooks.bounds import MAX_CODE_BYTES, MAX_NOTE_CHARS, MAX_NOTEBOOK_BYTES, MAX_NOTES, MAX_STATEMENTS
 from goldsmith.notebooks.cells import Cell, NotANotebook, read_ipynb
 from goldsmith.notebooks.definitions import GIVEN, Slice, find_definitions
 from goldsmith.notebooks.statements import Parsed, Statement, parse_cells
@@ -122,8 +123,8 @@ def _convert(content: bytes, name: str, wanted: Collection[str], own: str) -> No
     return NotebookModule(
         source=source.encode("utf-8", "backslashreplace"),
         places=places,
-        notes=tuple(_notes(parsed, found))[:MAX_NOTES],
-        missing=found.missing,
+        notes=tuple(note[:MAX_NOTE_CHARS] for note in itertools.islice(_notes(parsed, found), MAX_NOTES)),
+        missing={name: why for name, why in found.missing.items() if len(name) <= MAX_NOTE_CHARS},
         defines=frozenset(item for statement in found.kept for item in statement.binds)
         | {item for broken in found.broken for item in broken.names},
         errors=errors,
@@ -148,7 +149,9 @@ def _write(found: Slice) -> tuple[str, tuple[tuple[int, int, int], ...], dict[in
             add(broken.cell, broken.line, [f"globals().pop({name!r}, None)"])
     for broken in found.broken[:1]:
         here = len(lines) + 2
-        errors[here] = (broken.cell.source.split("\n")[broken.line - 1 : broken.line] or [""])[0].strip()
+        errors[here] = (broken.cell.source.split("\n")[broken.line - 1 : broken.line] or [""])[0].strip()[
+            :MAX_NOTE_CHARS
+        ]
         add(broken.cell, broken.line, [f"raise SyntaxError({broken.problem!r}, (__file__, {here}, 1, ''))"])
     return "\n".join(lines) + "\n", tuple(places), errors
 

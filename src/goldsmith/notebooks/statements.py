@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from goldsmith.foundation.syntax import parsing, syntax_tree
-from goldsmith.notebooks.bounds import MAX_STATEMENTS
+from goldsmith.notebooks.bounds import MAX_NOTE_CHARS, MAX_STATEMENTS
 from goldsmith.notebooks.cells import Cell
 from goldsmith.notebooks.graders import is_harness, without_hidden_tests
 from goldsmith.notebooks.magics import cell_magic, replace_magics
@@ -157,7 +157,7 @@ def _problem(cell: Cell, error: Exception) -> Broken:
     line = error.lineno if isinstance(error, SyntaxError) and error.lineno else 1
     deep = isinstance(error, RecursionError | MemoryError)
     problem = error.msg if isinstance(error, SyntaxError) else "nested too deeply" if deep else "characters of no text"
-    return Broken(cell, problem, line, tuple(seeming_names(cell.source)))
+    return Broken(cell, problem[:MAX_NOTE_CHARS], line, tuple(seeming_names(cell.source)))
 
 
 def _statements(cell: Cell, source: str) -> Iterator[Statement]:
