@@ -136,3 +136,16 @@ def test_without_a_terminal_it_says_what_to_do_instead(course: CourseOnDisk, opt
     assert said in run.err
     assert len(run.err.splitlines()) == 1
     assert whole_tree(course.root) == before
+
+
+@pytest.mark.parametrize(("keys", "code"), [("n", KEPT), ("y", 0)])
+def test_files_that_a_person_edited_are_asked_about_first(course: CourseOnDisk, keys: str, code: int) -> None:
+    readme = course.gold("hw1") / "README.md"
+    readme.write_text("my own notes\n")
+    terminal = Terminal(["generate", "hw1", "--no-calibrate", "--review"], course.root)
+    terminal.wait_for("holds edited or foreign files (README.md). Replace them?")
+    terminal.keys(keys)
+    if code == 0:
+        answer(terminal, "A")
+    assert terminal.end() == code, terminal.screen
+    assert (readme.read_text() == "my own notes\n") is (code != 0)
