@@ -13,6 +13,8 @@ from goldsmith.foundation.wording import count_of
 if TYPE_CHECKING:
     from goldsmith.handout.make_kit import HandedOut
 
+_MAX_REASONS = 5
+
 
 def show_kit(console: Console, kit: HandedOut) -> None:
     """Print what the kit of an assignment has."""
@@ -22,8 +24,11 @@ def show_kit(console: Console, kit: HandedOut) -> None:
     if kit.not_sketched:
         reasons = Counter(kit.not_sketched.values())
         _line(console, f"  {count_of(len(kit.not_sketched), 'record')} without a sketch:")
-        for reason, count in reasons.most_common(5):
+        for reason, count in reasons.most_common(_MAX_REASONS):
             _line(console, f"    {count:4}  {reason}")
+        rest = sum(count for _, count in reasons.most_common()[_MAX_REASONS:])
+        if rest:
+            _line(console, f"    {rest:4}  for other reasons, which --json lists")
     for name, why in kit.left_out.items():
         _line(console, f"  not in it: {name} ({why})")
     _line(console)
