@@ -208,10 +208,11 @@ class Blame:
         if not _is_against(verdict):
             return verdict
         seen = self.seen.get(verdict.name, [])
-        likely = [item for item in sources(verdict.modules) if item.inferred and not self._is_cleared(item.callable)]
         source = seen[0] if seen else self._caught_elsewhere(verdict) or self._clue(verdict)
-        source = source or self._caller_of_shared(verdict) or next(iter(likely), None)
-        source = source or (None if self._is_partial(verdict) else self._by_elimination(verdict))
+        source = source or self._caller_of_shared(verdict)
+        if source is None and not self._is_partial(verdict):
+            likely = [it for it in sources(verdict.modules) if it.inferred and not self._is_cleared(it.callable)]
+            source = next(iter(likely), None) or self._by_elimination(verdict)
         blamed = seen or ([source] if source else [])
         modules = [
             msgspec.structs.replace(item, source=False) if item.source and item not in blamed else item
@@ -290,16 +291,19 @@ class Blame:
         return self._infer(verdict, candidates[0]) if candidates else None
 
     def _is_partial(self, verdict: CaseVerdict) -> bool:
-        """Return whether nothing can be inferred: gold tells too little of a case for calls to be made alone, and all
-        that the recipe calls is shown to be right, or another case goes wrong without it."""
+        """Return whether nothing can be inferred: gold tells too little of a case for its calls to be made alone, and
+        all that the recipe calls is shown to be right, or a smaller case goes wrong without it, nobody knows why."""
         pair = self.pairs.get(verdict.name)
         if verdict.outcome != DIFFERS or pair is None or all(call.can_be_repeated for call in pair.gold if call.own):
             return False
-        wrong = [name for name, case in self.verdicts.items() if case.outcome == DIFFERS]
-        return all(
-            self._is_cleared(name) or any(name not in self.shown.runs[case] for case in wrong)
-            for name in self._roots(verdict)
-        )
+        runs = self.shown.runs
+        unexplained = [
+            runs[name]
+            for name, case in self.verdicts.items()
+            if case.outcome == DIFFERS and not self.seen[name] and set(runs[name]) < set(runs[verdict.name])
+        ]
+        roots = self._roots(verdict)
+        return all(self._is_cleared(name) or any(name not in other for other in unexplained) for name in roots)
 
     def _raising(self, verdict: CaseVerdict) -> str:
         """Return the last function of the students' in the traceback of a case that could not run, or the constructor

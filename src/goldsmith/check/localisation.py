@@ -104,6 +104,8 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
             found.append(_on_golds_inputs(pair, call, answer))
         if answer.is_empty or off_by(answer.calls[0], call) > pair.limit(call):
             continue
+        if any(call.holds(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
+            continue  # whether it is one of those cannot be told
         if _gradients_apart(answer.gradients, call.gradients) > FAR:
             source = _verdict(pair, call, DIFFERS, alone=True, source=True, why="what it passes back is wrong")
             return [*found, source]
@@ -229,14 +231,16 @@ def _in_place(pair: TracePair, call: Call) -> ModuleVerdict | None:
     # calls another of which gold does not tell what it returned, because of that
     hidden = _hidden_in(pair, call) if outcome == DIFFERS else []
     inferred = outcome == DIFFERS and (call.partial or call.form is None or shared or bool(hidden))
-    why = f"what {', '.join(hidden)} returned in it is not known" if hidden and not why else why
+    why = f"whether {', '.join(hidden)} in it is right cannot be told" if hidden and not why else why
     return _verdict(pair, call, outcome, relative=off, why=why, inferred=inferred, shared=shared)
 
 
 def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
-    """List what a call makes use of and cannot be judged, because gold leaves out what it returned."""
-    inside = (call for call in pair.gold if call.own and outer.holds(call) and any(map(is_left_out, call.outputs)))
-    return list(dict.fromkeys(call.kind for call in inside if pair.outcome(call) is None))
+    """List what a call makes use of and cannot be judged, because gold leaves out what it was given or returned, or
+    keeps only sketches of that."""
+    inside = (call for call in pair.gold if call.own and outer.holds(call))
+    hidden = (call for call in inside if not call.can_be_repeated or any(map(is_left_out, call.outputs)))
+    return list(dict.fromkeys(call.kind for call in hidden if pair.outcome(call) is None))
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
@@ -247,7 +251,8 @@ def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdi
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
     off, limit = off_by(first, call), pair.limit(call)
     if off > limit:
-        return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=call.partial)
+        inferred = call.partial or bool(_hidden_in(pair, call))
+        return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=inferred)
     for later in again:
         moved = off_by(later, first)
         if moved > limit:

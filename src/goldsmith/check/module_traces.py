@@ -295,7 +295,7 @@ def _is_same(one: Any, two: Any) -> bool:
     if isinstance(one, Sketch):
         return one.is_same(two)
     if not is_whole(one) or not is_whole(two):
-        return bool(one == two)
+        return type(one) is type(two) and bool(one == two)
     return one.shape == two.shape and bool(np.array_equal(one, two))
 
 

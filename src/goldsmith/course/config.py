@@ -111,6 +111,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     """Seconds of processor time that a recipe, or the internal tests of one assignment, may take."""
     case_timeout: float = 60.0
     """Seconds of processor time that one case of a submission may take in `goldsmith check` and `grade`."""
+    sketch_traces_above: int = 0
+    """Bytes; of larger traces gold keeps sketches in place of tensors. With 0 it keeps all tensors."""
     calibrate: bool = True
     """Whether tolerances are measured."""
     stand_ins: tuple[str, ...] = ()

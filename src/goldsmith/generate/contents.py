@@ -17,6 +17,7 @@ from goldsmith.generate.sources import Sources
 from goldsmith.gold.facts import CaseFacts, Environment, same_environment
 from goldsmith.gold.manifest import Calibration, CaseEntry, case_entry, with_metadata
 from goldsmith.gold.movement import Movement
+from goldsmith.gold.trace_tensors import keeps_sketches
 from goldsmith.process.messages import Result
 
 
@@ -96,7 +97,9 @@ def assemble(
         for case in recording.cases:
             folder = previous.folder if case.name in kept.values else recording.first
             known = previous.entry(case.name)
-            traced = folder if known and known.runs and known.trace == case.trace else recording.first
+            traced = (
+                folder if known and known.runs and _is_traced_alike(known, case, folder, recording) else recording.first
+            )
             files += [folder / case.file.name, *([traced / case.trace] if case.trace else [])]
             own = code.of(case.definition)
             old = known if case.name in kept.entries else None
@@ -141,3 +144,11 @@ def _entry(case: CaseFacts, measured: Measured, code: str, environment: Environm
     entry = case_entry(case, tolerances, measured.why_not, reference.name if reference else None, code)
     noise = {name: float(f"{value:.1e}") for name, value in sorted(measured.call_noise.get(case.name, {}).items())}
     return msgspec.structs.replace(entry, environment=environment, call_noise=noise)
+
+
+def _is_traced_alike(known: CaseEntry, case: CaseFacts, folder: Path, recording: Recording) -> bool:
+    """Return whether an earlier trace may stay: it is of the same name, and keeps tensors or sketches as this one
+    does."""
+    if known.trace != case.trace or not case.trace:
+        return known.trace == case.trace
+    return keeps_sketches(folder / case.trace) == keeps_sketches(recording.first / case.trace)

@@ -39,6 +39,7 @@ def make_job(
         parent=os.getpid(),
         search_path=tuple(map(str, workspace.search_path)),
         replacements=assignment.replacements,
+        sketch_above=assignment.project.config.sketch_traces_above or None,
         stand_ins=NOTEBOOK_PACKAGES if workspace.notebooks else (),
     )
 

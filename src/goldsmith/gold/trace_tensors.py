@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from goldsmith.sketches.sketch import Sketch
+from goldsmith.gold.arrays import as_numpy, dtype_name
+from goldsmith.gold.safetensors_reader import open_mapped
+from goldsmith.sketches.sketch import SUMS, Sketch
 
 HASH, SKETCH, LEFT_OUT = "#", "~", "?"
 """How a reference begins where there is only a hash, a sketch (stored under the whole reference), or nothing."""
@@ -44,10 +48,10 @@ def sketch_reference(name: str, sketch: Sketch) -> str:
 
 
 def stored_sketch(sketch: Sketch) -> Any:
-    """Return the numbers of a sketch as a trace's file stores them: the root mean square, then the sums."""
+    """Return the numbers of a sketch as a trace's file stores them: the root mean square, then the sums in its unit."""
     import numpy as np
 
-    return np.concatenate([[sketch.rms], sketch.sums])
+    return np.concatenate([[1.0], sketch.sums]) * sketch.rms
 
 
 def read_sketch(reference: str, stored: Any) -> Sketch:
@@ -56,7 +60,7 @@ def read_sketch(reference: str, stored: Any) -> Sketch:
     if found is None or stored.ndim != 1 or stored.size < 2:
         raise ValueError("it is not a trace: a sketch in it is none")
     shape = tuple(int(size) for size in found[2].split("x") if size)
-    return Sketch(shape, found[1], float(stored[0]), stored[1:])
+    return Sketch(shape, found[1], float(stored[0]), stored[1:] / stored[0])
 
 
 def bytes_behind(reference: str, stored: Any) -> int:
@@ -65,3 +69,42 @@ def bytes_behind(reference: str, stored: Any) -> int:
     if found is not None:
         return 8 * math.prod(int(size) for size in found[2].split("x") if size)
     return int(stored.bits.nbytes if hasattr(stored, "bits") else stored.nbytes)
+
+
+def with_sketches(
+    tensors: Mapping[str, Any], index: Sequence[Mapping[str, Any]], above: int | None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a trace with sketches in the place of its tensors, if these have more than `above` bytes in all. What has
+    no more numbers than a sketch, or cannot be sketched, is kept as it is."""
+    kept = dict(tensors), [dict(entry) for entry in index]
+    if above is None or sum(int(item.nbytes) for item in tensors.values()) <= above:
+        return kept
+    names: dict[str, str] = {}
+    found: dict[str, Any] = {}
+    for name, tensor in tensors.items():
+        sketch = _sketch_of(tensor)
+        names[name] = name if sketch is None else sketch_reference(name, sketch)
+        found[names[name]] = tensor if sketch is None else stored_sketch(sketch)
+    for entry in kept[1]:
+        for key in ("inputs", "outputs"):
+            if key in entry:
+                entry[key] = [names.get(name, name) for name in entry[key]]
+        for key in ("state", "after"):
+            if entry.get(key):
+                entry[key] = {weight: names.get(name, name) for weight, name in entry[key].items()}
+    return found, kept[1]
+
+
+def _sketch_of(tensor: Any) -> Sketch | None:
+    numbers = as_numpy(tensor)
+    if numbers.dtype.kind not in "fc" or numbers.size <= SUMS + 1:
+        return None
+    try:
+        return Sketch.of(numbers, dtype_name(tensor))
+    except ValueError:
+        return None
+
+
+def keeps_sketches(path: Path) -> bool:
+    """Return whether the trace in a file has sketches in place of tensors."""
+    return any(name.startswith(SKETCH) for name in open_mapped(path))

@@ -150,9 +150,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     With a `confinement` it sandboxes itself before it runs anything, once the parent has moved it into its
     `cgroup`. `stand_ins` are packages that it replaces by stubs. `draws` are reused in a recording; `written` is
-    what students write, as in the manifest. Requests for replays come through the folder `requests_dir`; `coverage`
-    is recorded from the start. Calls of anything `forbidden` are noted, too. A proposed recipe is for `assignment`
-    and about `parts`, whose use `public_tests` may show.
+    what students write, as in the manifest. Traces of more bytes than `sketch_above` keep sketches. Requests for
+    replays come through the folder `requests_dir`; `coverage` is recorded from the start. Calls of anything
+    `forbidden` are noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests`
+    may show.
 
     A job with a `search_path` runs in place, outside of any course: its modules are found there and in the environment,
     `replacements` before all others.
@@ -176,6 +177,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     kept: dict[str, KeptCase] = {}
     draws: dict[str, Draws] = {}
     written: tuple[str, ...] = ()
+    sketch_above: int | None = None
     trials: tuple[Trial, ...] = ()
     requests_dir: str = ""
     coverage: bool = False

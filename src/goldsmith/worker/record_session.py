@@ -13,6 +13,7 @@ from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.facts import CaseFacts, Environment
 from goldsmith.gold.files import TRACE_SUFFIX, read_back, read_payload, write_payload, write_trace
+from goldsmith.gold.trace_tensors import with_sketches
 from goldsmith.instruments.optimiser_use import watch_optimisers
 from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.process.messages import Draws, KeptCase
@@ -28,7 +29,7 @@ class Session:
     """A run that records every case into `output`, or, given `kept`, replays those cases on gold's inputs and weights.
 
     `draws` are recorded inputs and weights that replace what cases would draw; calls of `own_code`, which students
-    write, are traced.
+    write, are traced. Traces of more bytes than `sketch_above` keep sketches in place of tensors.
 
     `current` is the case that is running, for reports; `ran` is the number of cases, once all have run.
     """
@@ -44,6 +45,7 @@ class Session:
         kept: Mapping[str, KeptCase] | None = None,
         draws: Mapping[str, Draws] | None = None,
         own_code: OwnCode | None = None,
+        sketch_above: int | None = None,
         on_case: Callable[[str, int, int], None] = lambda name, number, of: None,
     ) -> None:
         self.output = output
@@ -57,6 +59,7 @@ class Session:
         self._kept = kept or {}
         self._draws = draws or {}
         self.own_code = own_code
+        self._sketch_above = sketch_above
         self._on_case = on_case
 
     def run(self, definitions: Sequence[CaseDefinition]) -> None:
@@ -86,7 +89,8 @@ class Session:
         trace = None
         if tracer.index:
             trace = name + TRACE_SUFFIX
-            write_trace(tracer.tensors, tracer.index, self.output / trace)
+            kept = with_sketches(tracer.tensors, tracer.index, self._sketch_above)
+            write_trace(*kept, self.output / trace)
         return CaseFacts(
             name=name,
             variant=self._variant,

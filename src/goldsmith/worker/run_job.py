@@ -121,6 +121,7 @@ def _session(job: Job, own_code: OwnCode) -> Session:
         return ReplaySession(job, **options)
     if job.task == "build":
         return BuildSession(Path(job.output), job.root, **options)
+    options["sketch_above"] = job.sketch_above
     return Session(Path(job.output), variant=job.variant, kept=job.kept, draws=job.draws, **options)
 
 
