@@ -205,7 +205,9 @@ def _entry(entry: CaseEntry, records: Mapping[str, Sketch], tolerances: Mapping[
         TensorEntry(path, sketch.dtype, sketch.shape, "", tolerance=_limits(tolerances[path], sketch))
         for path, sketch in records.items()
     ]
-    return msgspec.structs.replace(entry, tensors=tuple(tensors), config={}, reference=None, code="", environment=None)
+    return msgspec.structs.replace(
+        entry, tensors=tuple(tensors), config={}, reference=None, code="", environment=None, call_noise={}
+    )
 
 
 def _limits(tolerance: Tolerance, sketch: Sketch) -> Tolerance:
