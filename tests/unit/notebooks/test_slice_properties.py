@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.known_submissions import SOLUTIONS, known
+from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.notebooks.convert import convert
 from support.notebooks import notebook
 
@@ -103,3 +104,34 @@ def test_known_submissions_keep_all_their_definitions_as_notebooks(every: int, t
 def _text(source: str, statement: ast.stmt) -> str:
     first = min([statement.lineno, *(item.lineno for item in getattr(statement, "decorator_list", ()))])
     return "\n".join(source.split("\n")[first - 1 : statement.end_lineno])
+
+
+PIECES = (
+    "def f(",
+    "):\n",
+    "    return x",
+    "class A(A):",
+    "\n",
+    "x = ",
+    "'''",
+    "(",
+    ")",
+    "\\",
+    ";",
+    "!ls",
+    "%time ",
+    "?",
+    "é",
+    "@a",
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), min_size=1, max_size=4))
+@settings(max_examples=80, deadline=None)
+def test_whatever_is_written_becomes_a_module_that_python_can_parse(cells: list[str]) -> None:
+    try:
+        module = convert(notebook(*cells).encode(), "any.ipynb", ["f", "A"])
+    except BadNotebook:
+        assert not any(cell.strip() for cell in cells)
+        return
+    ast.parse(module.source)
