@@ -72,7 +72,4 @@ def _tells(entry: Mapping[str, Any]) -> bool:
 
 
 def _has_values(form: Any) -> bool:
-    return any(
-        not is_reference(leaf) and leaf is not None and not isinstance(leaf, bool)
-        for leaf in leaves_in(form, is_reference)
-    )
+    return any(not is_reference(leaf) and leaf is not None for leaf in leaves_in(form, is_reference))

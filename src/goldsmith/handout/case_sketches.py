@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from goldsmith.gold.kit_files import ARRAY
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import CaseEntry, TensorEntry
 from goldsmith.gold.payload import from_file, to_file
-from goldsmith.gold.safetensors_reader import open_mapped
+from goldsmith.gold.safetensors_reader import Mapped, open_mapped
 from goldsmith.gold.tolerances import Tolerance
 from goldsmith.gold.trace_tensors import LEFT_OUT
 from goldsmith.sketches.privacy import sums_allowed
@@ -123,12 +123,13 @@ class CaseKit:
         return {array_hash(leaf): leaf for _, leaf in walk(self.given) if is_array(leaf)}
 
 
-def make_case(case: GoldCase, folder: Path, sketcher: Sketcher) -> CaseKit:
-    """Take from gold what a kit may hold of a case."""
-    answers = _answers(case, sketcher)
-    variants = {name: _answers(item, sketcher) for name, item in case.variants.items()}
+def make_case(case: GoldCase, folder: Path, sketcher: Sketcher, public: Collection[str]) -> CaseKit:
+    """Take from gold what a kit may hold of a case. Functions and classes whose names are not `public` are the
+    solution's own, and are not named."""
+    answers = _answers(case, sketcher, public)
+    variants = {name: _answers(item, sketcher, public) for name, item in case.variants.items()}
     given = _given(case)
-    calls = _calls(folder / case.entry.trace, sketcher, given) if case.entry.trace else []
+    calls = _calls(folder / case.entry.trace, sketcher, given, public) if case.entry.trace else []
     return CaseKit(case.name, given, answers, variants, calls)
 
 
@@ -142,18 +143,15 @@ def problem_with(case: GoldCase, made: CaseKit) -> str:
 
 
 def answers_in(case: GoldCase, folder: Path) -> set[str]:
-    """Return hashes of what the solution computed in a case: records, and what calls returned that they were not
-    given."""
+    """Return hashes of what the solution computed in a case: records that it was not given, and what calls returned
+    that was not among their inputs."""
     given = {array_hash(leaf) for _, leaf in walk([case.input, case.data["state_dict"]]) if is_array(leaf)}
-    found = {array_hash(leaf) for leaf in judged_part(case.data).values() if _may_tell(leaf)}
-    if case.entry.trace:
-        content = open_mapped(folder / case.entry.trace)
-        for entry in json.loads(content.metadata[INDEX]):
-            names = set(entry.get("outputs", ())) - set(entry["inputs"])
-            found |= {
-                array_hash(_bits(content[name])) for name in names if name in content and _may_tell(content[name])
-            }
-    return found - given
+    found = {array_hash(leaf) for leaf in judged_part(case.data).values() if _may_tell(leaf)} - given
+    content = open_mapped(folder / case.entry.trace) if case.entry.trace else Mapped({}, {INDEX: "[]"})
+    for entry in json.loads(content.metadata[INDEX]):
+        names = set(entry.get("outputs", ())) - set(entry["inputs"])
+        found |= {array_hash(_bits(content[name])) for name in names if name in content and _may_tell(content[name])}
+    return found
 
 
 def _may_tell(value: Any) -> bool:
@@ -179,7 +177,7 @@ def _is_computed(entry: CaseEntry, model: str, name: str, value: Any) -> bool:
     return is_buffer and _may_tell(value)
 
 
-def _answers(case: GoldCase, sketcher: Sketcher) -> Answers:
+def _answers(case: GoldCase, sketcher: Sketcher, public: Collection[str]) -> Answers:
     records, reference, left_out = {}, {}, {}
     tolerances, dtypes = tolerances_of(case), {item.path: item.dtype for item in case.entry.tensors}
     for path, value in judged_part(case.data).items():
@@ -196,17 +194,31 @@ def _answers(case: GoldCase, sketcher: Sketcher) -> Answers:
             wide = sketcher.of_record(case.reference[path], sharper(tolerance), "float64")
             if isinstance(wide, Sketch):
                 reference[path] = wide
-    return Answers(_entry(case.entry, records, tolerances), records, reference, left_out)
+    return Answers(_entry(case.entry, records, tolerances, public), records, reference, left_out)
 
 
-def _entry(entry: CaseEntry, records: Mapping[str, Sketch], tolerances: Mapping[str, Tolerance]) -> CaseEntry:
+def _entry(
+    entry: CaseEntry, records: Mapping[str, Sketch], tolerances: Mapping[str, Tolerance], public: Collection[str]
+) -> CaseEntry:
     """Return the entry of a case without anything that tells a value: statistics, hashes, what training came to."""
     tensors = [
         TensorEntry(path, sketch.dtype, sketch.shape, "", tolerance=_limits(tolerances[path], sketch))
         for path, sketch in records.items()
     ]
+    runs = tuple(name for name in entry.runs if _is_public(name, public))
+    origins = {
+        record: tuple(name for name in names if _is_public(name, public)) for record, names in entry.origins.items()
+    }
     return msgspec.structs.replace(
-        entry, tensors=tuple(tensors), config={}, reference=None, code="", environment=None, call_noise={}
+        entry,
+        tensors=tuple(tensors),
+        config={},
+        reference=None,
+        code="",
+        environment=None,
+        call_noise={},
+        runs=runs,
+        origins=origins,
     )
 
 
@@ -222,7 +234,11 @@ def _limits(tolerance: Tolerance, sketch: Sketch) -> Tolerance:
     )
 
 
-def _calls(file: Path, sketcher: Sketcher, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _is_public(name: str, public: Collection[str]) -> bool:
+    return all(part in public for part in name.split(".") if part)
+
+
+def _calls(file: Path, sketcher: Sketcher, given: Mapping[str, Any], public: Collection[str]) -> list[dict[str, Any]]:
     """Return the calls of a trace: what was called in which order, and sketches of what went in and came out. What the
     case was given is no secret there, either."""
     content = open_mapped(file)
@@ -236,6 +252,7 @@ def _calls(file: Path, sketcher: Sketcher, given: Mapping[str, Any]) -> list[dic
 
     found = []
     index = json.loads(content.metadata[INDEX])
+    index = [it for it in index if not it["own"] or _is_public(f"{it['class']}.{it['function']}", public)]
     for entry, end in zip(index, call_ends(index), strict=True):
         call = {key: entry[key] for key in _KEPT_OF_A_CALL if key in entry} | {"end": end}
         call["inputs"] = [sketched(name) for name in entry["inputs"]]
@@ -254,9 +271,8 @@ def _calls(file: Path, sketcher: Sketcher, given: Mapping[str, Any]) -> list[dic
 
 
 def _without_values(form: Any) -> Any:
-    """Return the form of a call without numbers and text; where tensors are, and how many values, remains."""
-    keep = (type(None), bool)
-    return map_tree(lambda leaf: leaf if is_reference(leaf) or type(leaf) in keep else NOT_TOLD, form, is_reference)
+    """Return the form of a call without values; where tensors are, and how many values, remains."""
+    return map_tree(lambda leaf: leaf if is_reference(leaf) or leaf is None else NOT_TOLD, form, is_reference)
 
 
 def _tensors_of(call: Mapping[str, Any]) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -40,6 +41,7 @@ from goldsmith.sketches.sketch import Sketch
 
 OWN_IMPORT, KIT_IMPORT = "from goldsmith.sketches.sketch import", "from sketches import"
 """The one line in which a kit's check.py differs from `kit_check.py`."""
+_TEXTS = (".py", ".ipynb", ".md")
 _LIST_BYTES = 1000
 """What `kit.json` takes at most."""
 _BYTES_PER_SUM = 4
@@ -171,13 +173,13 @@ def _freed_bytes(case: CaseKit, cases: Iterable[CaseKit], sizes: Mapping[str, in
 
 def _possible(assignment: Assignment, gold: Gold) -> tuple[dict[str, CaseKit], dict[str, str]]:
     """Return cases that may be handed out, and why others may not."""
-    sketcher, settings = Sketcher(), assignment.config.handout
+    sketcher, settings, public = Sketcher(), assignment.config.handout, _public_words(assignment)
     answers: set[str] = set()
     for name in gold:
         answers |= answers_in(gold[name], gold.folder)
     possible, left_out = {}, {}
     for name in gold:
-        made = make_case(gold[name], gold.folder, sketcher)
+        made = make_case(gold[name], gold.folder, sketcher, public)
         why = "goldsmith.toml leaves it out" if name in settings.leave_out else problem_with(gold[name], made)
         if not why and made.arrays.keys() & answers:
             why = "among its inputs or weights is what the solution computes in a case"
@@ -186,6 +188,13 @@ def _possible(assignment: Assignment, gold: Gold) -> tuple[dict[str, CaseKit], d
         else:
             possible[name] = made
     return possible, left_out
+
+
+def _public_words(assignment: Assignment) -> frozenset[str]:
+    """Return every name that the starter or the recipe uses: others are the solution's own."""
+    files = [path for path in assignment.files() if path.suffix in _TEXTS and path.is_file()]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in (*files, assignment.recipe)]
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text)) | {"forward"}
 
 
 def _bytes_of(array: object) -> bytes:
@@ -209,6 +218,7 @@ def _texts(assignment: Assignment) -> dict[str, bytes]:
 
 def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit]) -> bytes:
     """Return `kit.npz`: every array and every sketch once, and which case uses which."""
+    public = _public_words(assignment) | {path.stem for path in assignment.files()}
     arrays: dict[str, object] = {}
     sketches: dict[int, Sketch] = {}
     numbers: dict[str | int, int] = {}
@@ -234,7 +244,7 @@ def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit]) 
         "assignment": assignment.name,
         "seed": manifest.seed,
         "torch": manifest.provenance.environment.torch is not None,
-        "written": list(manifest.provenance.written),
+        "written": [name for name in manifest.provenance.written if public.issuperset(name.split("."))],
         "overwriting": assignment.config.overwriting,
         "cases": {
             case.name: {

@@ -1,0 +1,113 @@
+"""Kits of courses without torch: functions are checked, and what only the solution has is not named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from goldsmith.gold.kit_files import read_data
+from support.course import CourseOnDisk, numpy_course
+
+STARTER = """
+    import numpy as np
+
+
+    def normalise(x):
+        # TODO: subtract the mean of each row, divide by its root mean square
+        raise NotImplementedError
+"""
+SOLUTION = """
+    import numpy as np
+
+
+    def secretly_centred(x):
+        return x - x.mean(axis=-1, keepdims=True)
+
+
+    def normalise(x):
+        x = secretly_centred(x)
+        return x / np.sqrt((x * x).mean(axis=-1, keepdims=True))
+"""
+RECIPE = """
+    import numpy as np
+
+    import goldsmith as gs
+    from ops import normalise
+
+
+    @gs.case
+    def normalised(case):
+        case.record("y", normalise(case.input("x", lambda: np.random.randn(37, 40) + 0.3)))
+
+
+    @gs.case
+    def again(case):
+        y = case.input("y", lambda: normalise(np.random.randn(37, 40)))
+        case.record("z", normalise(y * np.arange(1, 41)))
+
+
+    if __name__ == "__main__":
+        gs.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
+    made = numpy_course(tmp_path_factory.mktemp("kits") / "course")
+    made.write(
+        {
+            "src/assignments/hw1/ops.py": STARTER,
+            "private/solutions/hw1/ops_solution.py": SOLUTION,
+            "src/assignments/hw1/generate_fixtures.py": RECIPE,
+        }
+    )
+    run = made.run("generate", "hw1")
+    assert run.code == 0, run.out + run.err
+    return made
+
+
+def test_a_case_that_is_given_what_the_solution_computes_is_left_out(course: CourseOnDisk) -> None:
+    run = course.run("handout", "hw1", "--output", "kit", "--json")
+    assert run.code == 0, run.err
+    (kit,) = run.json["assignments"]
+    assert "normalised" in kit["cases"]
+    assert "what the solution computes" in kit["left_out"]["again"]
+
+
+def test_names_that_only_the_solution_has_are_not_told(course: CourseOnDisk) -> None:
+    assert course.run("handout", "hw1", "--output", "named").code == 0
+    text = json.dumps(read_data(course.root / "named").index)
+    assert "normalise" in text
+    assert "secretly" not in text
+
+
+def test_functions_are_checked_without_goldsmith_and_without_torch(course: CourseOnDisk, tmp_path: Path) -> None:
+    assert course.run("handout", "hw1", "--output", "plain").code == 0
+    text = (course.root / "private/solutions/hw1/ops_solution.py").read_text()
+    for content, code in ((text, 0), (text.replace("mean(axis=-1", "mean(axis=0"), 1)):
+        (tmp_path / "ops.py").write_text(content)
+        command = [sys.executable, str(course.root / "plain/check.py"), str(tmp_path), "--plain"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stdout + done.stderr
+
+
+def test_a_private_recipe_is_handed_out_only_where_that_is_allowed(course: CourseOnDisk) -> None:
+    recipe = course.root / "src/assignments/hw1/generate_fixtures.py"
+    private = course.root / "private/solutions/hw1/generate_fixtures.py"
+    recipe.rename(private)
+    try:
+        assert course.run("generate", "hw1", "--force").code == 0
+        run = course.run("handout", "hw1", "--output", "private-kit")
+        assert run.code == 2
+        assert "recipe = true" in run.err
+        course.write({"goldsmith.toml": "[assignment.hw1.handout]\nrecipe = true\n"})
+        run = course.run("handout", "hw1", "--output", "private-kit")
+        assert run.code == 0, run.err
+        assert course.run("guard", "private-kit").code == 0
+    finally:
+        private.rename(recipe)
+        (course.root / "goldsmith.toml").unlink(missing_ok=True)
