@@ -126,17 +126,23 @@ def test_no_attack_gets_within_the_margin_on_real_gold() -> None:
 
 def test_three_tensors_that_follow_from_one_another_stay_secret_together() -> None:
     """A kit has what goes into a linear layer and what comes out of it; its weights are public."""
-    tensor = normal(2, 11, 24)
+    left = [_left_of_three_views(np.random.default_rng(seed)) for seed in range(20)]
+    assert np.mean(left) > MARGIN
+    assert min(left) > MARGIN - 0.05, "by chance"
+
+
+def _left_of_three_views(source: np.random.Generator) -> float:
+    """The share of a tensor that stays unknown to someone who has its sketch and those of two linear maps of it."""
+    tensor = source.standard_normal((2, 11, 24))
     allowed = sums_allowed(tensor)[0]
-    views = [np.eye(24), normal(24, 24) / 5, normal(24, 24) / 5]
     matrix, right = [], []
-    for view in views:
+    for view in (np.eye(24), *(source.standard_normal((2, 24, 24)) / 5)):
         made = Sketch.of(tensor @ view, count=allowed)
         rows, sums = equations(made)
         matrix.append((rows.reshape(allowed, 2, 11, 24) @ view.T).reshape(allowed, -1))
         right.append(sums)
     found = np.linalg.lstsq(np.concatenate(matrix), np.concatenate(right), rcond=None)[0]
-    assert np.linalg.norm(found - tensor.reshape(-1)) > 0.89 * np.linalg.norm(tensor)
+    return float(np.linalg.norm(found - tensor.reshape(-1)) / np.linalg.norm(tensor))
 
 
 def test_a_tensor_of_a_few_hundred_numbers_has_all_its_sums() -> None:
