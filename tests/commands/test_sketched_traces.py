@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corpora.known_submissions import SOLUTIONS, known
 from goldsmith.check.module_traces import INDEX, calls_in
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped
 from goldsmith.gold.trace_tensors import NOT_KEPT, keeps_sketches, with_sketches
 from goldsmith.sketches.sketch import Sketch
-from support.course import CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, copy_of_example, numpy_course
 
 STARTER = """
     import numpy as np
@@ -143,6 +144,20 @@ def test_small_tensors_whole_numbers_and_small_traces_are_kept() -> None:
     reference = next(iter(found))
     assert entries == [{"inputs": [reference, "b"], "outputs": ["c", "#00"], "state": {"w": reference}}]
     assert index[0]["inputs"] == ["a", "b"]
+
+
+@pytest.mark.long
+def test_a_part_whose_gradients_are_wrong_earns_nothing_although_it_cannot_be_named(tmp_path: Path) -> None:
+    course = copy_of_example(tmp_path / "course")
+    settings = course.root / "goldsmith.toml"
+    settings.write_text("sketch-traces-above = 20_000\n" + settings.read_text())
+    assert course.run("generate", "scratch-1", "--force", "--yes").code == 0
+    (known_one,) = (item for item in known("scratch-1") if item.name == "residual-detached")
+    known_one.written(tmp_path / "submitted", SOLUTIONS)
+    graded = course.run("grade", "scratch-1", str(tmp_path / "submitted"), "--json").json["submissions"][0]
+    parts = {part["name"]: part["outcome"] for part in graded["parts"]}
+    assert graded["outcome"] == "differs"
+    assert parts["TransformerBlock"] != "agrees", parts
 
 
 @pytest.mark.parametrize("reference", ["?", "~a|float64|9x9"])

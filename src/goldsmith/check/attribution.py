@@ -111,17 +111,20 @@ def _attribute(
         name: msgspec.structs.replace(
             verdict,
             their_names=_their_names(verdict, replays[name]),
-            unseen=_unseen(verdict, pairs[name]) if name in alone.cases else (),
+            unseen=_unseen(verdict, pairs[name], shown.runs.get(name, ())) if name in alone.cases else (),
         )
         for name, verdict in found.items()
     }
 
 
-def _unseen(verdict: CaseVerdict, pair: TracePair) -> tuple[str, ...]:
+def _unseen(verdict: CaseVerdict, pair: TracePair, runs: tuple[str, ...]) -> tuple[str, ...]:
     """List what gold runs in a case and was not seen to be right in it, by what it returned there or alone. That its
     value was computed somewhere is not enough, for it may have been changed afterwards. Callers of what is to blame are
-    not listed. If the case came out differently while it was traced, the trace clears nothing."""
+    not listed. If the case came out differently while it was traced, the trace clears nothing. If nobody is to blame
+    because gold has only sketches, it may be any of them: what they pass back was not looked at."""
     blamed = list(sources(verdict.modules))
+    if verdict.outcome == DIFFERS and not blamed and _is_sketched(pair):
+        return runs
     names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
     if _changes(verdict) and all(item.inferred for item in blamed):
         return tuple(names)
@@ -291,10 +294,10 @@ class Blame:
         return self._infer(verdict, candidates[0]) if candidates else None
 
     def _is_partial(self, verdict: CaseVerdict) -> bool:
-        """Return whether nothing can be inferred: gold tells too little of a case for its calls to be made alone, and
-        all that the recipe calls is shown to be right, or a smaller case goes wrong without it, nobody knows why."""
-        pair = self.pairs.get(verdict.name)
-        if verdict.outcome != DIFFERS or pair is None or all(call.can_be_repeated for call in pair.gold if call.own):
+        """Return whether nothing can be inferred: gold has only sketches of a case's calls, so that they cannot be made
+        alone, and all that the recipe calls is shown to be right, or a smaller case goes wrong without it, nobody knows
+        why."""
+        if verdict.outcome != DIFFERS or not _is_sketched(self.pairs.get(verdict.name)):
             return False
         runs = self.shown.runs
         unexplained = [
@@ -359,6 +362,10 @@ class Blame:
 
 def _place(module: ModuleVerdict) -> tuple[str, str, str]:
     return module.model, module.name, module.function
+
+
+def _is_sketched(pair: TracePair | None) -> bool:
+    return any(call.own and call.is_sketched for call in _calls(pair))
 
 
 def _calls(pair: TracePair | None) -> Iterator[Call]:

@@ -20,7 +20,7 @@ from goldsmith.check.replay_workspace import ReplayWorkspace
 from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
-from goldsmith.gold.trace_tensors import is_left_out, is_whole
+from goldsmith.gold.trace_tensors import is_whole
 from goldsmith.process.messages import Failure, Isolated
 from goldsmith.sketches.sketch import Sketch
 
@@ -239,8 +239,7 @@ def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
     """List what a call makes use of and cannot be judged, because gold leaves out what it was given or returned, or
     keeps only sketches of that."""
     inside = (call for call in pair.gold if call.own and outer.holds(call))
-    hidden = (call for call in inside if not call.can_be_repeated or any(map(is_left_out, call.outputs)))
-    return list(dict.fromkeys(call.kind for call in hidden if pair.outcome(call) is None))
+    return list(dict.fromkeys(call.kind for call in inside if call.is_sketched and pair.outcome(call) is None))
 
 
 def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:

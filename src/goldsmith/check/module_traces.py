@@ -93,6 +93,12 @@ class Call:
         """Return whether all that it was given was kept, so that another implementation can be given the same."""
         return all(map(is_whole, (*self.inputs, *(self.state or {}).values())))
 
+    @property
+    def is_sketched(self) -> bool:
+        """Return whether gold leaves out, or keeps only a sketch of, anything that it was given or returned."""
+        known = (*self.inputs, *(self.state or {}).values(), *self.outputs)
+        return any(isinstance(item, Sketch | LeftOut) for item in known)
+
     @functools.cached_property
     def tells(self) -> bool:
         """Return whether a right answer takes any work: something is returned or changed that is neither an input nor
@@ -383,11 +389,10 @@ class Held:
         wanted = np.sort(gold, axis=None).astype(_wide([gold]), copy=False)
         with np.errstate(all="ignore"):
             size = float(np.linalg.norm(wanted))
-        near = CLOSE * size
         return any(
             distance(np.sort(numbers), wanted) <= CLOSE
             for norm, numbers in self._by_size.get(gold.size, ())
-            if abs(norm - size) <= near or not math.isfinite(norm - size)
+            if abs(norm - size) <= CLOSE * size or not math.isfinite(norm - size)
         )
 
 
