@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from goldsmith.comparison.results import LeafComparison
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.process.messages import Failure
 
 Outcome = Literal["agrees", "differs", "could-not-run", "provided-changed", "error"]
@@ -235,3 +236,6 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             case["leaves"] = [leaf.plain() for leaf in verdict.leaves]
             case["natural"] = [leaf.plain() for leaf in verdict.natural]
         return found
+
+
+prepare_types(Verdict)

@@ -33,6 +33,7 @@ from goldsmith.errors.base import GoldsmithError
 from goldsmith.errors.gold import CannotWrite, Interrupted
 from goldsmith.errors.sandbox import NoSandbox
 from goldsmith.foundation.content_cache import ContentCache
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.generate.options import Options
 from goldsmith.generate.sources import recipe_hash
@@ -357,3 +358,6 @@ def close_contexts() -> None:
 
 def _name(level: Level | None) -> str:
     return UNSANDBOXED if level is None else level.name
+
+
+prepare_types(Judged)

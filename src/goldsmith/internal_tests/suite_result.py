@@ -14,6 +14,7 @@ import msgspec
 from goldsmith.course.ignored_names import LITTER
 from goldsmith.course.layout import Assignment, Course
 from goldsmith.errors.internal_tests import NoInternalTests
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.foundation.wording import count_of
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
@@ -317,3 +318,6 @@ def _started(left: UntrustedFolder) -> list[str]:
 def _at(left: UntrustedFolder) -> str:
     started = _started(left)
     return f" at {started[-1]}" if started else ""
+
+
+prepare_types(_Written)

@@ -17,6 +17,7 @@ import msgspec
 from goldsmith.course.layout import Assignment
 from goldsmith.course.points import without_points
 from goldsmith.foundation.content_cache import ContentCache
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.foundation.syntax import syntax_tree
 from goldsmith.generate.cache_key import content_key, verdict_inputs
 from goldsmith.gold.load import Gold
@@ -147,3 +148,6 @@ def recipe_of(source: bytes, case: str, others: Iterable[str]) -> str:
             first = min(node.lineno, *(item.lineno for item in node.decorator_list))
             lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
     return "\n".join(line for line in lines if line.strip())
+
+
+prepare_types(_Kept, _AnyFinding)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.notebooks.bounds import MAX_CELLS, MAX_METADATA_BYTES
 from goldsmith.notebooks.graders import BEGIN_TESTS, END_TESTS, why_tests
 
@@ -117,3 +118,6 @@ def _language(metadata: Mapping[str, Any]) -> str:
         if isinstance(said, str) and said:
             return said.lower()
     return ""
+
+
+prepare_types(_Notebook)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from goldsmith.course.subject import Replacements
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
 from goldsmith.gold.manifest import CaseEntry
 from goldsmith.sandbox.capabilities import Level
@@ -356,3 +357,6 @@ def attempt_as_json(attempt: Attempt) -> bytes:
         if isinstance(item, bytes):
             content["plain"][path] = {_BYTES: base64.b64encode(item).decode()}
     return msgspec.json.encode(content)
+
+
+prepare_types(Job, Result, Event, Attempt, tuple[RunRequest, ...])

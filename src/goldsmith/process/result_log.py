@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.process.messages import Attempt, attempt_as_json
 
@@ -94,3 +95,6 @@ def arrays_in(leaves: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
             arrays[path] = leaf.view(leaf.real.dtype).reshape(*leaf.shape, 2)
             pairs.append(path)
     return arrays, tuple(pairs)
+
+
+prepare_types(Entry)
