@@ -58,15 +58,19 @@ def submit(folder: Path, count: int, without: Collection[str] = ()) -> tuple[lis
     return items, truth
 
 
-def graded(course: Course, items: Sequence[SubmissionRef], output: Path) -> tuple[Class, float]:
+def grader_of(course: Course) -> Grader:
     assignment = course.assignment(ASSIGNMENT)
-    grader = Grader(
+    return Grader(
         assignment=assignment,
         rubric=rubric_for(assignment, allow_stale=False),
         options=Options(seed=42, threads=1, timeout=300),
         case_timeout=20.0,
         memory=6.0,
     )
+
+
+def graded(course: Course, items: Sequence[SubmissionRef], output: Path) -> tuple[Class, float]:
+    grader = grader_of(course)
     started = time.monotonic()
     result = grade_all(GradingOptions(grader, items, output, Local(JOBS)))
     return result, time.monotonic() - started

@@ -16,14 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from grading import ASSIGNMENT, ENDLESS, JOBS, submit
+from grading import ASSIGNMENT, ENDLESS, JOBS, grader_of, submit
 
 from goldsmith.course.example import copy_example
 from goldsmith.course.layout import Course
-from goldsmith.generate.options import Options
 from goldsmith.grade.engines import Local
 from goldsmith.grade.grade_class import GradingOptions, grade_all
-from goldsmith.grade.grader import Grader, rubric_for
 from goldsmith.grade.result_files import CLASS_PAGE, Pages
 from goldsmith.grade.submissions import SubmissionRef
 from goldsmith.html_report.class_page import ClassPages
@@ -36,14 +34,7 @@ _LOADED = "const page = performance.getEntriesByType('navigation')[0]; return pa
 
 def processor_s(course: Course, items: list[SubmissionRef], output: Path, pages: Pages | None) -> float:
     """Grade these submissions, and return the processor time of it."""
-    assignment = course.assignment(ASSIGNMENT)
-    grader = Grader(
-        assignment=assignment,
-        rubric=rubric_for(assignment, allow_stale=False),
-        options=Options(seed=42, threads=1, timeout=300),
-        case_timeout=20.0,
-        memory=6.0,
-    )
+    grader = grader_of(course)
     before = os.times()
     grade_all(GradingOptions(grader, items, output, Local(JOBS), pages=pages))
     return sum(os.times()[:4]) - sum(before[:4])

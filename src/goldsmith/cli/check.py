@@ -7,7 +7,15 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from goldsmith.cli.command import argument, command, flag, option
-from goldsmith.cli.options import PATH, at_a_terminal, choose_subject, course_options, replay_progress, report_errors
+from goldsmith.cli.options import (
+    PATH,
+    at_a_terminal,
+    check_limits,
+    choose_subject,
+    course_options,
+    replay_progress,
+    report_errors,
+)
 from goldsmith.errors.usage import BadOption
 
 
@@ -68,8 +76,7 @@ def check(
     goldsmith itself failed.
     """
     with report_errors("check", as_json=json, debug=debug, subjects="submissions") as report:
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise BadOption("--timeout", timeout, "a number of seconds above 0")
+        check_limits(timeout)
         ask = at_a_terminal() and not json
         if implementation and submission:
             raise BadOption("--with", implementation, "either PATH or --with")

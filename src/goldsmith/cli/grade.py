@@ -14,6 +14,7 @@ from goldsmith.cli.command import argument, command, flag, option
 from goldsmith.cli.options import (
     PATH,
     at_a_terminal,
+    check_limits,
     choose_one,
     course_options,
     open_course,
@@ -123,10 +124,7 @@ def grade(
     finished: list[GradedSubmission] = []
     with report_errors("grade", as_json=json, debug=debug, subjects="submissions", finished=finished) as report:
         require("grade --allow-unsandboxed") if allow_unsandboxed else require_sandbox()
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise BadOption("--timeout", timeout, "a number of seconds above 0")
-        if not 0.5 <= memory < 1e6:
-            raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
+        check_limits(timeout, memory)
         ask = at_a_terminal() and not json and bool(refs)
         refuse_recipes("grade", assignment)
         chosen = choose_one(open_course(course), assignment, "grade", ask=ask, no_color=no_color, after=" submissions/")

@@ -15,6 +15,7 @@ import click
 
 from goldsmith.cli.command import Function, add_options, argument, flag, option
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.usage import BadOption
 from goldsmith.foundation.log_injection import without_commands
 from goldsmith.foundation.platforms import require
 
@@ -55,6 +56,14 @@ def course_options(function: Function) -> Function:
 def output_options(function: Function) -> Function:
     """Add the options that every command has: `json`, `no_color` and `debug`."""
     return add_options(_OUTPUT, function)
+
+
+def check_limits(timeout: float | None, memory: float = 1.0) -> None:
+    """Raise unless the seconds for a case and the GiB for a submission are such that anything can run."""
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise BadOption("--timeout", timeout, "a number of seconds above 0")
+    if not 0.5 <= memory < 1e6:
+        raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
 
 
 class Seconds(click.FloatRange):

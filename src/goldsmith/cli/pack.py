@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goldsmith.cli.command import Decorator, Function, Group, add_options, argument, option
-from goldsmith.cli.options import PATH, choose_one, course_options, open_course, refuse_recipes, report_errors
+from goldsmith.cli.options import (
+    PATH,
+    check_limits,
+    choose_one,
+    course_options,
+    open_course,
+    refuse_recipes,
+    report_errors,
+)
 from goldsmith.errors.usage import BadOption
 
 if TYPE_CHECKING:
-    from goldsmith.course.layout import Course
     from goldsmith.packs.settings import Place
 
 _ASSIGNMENT = argument("assignment", "A", "The assignment.", required=False)
@@ -21,11 +28,6 @@ _GRADING: tuple[Decorator[Any], ...] = (
     option("--memory", metavar="GIB", type=float, default=6.0, help="Memory for all processes of a submission."),
     option("--extra-index-url", "index", metavar="URL", default="", help="A further package index to install from."),
 )
-_DEFAULT_NAMES: dict[Place, str] = {
-    "gradescope": "{}-gradescope.zip",
-    "autolab": "{}-autolab",
-    "classroom50": "{}",
-}
 
 
 def _grading_options(function: Function) -> Function:
@@ -142,18 +144,15 @@ def _pack(
     debug: bool,
 ) -> None:
     with report_errors(f"pack {place}", as_json=json, debug=debug) as report:
-        from goldsmith.packs.pack import Wanted, pack
+        from goldsmith.packs.pack import Wanted, default_output, pack
         from goldsmith.render.packs import packed_lines
 
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise BadOption("--timeout", timeout, "a number of seconds above 0")
-        if not 0.5 <= memory < 1e6:
-            raise BadOption("--memory", memory, "a number of GiB, at least 0.5")
+        check_limits(timeout, memory)
         if handin and not _is_plain(handin):
             raise BadOption("--handin", handin, "the name of a file, of letters, digits, dots, hyphens and underscores")
         refuse_recipes(f"pack {place}", assignment)
         chosen = choose_one(open_course(course), assignment, f"pack {place}", ask=False)
-        target = output or _default_folder(chosen.course, place) / _DEFAULT_NAMES[place].format(chosen.name)
+        target = output or default_output(chosen, place)
         if not target.absolute().parent.is_dir():
             raise BadOption("--output", target, "a place in a folder that exists")
         packed = pack(Wanted(chosen, place, target, memory, timeout, handin, index))
@@ -161,24 +160,6 @@ def _pack(
             report.print([packed])
         else:
             print(packed_lines(packed))
-
-
-def _default_folder(course: Course, place: Place) -> Path:
-    """Make the folder that packs go to by default, and keep git from tracking what is in it. What is public must not be
-    in a private folder: the guard would take every copy of it for a leak."""
-    from goldsmith.errors.gold import CannotWrite
-    from goldsmith.errors.packs import PublicPlace
-
-    folder = course.root / ("classroom50" if place == "classroom50" else "private/packs")
-    if place != "classroom50" and course.is_public(folder):
-        raise PublicPlace(folder)
-    try:
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        raise CannotWrite(folder, error.strerror or str(error)) from None
-    return folder
 
 
 def _is_plain(name: str) -> bool:

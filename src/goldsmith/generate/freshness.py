@@ -16,6 +16,7 @@ from goldsmith.course.layout import Assignment, Course
 from goldsmith.course.solutions import has_solutions, placements
 from goldsmith.course.subject import Subject
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.errors.check import NoGold, StaleGold
 from goldsmith.errors.course import NoSolution
 from goldsmith.errors.gold import GoldUnreadable
 from goldsmith.generate.imported_sources import changed_imports, implementation_is_here, portable_replacements
@@ -85,6 +86,16 @@ def _missing(assignment: Subject) -> str:
     if not has_solution:
         return NO_SOLUTION
     return "no gold yet" if assignment.recipe.is_file() else NO_RECIPE
+
+
+def require_fresh(assignment: Subject) -> None:
+    """Raise unless there is gold, nothing that it was made from has changed, and its files are what was published, byte
+    for byte."""
+    found = freshness(assignment, thorough=True)
+    if found.outcome == MISSING:
+        raise NoGold(assignment.name)
+    if found.outcome != FRESH:
+        raise StaleGold(assignment.name, list(found.reasons))
 
 
 def stale_reasons(assignment: Subject, manifest: Manifest, *, starter: bool) -> list[str]:

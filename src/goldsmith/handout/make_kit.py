@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from goldsmith._version import __version__
-from goldsmith.check.request import open_adapter
+from goldsmith.check.request import open_adapter, open_gold
+from goldsmith.check.submissions import Submission
 from goldsmith.course.layout import Assignment
-from goldsmith.errors.check import NoGold, NotReplayed, StaleGold
 from goldsmith.errors.handout import EditedKit, NotAKit, NothingToHandOut, PrivateRecipe, ReadsPrivateFiles
-from goldsmith.generate.freshness import FRESH, MISSING, freshness
+from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.arrays import array_hash, as_numpy
 from goldsmith.gold.kit_files import (
     ADAPTER,
@@ -32,7 +32,7 @@ from goldsmith.gold.kit_files import (
     read_list,
     refer_to_arrays,
 )
-from goldsmith.gold.load import Gold, load_gold
+from goldsmith.gold.load import Gold
 from goldsmith.gold.manifest import Manifest
 from goldsmith.gold.publish import Staging
 from goldsmith.handout.case_sketches import Answers, CaseKit, Sketcher, answers_in, make_case, problem_with, refer_to
@@ -73,7 +73,8 @@ class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
 
 def hand_out(assignment: Assignment, folder: Path) -> HandedOut:
     """Write the kit of an assignment, whose gold must be fresh, into `folder`."""
-    gold = _fresh_gold(assignment)
+    require_fresh(assignment)
+    gold = open_gold(assignment, Submission(""), allow_stale=False)
     _require_public(assignment, gold.manifest)
     own = _own_files(folder)
     kept, left_out, contents = _fitting(assignment, gold)
@@ -98,18 +99,6 @@ def _not_sketched(kept: Sequence[CaseKit]) -> dict[str, str]:
     return {f"{case.name}: {path}": why for case in kept for path, why in case.answers.left_out.items()}
 
 
-def _fresh_gold(assignment: Assignment) -> Gold:
-    found = freshness(assignment)
-    if found.outcome == MISSING:
-        raise NoGold(assignment.name)
-    if found.outcome != FRESH:
-        raise StaleGold(assignment.name, list(found.reasons))
-    gold = load_gold(assignment.gold)
-    if gold.manifest.provenance.mode != "cases":
-        raise NotReplayed(assignment.name)
-    return gold
-
-
 def _require_public(assignment: Assignment, manifest: Manifest) -> None:
     """Refuse a recipe that students must not see, and one that reads what they do not have."""
     course, settings = assignment.course, assignment.config.handout
@@ -128,7 +117,8 @@ def _fitting(assignment: Assignment, gold: Gold) -> tuple[list[CaseKit], dict[st
     """Return the cases that are handed out, why others are not, and the files of the kit. While it is too large, the
     case is left out that frees the most: what several cases share counts for none of them. Then those come back, the
     last first, for which there is room after all."""
-    possible, left_out = _possible(assignment, gold)
+    public = _public_words(assignment)
+    possible, left_out = _possible(assignment, gold, public)
     if not possible:
         raise NothingToHandOut(assignment.name, list(left_out.values()))
     around, limit = _texts(assignment), assignment.config.handout.max_bytes
@@ -139,7 +129,7 @@ def _fitting(assignment: Assignment, gold: Gold) -> tuple[list[CaseKit], dict[st
     def made_of(names: Collection[str]) -> dict[str, bytes]:
         cases = [case for name, case in possible.items() if name in names]
         without = left_out | {name: no_room for name in possible if name not in names}
-        data = _data(assignment, gold.manifest, cases)
+        data = _data(assignment, gold.manifest, cases, public)
         return {**around, DATA: data, README: kit_readme(assignment, cases, without)}
 
     kept, dropped = dict(possible), list[str]()
@@ -171,9 +161,9 @@ def _freed_bytes(case: CaseKit, cases: Iterable[CaseKit], sizes: Mapping[str, in
     return own + sum(_BYTES_PER_SUM * item.count for key, item in sketches.items() if key not in shared)
 
 
-def _possible(assignment: Assignment, gold: Gold) -> tuple[dict[str, CaseKit], dict[str, str]]:
+def _possible(assignment: Assignment, gold: Gold, public: frozenset[str]) -> tuple[dict[str, CaseKit], dict[str, str]]:
     """Return cases that may be handed out, and why others may not."""
-    sketcher, settings, public = Sketcher(), assignment.config.handout, _public_words(assignment)
+    sketcher, settings = Sketcher(), assignment.config.handout
     answers: set[str] = set()
     for name in gold:
         answers |= answers_in(gold[name], gold.folder)
@@ -216,9 +206,9 @@ def _texts(assignment: Assignment) -> dict[str, bytes]:
     return found if adapter is None else {**found, ADAPTER: adapter.read_bytes()}
 
 
-def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit]) -> bytes:
+def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit], public: frozenset[str]) -> bytes:
     """Return `kit.npz`: every array and every sketch once, and which case uses which."""
-    public = _public_words(assignment) | {path.stem for path in assignment.files()}
+    words = public | {path.stem for path in assignment.files()}
     arrays: dict[str, object] = {}
     sketches: dict[int, Sketch] = {}
     numbers: dict[str | int, int] = {}
@@ -244,7 +234,7 @@ def _data(assignment: Assignment, manifest: Manifest, cases: Sequence[CaseKit]) 
         "assignment": assignment.name,
         "seed": manifest.seed,
         "torch": manifest.provenance.environment.torch is not None,
-        "written": [name for name in manifest.provenance.written if public.issuperset(name.split("."))],
+        "written": [name for name in manifest.provenance.written if words.issuperset(name.split("."))],
         "overwriting": assignment.config.overwriting,
         "cases": {
             case.name: {

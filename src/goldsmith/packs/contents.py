@@ -11,10 +11,9 @@ from goldsmith.check.provided_restored import Provided, left_record
 from goldsmith.check.submissions import Submission
 from goldsmith.course.config import CONFIG_FILE, PROJECT_FILE
 from goldsmith.course.layout import Assignment
-from goldsmith.errors.check import NoGold, StaleGold
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.packs import PackShowsSolution
-from goldsmith.generate.freshness import FRESH, MISSING, freshness
+from goldsmith.generate.freshness import require_fresh
 from goldsmith.gold.manifest import MANIFEST, Manifest, read_manifest
 from goldsmith.grade.grader import rubric_for
 from goldsmith.guard.public_files import PublicFile
@@ -31,7 +30,8 @@ def course_files(assignment: Assignment) -> dict[str, bytes]:
 
     Gold must be fresh, and nothing of a solution may be in the files.
     """
-    manifest = _fresh_manifest(assignment)
+    require_fresh(assignment)
+    manifest = read_manifest(assignment.gold)
     rubric_for(assignment, allow_stale=False)  # raises where settings and gold do not fit
     try:
         public = dict(_public(assignment, manifest))
@@ -40,16 +40,6 @@ def course_files(assignment: Assignment) -> dict[str, bytes]:
         raise CannotWrite(Path(error.filename or assignment.starter), error.strerror or str(error)) from None
     _refuse_solutions(assignment, public)
     return {**public, **private, **_functions_left(assignment, manifest)}
-
-
-def _fresh_manifest(assignment: Assignment) -> Manifest:
-    """Return gold's manifest, if gold is fresh and its files are what was published, byte for byte."""
-    found = freshness(assignment, thorough=True)
-    if found.outcome == MISSING:
-        raise NoGold(assignment.name)
-    if found.outcome != FRESH:
-        raise StaleGold(assignment.name, found.reasons)
-    return read_manifest(assignment.gold)
 
 
 def _public(assignment: Assignment, manifest: Manifest) -> Iterator[tuple[str, bytes]]:

@@ -12,6 +12,7 @@ import msgspec
 
 from goldsmith._version import __version__
 from goldsmith.course.layout import Assignment
+from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.packs import PublicPlace
 from goldsmith.gold.facts import Environment
 from goldsmith.gold.manifest import read_manifest
@@ -23,6 +24,11 @@ from goldsmith.packs.settings import SETTINGS, PackSettings, Place
 from goldsmith.packs.wheel import wheel, wheel_name
 
 _REQUIREMENTS = "requirements.txt"
+_DEFAULT_NAMES: dict[Place, str] = {
+    "gradescope": "{}-gradescope.zip",
+    "autolab": "{}-autolab",
+    "classroom50": "{}",
+}
 _FOLDER = "goldsmith-pack"
 """The folder in Autolab's archive that everything is in, next to what was submitted."""
 
@@ -58,6 +64,22 @@ class Wanted:
     timeout: float | None = None
     handin: str = ""
     index: str = ""
+
+
+def default_output(assignment: Assignment, place: Place) -> Path:
+    """Return where a pack goes by default, in a folder that is made, with everything in it kept from git. What is
+    public must not be in a private folder: the guard would take every copy of it for a leak."""
+    course = assignment.course
+    folder = course.root / ("classroom50" if place == "classroom50" else "private/packs")
+    if place != "classroom50" and course.is_public(folder):
+        raise PublicPlace(folder)
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise CannotWrite(folder, error.strerror or str(error)) from None
+    return folder / _DEFAULT_NAMES[place].format(assignment.name)
 
 
 def pack(wanted: Wanted) -> Packed:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from goldsmith.check.verdicts import ERROR, Verdict
+from goldsmith.course.git import run_git
 from goldsmith.errors.base import COULD_NOT_RUN
 from goldsmith.errors.handout import NothingToCheck
 from goldsmith.grade.classroom50 import RELEASE_BODY, RESULT, classroom50_json, facts_from, points_scale
@@ -29,6 +30,7 @@ _BY_SKETCHES = (
     "Judged by sketches of the right answers, which do not show everything. No points here are for: {left_out}. The "
     "course's own run, with the answers, has the last word.\n\n"
 )
+_GIT_TIMEOUT_S = 60.0
 _NOTHING = "nothing of the rubric"
 
 
@@ -65,9 +67,9 @@ def _by_sketches(pack: Path, checkout: Path, settings: PackSettings) -> tuple[Gr
 
 def _committed_at(checkout: Path) -> str:
     """Return when the commit was made that is graded, so that grading it again says the same; else the present."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(checkout), "show", "-s", "--format=%ct", "HEAD"]
+    command = ("-c", "safe.directory=*", "show", "-s", "--format=%ct", "HEAD")
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        told = run_git(checkout, *command, timeout_s=_GIT_TIMEOUT_S).stdout
         when = datetime.datetime.fromtimestamp(int(told), datetime.UTC)
     except (OSError, ValueError, subprocess.SubprocessError):
         when = datetime.datetime.now(datetime.UTC)

@@ -120,17 +120,14 @@ def _make(
         else:
             _copy_needed(assignment, needed, root, origins)
         folder = root / assignment.starter.relative_to(course.root)
-        for item in placed:
-            module = _place(item, root, folder / item.target)
-            origins[folder / item.target] = item.source
+        for item in (*placed, *notebook_modules(assignment)):
+            target = folder / item.target
+            if item not in placed and (target.exists() or not _is_copied(assignment, item, folder)):
+                continue
+            module = _place(item, root, target)
+            origins[target] = item.source
             if module is not None:
-                notebooks[folder / item.target] = ShownNotebook(item.source.name, module)
-        for item in notebook_modules(assignment):
-            if not (folder / item.target).exists() and (folder / item.source.relative_to(assignment.starter)).exists():
-                module = _place(item, root, folder / item.target)
-                origins[folder / item.target] = item.source
-                if module is not None:
-                    notebooks[folder / item.target] = ShownNotebook(item.source.name, module)
+                notebooks[target] = ShownNotebook(item.source.name, module)
         is_solution = needed is None and any(item.source != assignment.recipe for item in placed)
         for name in assignment.config.removes if is_solution else ():
             (folder / name).unlink(missing_ok=True)
@@ -138,6 +135,11 @@ def _make(
     except OSError as error:
         raise CannotWrite(base, error.strerror or str(error)) from None
     return Workspace(root, scratch, folder, origins, notebooks=notebooks)
+
+
+def _is_copied(assignment: Assignment, item: Placement, folder: Path) -> bool:
+    """Say whether a notebook of the starter's is in the copy of its folder."""
+    return (folder / item.source.relative_to(assignment.starter)).exists()
 
 
 def _place(item: Placement, root: Path, target: Path) -> NotebookModule | None:
