@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import signal
 import threading
 import time
@@ -13,6 +15,8 @@ from goldsmith.foundation.platforms import SIGNALS
 
 _depth = 0
 _pending = False
+_PIPE_BYTES = 2**16
+"""What a pipe holds."""
 
 
 def install_handlers() -> None:
@@ -57,17 +61,33 @@ def uninterrupted() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def pause(seconds: float) -> None:
-    """Sleep in an `uninterrupted` block, and raise a pending interruption here, where nothing is half done.
+def pause(seconds: float, wake: int | None = None) -> bool:
+    """Sleep in an `uninterrupted` block, and raise a pending interruption here, where nothing is half done. Return
+    whether a byte arrived in the pipe `wake`, which ends the sleep.
 
     A signal that raises wherever it happens to arrive can leave a lock of the standard library taken for ever:
     `subprocess` holds one for a moment in every `poll`.
     """
     global _pending
-    time.sleep(seconds)
+    woken = False
+    if wake is None:
+        time.sleep(seconds)
+    else:
+        woken = _wait_for_byte(wake, seconds)
     if _pending and _depth <= 1 and threading.current_thread() is threading.main_thread():
         _pending = False
         raise KeyboardInterrupt
+    return woken
+
+
+def _wait_for_byte(pipe: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if not poll.poll(seconds * 1000):
+        return False
+    with contextlib.suppress(BlockingIOError):  # somebody else at this pipe has read it
+        os.read(pipe, _PIPE_BYTES)
+    return True
 
 
 def _interrupt(number: int, frame: Any) -> None:

@@ -16,7 +16,8 @@ from goldsmith.sandbox.capabilities import Level
 from goldsmith.sandbox.confinement import Confinement
 from goldsmith.sandbox.limits import Limits
 
-JOB, RESULT, EVENTS, LOG, ENDED, ASKED = "job.json", "result.json", "events.jsonl", "output.log", "ended", "asked"
+JOB, RESULT, EVENTS, LOG, ENDED = "job.json", "result.json", "events.jsonl", "output.log", "ended"
+ASKED, ANSWERED = "asked", "answered"
 
 
 FailureKind = Literal[

@@ -1,11 +1,12 @@
 """Send one request after another to the same child, so that it is started only once.
 
 Requests are files in a folder that the child can read but not write; a byte in a named pipe announces each. Results of
-a request are in a file named by the request's number.
+a request are in a file named by the request's number; a byte in another pipe wakes the parent once they are complete.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
@@ -20,7 +21,7 @@ from goldsmith.foundation.signals import pause, uninterrupted
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import POLL_INTERVAL_S, Child, Watcher, watch
-from goldsmith.process.messages import ASKED, Job, RunRequest
+from goldsmith.process.messages import ANSWERED, ASKED, Job, RunRequest
 from goldsmith.process.process_exit import ProcessExit
 from goldsmith.process.untrusted_files import UntrustedFolder
 
@@ -52,6 +53,16 @@ def _wait_for_request(bell: Path) -> bool:
         os.close(number)
 
 
+def announce_answer(scratch: Path) -> None:
+    """Wake the parent, in the child: what it waits for has been written."""
+    with contextlib.suppress(OSError):  # the parent does not wait there, or is gone: nothing depends on being quick
+        number = os.open(scratch / ANSWERED, os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            os.write(number, b".")
+        finally:
+            os.close(number)
+
+
 class WorkerChannel:
     """The parent's end of the channel, which must be closed with `end`. The child can read what is in its `folder`."""
 
@@ -60,11 +71,10 @@ class WorkerChannel:
         self._output = Path(job.output).relative_to(job.scratch)
         self._child = Child(job, fork_server)
         self._asked = 0
-        bell = self.folder / ASKED
         try:
             self.folder.mkdir(mode=0o700)
-            os.mkfifo(bell, 0o600)
-            self._bell: int | None = os.open(bell, os.O_RDWR | os.O_NONBLOCK)
+            self._bell: int | None = _open_pipe(self.folder / ASKED)
+            self._answers = _open_pipe(Path(job.scratch, ANSWERED))
         except OSError as error:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
 
@@ -103,6 +113,7 @@ class WorkerChannel:
                     case_timeout,
                     lambda: self._child.answered >= self._asked,
                     allowance,
+                    self._answers,
                 )
             except BaseException:
                 self.end(at_once=True)
@@ -117,6 +128,7 @@ class WorkerChannel:
             if self._bell is None:
                 return self._child.exit()
             os.close(self._bell)
+            os.close(self._answers)
             self._bell = None
             try:
                 started = time.monotonic()
@@ -138,3 +150,8 @@ class WorkerChannel:
             os.write(self._bell, b".")
         except OSError as error:
             raise CannotWrite(self.folder, error.strerror or str(error)) from None
+
+
+def _open_pipe(path: Path) -> int:
+    os.mkfifo(path, 0o600)
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK)

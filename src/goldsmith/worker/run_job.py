@@ -27,6 +27,7 @@ from goldsmith.instruments.own_calls import OwnCode
 from goldsmith.instruments.own_files import NotRead, OwnFiles
 from goldsmith.process.messages import EVENTS, NO_RESULT, NOT_CONFINED, RESULT, Event, Failure, FailureKind, Job, Result
 from goldsmith.process.parent_watch import end_with_parent
+from goldsmith.process.worker_channel import announce_answer
 from goldsmith.recipe import decorators as registry
 from goldsmith.recipe import imports
 from goldsmith.recipe.in_place_imports import install_in_place
@@ -213,6 +214,8 @@ def _failure(job: Job, kind: FailureKind, error: BaseException, session: Session
 def _announce(job: Job, event: Event) -> None:
     with Path(job.scratch, EVENTS).open("ab") as file:
         file.write(msgspec.json.encode(event) + b"\n")
+    if not event.case:
+        announce_answer(Path(job.scratch))
 
 
 def _lock_in(job: Job) -> None:

@@ -105,6 +105,33 @@ def test_what_it_says_to_have_answered_unasked_is_not_believed(checked: CourseOn
     assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        "pipe.is_dir() or (pipe.unlink(), pipe.mkdir())",
+        "os.write(os.open(pipe, os.O_RDWR | os.O_NONBLOCK), b'.' * 2**16)",
+    ],
+    ids=["replaced", "filled"],
+)
+def test_answers_arrive_whatever_becomes_of_the_pipe_that_announces_them(
+    checked: CourseOnDisk, warm: ForkServer, act: str
+) -> None:
+    meddling = f"""
+    import os, pathlib, sys
+    for pipe in pathlib.Path.cwd().parents[3].glob("scratch/[0-9]*-????????/answered"):
+        sys.seen = {act}
+    assert hasattr(sys, "seen")
+    return x * factor"""
+    with (
+        workspace_with(checked, hand_in(checked, ("return x * factor", meddling)), warm) as workspace,
+        workspace.one_worker(),
+    ):
+        first = workspace.run(dict.fromkeys(CASES, ("plain",)))
+        second = workspace.run(dict.fromkeys(CASES, ("repeat",)))
+    assert [item.first.failure for item in first.values()] == [None] * 3
+    assert [item.attempts["repeat"].failure for item in second.values()] == [None] * 3
+
+
 def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: CourseOnDisk, warm: ForkServer) -> None:
     slow = """
     import sys, time
