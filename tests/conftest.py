@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,12 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         sys.dont_write_bytecode = told
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector away from what has been collected, which stays until the end."""
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,6 +32,7 @@ def serve(listener: socket.socket, *, torch: bool) -> None:
     else:
         fork, lender = os.fork, _import_what_commands_use(torch=torch)
     gc.freeze()  # a collection in a child would copy every page that it shares with this process
+    gc.set_threshold(20_000)
     while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
         link, _ = listener.accept()
         with link:
