@@ -51,6 +51,20 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[object]:
+    """Undo what torch adds to the environment as soon as a test makes an optimiser. Commands fork their workers only
+    from servers that were started in the same environment (`warm_workers.py`), and share gold only there: else every
+    command of every test that follows starts new interpreters, which takes three times as long."""
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    try:
+        return (yield)
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> None:
     """One for all workers: their own folders lie in one."""
