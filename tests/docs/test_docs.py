@@ -61,10 +61,16 @@ ELSEWHERE = {
 """Pages with Python or shell that are not acted out here, and what becomes of it."""
 
 
+LONG = {
+    "docs/course-staff.md": "the tutorials have its commands, too",
+    "docs/porting.md": "test_parity_command.py has the like, and unit/model_parity what is done in Python",
+}
+"""Pages that only `make test-long` acts out, and what is quicker."""
+
+
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long if name == "docs/course-staff.md" else ()) for name in ACTED_OUT],
-)  # what the staff's page shows is in the tutorial, too
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in ACTED_OUT]
+)
 def test_files_are_written_and_commands_run_as_the_page_shows(name: str, tmp_path: Path) -> None:
     assert act_out(ROOT / name, tmp_path, patience=False)
 

@@ -20,13 +20,15 @@ from pathlib import Path
 from support import fork_cli_client
 from support.fork_cli_client import ForkedCommand
 
-_servers: dict[tuple[str, bool], _Server] = {}
+Variables = tuple[tuple[str, str], ...]
+
+_servers: dict[tuple[str, bool, Variables], _Server] = {}
 
 
 class _Server:
     """A process that commands are forked from. It listens at `address`, and ends with this process."""
 
-    def __init__(self, python_path: str, torch: bool) -> None:
+    def __init__(self, python_path: str, torch: bool, started_with: Variables) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="fork-cli-")
         self.address = str(Path(self._folder.name, "socket"))
         with socket.socket(socket.AF_UNIX) as listener:
@@ -38,25 +40,32 @@ class _Server:
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
-                env=os.environ | ({"PYTHONPATH": python_path} if python_path else {}),
+                env=os.environ | dict(started_with) | ({"PYTHONPATH": python_path} if python_path else {}),
             )
         atexit.register(self.process.kill)
 
 
 def run(
-    arguments: Sequence[str], cwd: Path, python_path: str = "", *, new_workers: bool = False, **env: str
+    arguments: Sequence[str],
+    cwd: Path,
+    python_path: str = "",
+    *,
+    started_with: Variables = (),
+    new_workers: bool = False,
+    **env: str,
 ) -> tuple[int, str, str]:
     """What `goldsmith ARGUMENTS` leaves behind when it is run in `cwd`: exit code, standard output and error. With a
-    `python_path` it is forked from an interpreter that was started with that one; with `new_workers` its workers are
-    new interpreters."""
-    environment = os.environ | env | ({"PYTHONPATH": python_path} if python_path else {})
+    `python_path`, or variables that libraries read when they are loaded (`started_with`), it is forked from an
+    interpreter that was started with those; with `new_workers` its workers are new interpreters."""
+    environment = os.environ | dict(started_with) | env | ({"PYTHONPATH": python_path} if python_path else {})
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out,
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as err,
         open(os.devnull) as nothing,
     ):
         streams = [stream.fileno() for stream in (nothing, out, err)]
-        address = _running(python_path, torch=not python_path and _uses_torch(cwd, arguments)).address
+        torch = not python_path and _uses_torch(cwd, arguments)
+        address = _running(python_path, torch=torch, started_with=started_with).address
         code = ForkedCommand(address, list(arguments), str(cwd), environment, streams, new_workers).wait()
         out.seek(0)
         err.seek(0)
@@ -77,10 +86,11 @@ def write_command(folder: Path, python_path: str = "", *, torch: bool = False) -
     command.chmod(0o755)
 
 
-def _running(python_path: str, *, torch: bool) -> _Server:
-    server = _servers.get((python_path, torch))
+def _running(python_path: str, *, torch: bool, started_with: Variables = ()) -> _Server:
+    key = (python_path, torch, started_with)
+    server = _servers.get(key)
     if server is None or server.process.poll() is not None:
-        server = _servers[python_path, torch] = _Server(python_path, torch)
+        server = _servers[key] = _Server(*key)
     return server
 
 
