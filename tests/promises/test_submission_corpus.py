@@ -35,14 +35,15 @@ _NAMES = {
 CHOSEN = {assignment: names.split() for assignment, names in _NAMES.items()}
 QUICK = {
     "qkv-interleaved",
-    "flat-mask-missing",
+    "final-norm-dropped",
     "provided-rope-base",
-    "residual-detached",
     "caption-unshifted",
     "act-from-right-end",
     "fit-reassigned",
     "loss-field-detached",
 }
+"""One of each kind: other layouts, a wrong module, changed provided code, wrong training, wrong gradients alone. A model
+without submodules is in unit/check/test_match_by_value.py."""
 
 
 @pytest.fixture(scope="module")
