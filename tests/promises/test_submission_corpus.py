@@ -17,6 +17,8 @@ from goldsmith.course.layout import Course
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
 from support.course import CourseOnDisk, numpy_course
+from support.points_course import crediting_course, source
+from support.points_course import judged as judged_in_small
 
 _NAMES = {
     "scratch-1": """
@@ -42,8 +44,8 @@ QUICK = {
     "fit-reassigned",
     "loss-field-detached",
 }
-"""One of each kind: other layouts, a wrong module, changed provided code, wrong training, wrong gradients alone. A model
-without submodules is in unit/check/test_match_by_value.py."""
+"""One of each kind: other layouts, a wrong module, changed provided code, wrong training, wrong gradients alone. A
+model without submodules is below."""
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +90,36 @@ def test_the_chosen_are_in_the_corpus() -> None:
     for assignment, names in CHOSEN.items():
         assert {item.name for item in known(assignment)} >= set(names)
     assert {name for names in CHOSEN.values() for name in names} >= QUICK
+
+
+# --- a model without submodules: only values tell where it goes wrong -------------------------------------------------
+
+FLAT = """
+class Mix(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+        self.weight = nn.Parameter(torch.randn(width, width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        normed = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale
+        return normed @ self.weight.T + self.bias + x
+
+
+def gap("""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("eps", "outcome"), [("1e-5", "agrees"), ("1e-1", "differs")])
+def test_a_model_without_submodules_is_judged_by_its_values(
+    tmp_path: Path, warm: ForkServer, eps: str, outcome: str
+) -> None:
+    head, _, tail = source().partition("def gap(")
+    text = head.partition("class Mix")[0] + FLAT.replace("1e-5", eps) + tail
+    verdict, _ = judged_in_small(crediting_course(tmp_path / "course"), {"net.py": text}, warm)
+    assert {case.outcome for case in verdict.cases if case.name in ("mixed", "mixed_long")} == {outcome}
+    assert outcome == "agrees" or verdict.first_divergence == "norm"
 
 
 # --- a whole repository -----------------------------------------------------------------------------------------------
