@@ -123,31 +123,42 @@ def test_what_calls_return_and_are_given_inside_is_not_told(handed: CourseOnDisk
 # --- what it says of work ---------------------------------------------------------------------------------------------
 
 
-def test_right_work_passes_with_and_without_goldsmith(handed: CourseOnDisk, tmp_path: Path) -> None:
-    work = solution(handed, tmp_path / "work")
-    broken = tmp_path / "broken" / "goldsmith"
-    broken.mkdir(parents=True)
-    (broken / "__init__.py").write_text("raise ImportError('this must not be imported')\n")
-    for run in (
-        run_check(handed.root / "kit", work),
-        run_check(handed.root / "kit", work, "--plain", PYTHONPATH=str(broken.parent)),
-    ):
-        assert run.code == 0, run.out + run.err
-        assert run.last_line == "Nothing is wrong, as far as this kit can tell. It is not your grade."
-        assert "\x1b" not in run.out
+ONE_CASE = ["--case", "block"]
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
+    "arguments",
     [
-        ("norm-unscaled", "RMSNorm"),
-        pytest.param("final-norm-dropped", "DecoderOnlyTransformer", marks=pytest.mark.long),
+        [*ONE_CASE, "--plain"],
+        pytest.param(["--plain"], marks=pytest.mark.long),
+        pytest.param([], marks=pytest.mark.long),
+    ],
+)  # with goldsmith, quickly: test_functions_are_checked_with_and_without_goldsmith, of NumPy
+def test_right_work_passes_with_and_without_goldsmith(
+    handed: CourseOnDisk, tmp_path: Path, arguments: list[str]
+) -> None:
+    broken = tmp_path / "broken" / "goldsmith"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('this must not be imported')\n")
+    env = {"PYTHONPATH": str(broken.parent)} if "--plain" in arguments else {}
+    run = run_check(handed.root / "kit", solution(handed, tmp_path / "work"), *arguments, **env)
+    assert run.code == 0, run.out + run.err
+    assert run.last_line == "Nothing is wrong, as far as this kit can tell. It is not your grade."
+    assert "\x1b" not in run.out
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "cases"),
+    [
+        ("norm-unscaled", "RMSNorm", ONE_CASE),
+        pytest.param("norm-unscaled", "RMSNorm", [], marks=pytest.mark.long),
+        pytest.param("final-norm-dropped", "DecoderOnlyTransformer", [], marks=pytest.mark.long),
     ],
 )
 def test_without_goldsmith_the_first_wrong_module_is_named(
-    handed: CourseOnDisk, tmp_path: Path, name: str, part: str
+    handed: CourseOnDisk, tmp_path: Path, name: str, part: str, cases: list[str]
 ) -> None:
-    run = run_check(handed.root / "kit", written(handed, name, tmp_path), "--plain")
+    run = run_check(handed.root / "kit", written(handed, name, tmp_path), *cases, "--plain")
     assert run.code == 1, run.out + run.err
     assert part in next(line for line in run.out.splitlines() if line.startswith("First wrong"))
 
@@ -173,14 +184,6 @@ def test_it_judges_as_gold_does(handed: CourseOnDisk, tmp_path: Path, warm: Fork
     assert (found.outcome, found.first_part) == (item.outcome, CHOSEN[name])
 
 
-def test_what_is_not_written_yet_could_not_run(handed: CourseOnDisk) -> None:
-    starter = handed.root / "src/assignments/scratch-1"
-    run = run_check(handed.root / "kit", starter, "--case", "rmsnorm", "--plain")
-    assert run.code == 3, run.out + run.err
-    assert "not written yet" in run.out
-    assert run.last_line == "1 of 1 cases could not run; nothing that ran is wrong."
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -201,6 +204,7 @@ def test_a_wrong_call_is_said_in_one_sentence(
 # --- making it again, and elsewhere -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # in small: test_handout_numpy.py
 def test_the_same_gold_makes_the_same_kit_and_others_files_stay(copied: CourseOnDisk) -> None:
     before = {path.name: path.read_bytes() for path in (copied.root / "kit").iterdir()}
     copied.write({"kit/my notes.txt": "mine"})

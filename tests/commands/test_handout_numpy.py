@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from goldsmith.gold.kit_files import read_data
-from support.course import CourseOnDisk, numpy_course
+from goldsmith.gold.kit_files import DATA, read_data
+from support.course import CourseOnDisk, Run, numpy_course
 
 STARTER = """
     import numpy as np
@@ -42,6 +42,11 @@ RECIPE = """
     @gs.case
     def normalised(case):
         case.record("y", normalise(case.input("x", lambda: np.random.randn(37, 40) + 0.3)))
+
+
+    @gs.case
+    def wider(case):
+        case.record("y", normalise(case.input("x", lambda: np.random.randn(30, 50))))
 
 
     @gs.case
@@ -85,14 +90,51 @@ def test_names_that_only_the_solution_has_are_not_told(course: CourseOnDisk) -> 
     assert "secretly" not in text
 
 
-def test_functions_are_checked_without_goldsmith_and_without_torch(course: CourseOnDisk, tmp_path: Path) -> None:
+def run_check(kit: Path, folder: Path, *arguments: str) -> Run:
+    command = [sys.executable, str(kit / "check.py"), str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def test_functions_are_checked_with_and_without_goldsmith(course: CourseOnDisk, tmp_path: Path) -> None:
     assert course.run("handout", "hw1", "--output", "plain").code == 0
     text = (course.root / "private/solutions/hw1/ops_solution.py").read_text()
     for content, code in ((text, 0), (text.replace("mean(axis=-1", "mean(axis=0"), 1)):
         (tmp_path / "ops.py").write_text(content)
-        command = [sys.executable, str(course.root / "plain/check.py"), str(tmp_path), "--plain"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stdout + done.stderr
+        for run in (run_check(course.root / "plain", tmp_path, *plain) for plain in ([], ["--plain"])):
+            assert run.code == code, run.out + run.err
+            is_right = run.last_line == "Nothing is wrong, as far as this kit can tell. It is not your grade."
+            assert is_right == (code == 0)
+
+
+def test_what_is_not_written_yet_could_not_run(course: CourseOnDisk) -> None:
+    assert course.run("handout", "hw1", "--output", "early").code == 0
+    run = run_check(course.root / "early", course.root / "src/assignments/hw1", "--case", "normalised", "--plain")
+    assert run.code == 3, run.out + run.err
+    assert "not written yet" in run.out
+    assert run.last_line == "1 of 1 cases could not run; nothing that ran is wrong."
+
+
+def test_the_same_gold_makes_the_same_kit_and_others_files_stay(course: CourseOnDisk) -> None:
+    kit = course.root / "again"
+    assert course.run("handout", "hw1", "--output", "again").code == 0
+    before = {path.name: path.read_bytes() for path in kit.iterdir()}
+    size = sum(map(len, before.values()))
+    (kit / "my notes.txt").write_text("mine")
+    run = course.run("handout", "hw1", "--output", "again")
+    assert run.code == 0, run.err
+    assert "Already there, byte for byte" in run.out
+    for settings, cases in (('leave-out = ["normalised"]', ["wider"]), (f"max-bytes = {size - 2000}", ["normalised"])):
+        course.write({"goldsmith.toml": f"[assignment.hw1.handout]\n{settings}\n"})
+        run = course.run("handout", "hw1", "--output", "again")
+        (course.root / "goldsmith.toml").unlink()
+        assert run.code == 0, run.err
+        after = {path.name: path.read_bytes() for path in kit.iterdir()}
+        assert after.pop("my notes.txt") == b"mine"
+        assert after.keys() == before.keys()
+        assert after[DATA] != before[DATA]
+        assert sum(map(len, after.values())) <= size - 2000
+        assert list(read_data(kit).index["cases"]) == cases
 
 
 def test_a_private_recipe_is_handed_out_only_where_that_is_allowed(course: CourseOnDisk) -> None:
