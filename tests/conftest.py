@@ -92,6 +92,12 @@ def rich(course: CourseOnDisk) -> CourseOnDisk:
     return make_rich(course)
 
 
+@pytest.fixture
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no disk: what a killed process has written is there for the next one, synced or not."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture(scope="session")
 def warm_with_torch() -> Iterator[ForkServer]:
     """A warm process that has imported torch, which takes seconds."""

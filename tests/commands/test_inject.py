@@ -19,7 +19,7 @@ from goldsmith.injection.inject import recover
 from goldsmith.injection.journal import needs_recovery
 from support.course import CourseOnDisk
 from support.injection_course import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
-from support.kill import Tree, killed_after, killed_at_step, random_moments, whole_tree
+from support.kill import Tree, killed_after, killed_at_step, random_moments, telling_steps, whole_tree
 
 # --- the plain way
 
@@ -95,22 +95,22 @@ def test_only_the_named_assignments_own_files_are_used(rich: CourseOnDisk) -> No
 
 @pytest.mark.parametrize("action", [do_inject, do_reset], ids=["inject", "reset"])
 def test_killed_at_every_step_nothing_is_lost_and_nothing_stays(
-    rich: CourseOnDisk, action: Callable[[CourseOnDisk], None]
+    rich: CourseOnDisk, action: Callable[[CourseOnDisk], None], no_sync: None
 ) -> None:
     before = whole_tree(rich.root)
     do_inject(rich)
     injected = whole_tree(rich.root)
-    do_reset(rich)
-    step = 0
-    while True:
-        step += 1
+    if action is do_inject:
+        do_reset(rich)
+    *steps, after_the_last = telling_steps(rich.root, lambda: action(rich))
+    if action is do_inject:
+        do_reset(rich)
+    assert len(steps) > 20
+    for step in (*steps, after_the_last):
         if action is do_reset:
             do_inject(rich)
-        finished = killed_at_step(step, lambda: action(rich))
+        assert killed_at_step(step, lambda: action(rich)) == (step == after_the_last)
         recovered(rich, before, injected)
-        if finished:
-            break
-    assert step > 20
 
 
 def recovered(course: CourseOnDisk, before: Tree, injected: Tree) -> None:
@@ -126,12 +126,12 @@ def recovered(course: CourseOnDisk, before: Tree, injected: Tree) -> None:
         assert_clean(course, before)
 
 
-def test_killed_at_random_moments_nothing_is_lost(rich: CourseOnDisk) -> None:
+def test_killed_at_random_moments_nothing_is_lost(rich: CourseOnDisk, no_sync: None) -> None:
     before = whole_tree(rich.root)
     do_inject(rich)
     injected = whole_tree(rich.root)
     do_reset(rich)
-    for moment in random_moments(15, lambda: do_inject(rich), seed=1):
+    for moment in random_moments(6, lambda: do_inject(rich), seed=1):
         killed_after(moment, lambda: do_inject(rich))
         recovered(rich, before, injected)
         do_inject(rich)
@@ -219,10 +219,10 @@ def test_a_folder_where_a_file_must_go_is_refused(rich: CourseOnDisk) -> None:
 # --- any sequence
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)
 @given(actions=st.lists(st.tuples(st.sampled_from(["inject", "reset"]), st.integers(1, 90)), max_size=6))
 def test_any_sequence_of_killed_injections_and_resets_ends_as_it_began(
-    rich: CourseOnDisk, actions: list[tuple[str, int]]
+    rich: CourseOnDisk, no_sync: None, actions: list[tuple[str, int]]
 ) -> None:
     before = whole_tree(rich.root)
     for name, step in actions:

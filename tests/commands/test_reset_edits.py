@@ -12,7 +12,7 @@ from goldsmith.injection.inject import recover
 from goldsmith.injection.journal import read_journal
 from support.course import CourseOnDisk
 from support.injection_course import SOLUTION, STARTER, assert_clean, do_inject, do_reset, state
-from support.kill import killed_at_step, whole_tree
+from support.kill import killed_at_step, telling_steps, whole_tree
 from support.terminal import Terminal
 
 ENTER = "\r"
@@ -89,13 +89,18 @@ def test_a_person_sees_the_difference_and_chooses(edited: CourseOnDisk, keys: st
 # --- what people do meanwhile
 
 
-def test_work_on_what_a_killed_reset_had_put_back_is_not_taken_for_the_solution(rich: CourseOnDisk) -> None:
+def test_work_on_what_a_killed_reset_had_put_back_is_not_taken_for_the_solution(
+    rich: CourseOnDisk, no_sync: None
+) -> None:
     solution = (rich.root / SOLUTION / "ops_solution.py").read_bytes()
-    for step in range(1, 40):
+    do_inject(rich)
+    edited = set()
+    for step in telling_steps(rich.root, lambda: do_reset(rich)):
         do_inject(rich)
         killed_at_step(step, lambda: do_reset(rich))
         folder = rich.root / ".goldsmith/injected/hw1"
         back = [path for path in ("ops.py", "tool.py") if state(rich) == "resetting" and is_back(rich, path)]
+        edited.update(back)
         for name in back:
             (rich.root / STARTER / name).write_text(f"new work on {name}\n")
         recover(find_course(rich.root))
@@ -106,6 +111,7 @@ def test_work_on_what_a_killed_reset_had_put_back_is_not_taken_for_the_solution(
             assert (rich.root / STARTER / name).read_text() == f"new work on {name}\n"
         assert (rich.root / SOLUTION / "ops_solution.py").read_bytes() == solution
         rich.git("checkout", "--quiet", "--", STARTER)
+    assert edited == {"ops.py", "tool.py"}
 
 
 def is_back(course: CourseOnDisk, name: str) -> bool:

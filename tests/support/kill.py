@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 STEPS = ("replace", "rename", "unlink", "mkdir", "rmdir", "fsync", "fchmod", "chmod", "utime", "symlink", "open")
 
 Tree = dict[str, tuple[str, int, int, bytes]]
@@ -42,6 +44,27 @@ def killed_at_step(step: int, action: Callable[[], Any]) -> bool:
     return _finished(child)
 
 
+def telling_steps(root: Path, action: Callable[[], Any]) -> list[int]:
+    """Do `action`, and name the steps at which a kill leaves below `root` what no kill one step earlier leaves; last, one
+    after the end. About every second step only opens or syncs a file."""
+    found: list[int] = []
+    known: Any = None
+    count = 0
+
+    def look() -> None:
+        nonlocal known, count
+        count += 1
+        if (now := (whole_tree(root), whole_tree(root / ".goldsmith"))) != known:
+            found.append(count)
+        known = now
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in STEPS:
+            patch.setattr(os, name, _before(look, getattr(os, name)))
+        action()
+    return [*found, count + 1]
+
+
 def killed_after(seconds: float, action: Callable[[], Any]) -> bool:
     """Run `action` in a process of its own and kill it after so long; whether it came to its end before."""
     child = os.fork()
@@ -67,18 +90,22 @@ def random_moments(count: int, action: Callable[[], Any], seed: int) -> list[flo
 def _arm(step: int) -> None:
     count = 0
 
-    def armed(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **kwargs)
-
-        return call
+    def count_up() -> None:
+        nonlocal count
+        count += 1
+        if count == step:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     for name in STEPS:
-        setattr(os, name, armed(getattr(os, name)))
+        setattr(os, name, _before(count_up, getattr(os, name)))
+
+
+def _before(first: Callable[[], None], function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first()
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _end(action: Callable[[], Any]) -> None:
