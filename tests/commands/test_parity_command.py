@@ -117,8 +117,8 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def run(folder: Path, *arguments: str) -> Run:
-    return Run(*fork_cli.run(["parity", *arguments], folder))
+def run(folder: Path, *arguments: str, new_workers: bool = False) -> Run:
+    return Run(*fork_cli.run(["parity", *arguments], folder, new_workers=new_workers))
 
 
 def candidate(found: Run) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def test_a_setup_file_says_how_both_are_built_and_what_they_are_called_with(tmp_
             return [{"x": np.arange(3.0)}, (np.ones(2),)]
     """
     write(tmp_path, setup=setup, old__model="def f(x):\n    return x\n", new__model="def f(x):\n    return x * x\n")
-    found = run(tmp_path, "--with", "setup.py", "--json")
+    found = run(tmp_path, "--with", "setup.py", "--json", new_workers=True)
     assert found.code == 1, found.out + found.err
     assert [(case["name"], case["outcome"]) for case in candidate(found)["cases"]] == [
         ("inputs 1: forward", "differs"),

@@ -95,6 +95,8 @@ def _running(python_path: str, *, torch: bool, started_with: Variables = ()) -> 
 
 
 def _uses_torch(cwd: Path, arguments: Sequence[str]) -> bool:
-    """Say whether a recipe there imports torch, which goldsmith then does, too, to read its gold."""
-    recipes = [*cwd.glob("src/assignments/*/*.py"), *(cwd / name for name in arguments if name.endswith(".py"))]
+    """Say whether a recipe there imports torch, which goldsmith then does, too, to read its gold; or what is compared,
+    as in `parity old.py:Model new.py:Model`."""
+    named = (cwd / name.partition(":")[0] for name in arguments if ".py" in name)
+    recipes = [*cwd.glob("src/assignments/*/*.py"), *(path for path in named if path.suffix == ".py")]
     return any(b"import torch" in recipe.read_bytes() for recipe in recipes if recipe.is_file())

@@ -45,8 +45,8 @@ def killed_at_step(step: int, action: Callable[[], Any]) -> bool:
 
 
 def telling_steps(root: Path, action: Callable[[], Any]) -> list[int]:
-    """Do `action`, and name the steps at which a kill leaves below `root` what no kill one step earlier leaves; last, one
-    after the end. About every second step only opens or syncs a file."""
+    """Do `action`, and name the steps at which a kill leaves below `root` what no kill one step earlier leaves; last,
+    one after the end. About every second step only opens or syncs a file."""
     found: list[int] = []
     known: Any = None
     count = 0

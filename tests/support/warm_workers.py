@@ -3,6 +3,7 @@
 They are goldsmith's own (`worker/fork_server.py`), which every `generate` and `check` starts anew. Here they belong to
 `fork_cli_server.py`, which lends them to the commands that it forks, so that NumPy and torch are imported once for all.
 What a worker is asked, how it is watched and how it ends is the same. What `grade` and `rigor` start stays their own.
+Both sides of `parity` are forked from the command itself.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import contextlib
 import fcntl
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Child, deterministic_environment, environment_for
@@ -107,6 +110,55 @@ class LentServer(ForkServer):
         super().close()
 
 
+class ForkedSide:
+    """A side of `goldsmith parity` as `subprocess.Popen` would show it, forked from the command that compares, which
+    has imported NumPy, or torch, already."""
+
+    def __init__(self, command: list[str], *, stderr: IO[bytes], cwd: str, env: dict[str, str], **_: Any) -> None:
+        asked, requests = os.pipe()
+        replies, answers = os.pipe()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                os.setsid()
+                for source, target in ((asked, 0), (answers, 1), (stderr.fileno(), 2)):
+                    os.dup2(source, target)
+                os.closerange(3, 2**16)
+                os.chdir(cwd)
+                _serve_side(command[-1], env)
+            finally:
+                os._exit(1)
+        os.close(asked)
+        os.close(answers)
+        self.stdin, self.stdout = os.fdopen(requests, "wb"), os.fdopen(replies, "rb", buffering=0)
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+
+def _serve_side(job: str, environment: dict[str, str]) -> None:
+    """Be what `python -P -m goldsmith.worker.live.serve` is in a new interpreter."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path(__file__).parents[1]))]
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", buffering=1), open(2, "w", buffering=1)  # noqa: SIM115
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
+    from goldsmith.worker.live import serve
+
+    try:
+        serve.main([job])
+    except SystemExit as leaving:
+        os._exit(leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None))
+    os._exit(0)
+
+
 class Lender:
     """Fork servers with NumPy and with torch, in the environment in which they were started."""
 
@@ -123,6 +175,7 @@ class Lender:
         """Let the command that this process runs fork its workers from these servers."""
         import goldsmith.check.check as check
         import goldsmith.generate.jobs as jobs
+        from goldsmith.model_parity import process_side
 
         launch = Child._launch
 
@@ -145,6 +198,7 @@ class Lender:
                 server.close()
 
         Child._launch = launch_warm  # type: ignore[method-assign]
+        vars(process_side)["subprocess"] = SimpleNamespace(PIPE=subprocess.PIPE, Popen=ForkedSide)
         vars(check)["fork_server"] = vars(jobs)["fork_server"] = fork_server
 
     def _server(self, torch: bool) -> ForkServer:
