@@ -28,6 +28,7 @@ SUBMISSIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "ends": (("return x * factor", "import os; os._exit(0)"),),
     "endless": (("return x * factor", "\nwhile True: pass"),),
 }
+QUICK = ("wrong", "ends", "notebook")
 TIMEOUT = ("--timeout", "1")
 SOLUTION_TEXT = textwrap.dedent(SOLUTION)
 
@@ -40,17 +41,23 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 
 
 @pytest.fixture(scope="module")
-def graded(course: CourseOnDisk) -> dict[str, Path]:
-    """Submissions, graded here: the folder of each, and next to it what `goldsmith grade` wrote about it."""
+def handed_in(course: CourseOnDisk) -> dict[str, Path]:
+    """The folder of each submission."""
     found = {name: Path(hand_in(course, *changes, name=name)) for name, changes in SUBMISSIONS.items()}
     found["notebook"] = course.root.parent / "handed in/notebook"
     found["notebook"].mkdir(parents=True)
     cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in ("%pwd", SOLUTION_TEXT)]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     (found["notebook"] / "ops.ipynb").write_text(json.dumps(notebook))
-    run = course.run("grade", "hw1", *map(str, found.values()), *TIMEOUT, "--again")
-    assert run.code == 1, run.err
     return found
+
+
+@pytest.fixture(scope="module")
+def graded(course: CourseOnDisk, handed_in: dict[str, Path]) -> dict[str, Path]:
+    """The folders of some of them, for which `goldsmith grade` has written what it writes."""
+    run = course.run("grade", "hw1", *(str(handed_in[name]) for name in QUICK), *TIMEOUT, "--again")
+    assert run.code == 1, run.err
+    return {name: handed_in[name] for name in QUICK}
 
 
 @pytest.fixture(scope="module")
@@ -69,17 +76,32 @@ def container(pack: Path) -> Iterator[Container]:
 # --- Gradescope -----------------------------------------------------------------------------------------------------
 
 
+def scores_in(container: Container, submissions: dict[str, Path], grades: Path) -> dict[str, float]:
+    """Grade them, and hold the results against what `goldsmith grade` wrote."""
+    scores = {}
+    for name, folder in submissions.items():
+        done, results = container.grade(folder)
+        assert done.returncode == 0, done.stderr
+        assert results == (grades / f"gradescope/{name}/results.json").read_bytes(), name
+        assert (done.stdout, done.stderr) == ("", ""), "nothing but results.json is for students"
+        scores[name] = json.loads(results)["score"]
+    return scores
+
+
 def test_grades_are_those_of_goldsmith_grade_byte_for_byte(
     course: CourseOnDisk, graded: dict[str, Path], container: Container
 ) -> None:
-    scores = {}
-    for name, folder in graded.items():
-        done, results = container.grade(folder)
-        assert done.returncode == 0, done.stderr
-        assert results == (course.root / f"private/grades/hw1/gradescope/{name}/results.json").read_bytes(), name
-        assert (done.stdout, done.stderr) == ("", ""), "nothing but results.json is for students"
-        scores[name] = json.loads(results)["score"]
-    assert (scores["right"], scores["notebook"], scores["wrong"]) == (3.0, 3.0, 2.0)
+    scores = scores_in(container, graded, course.root / "private/grades/hw1")
+    assert scores == {"wrong": 2.0, "ends": 2.0, "notebook": 3.0}
+
+
+@pytest.mark.long  # test_grades_are_those_of_goldsmith_grade_byte_for_byte has one of each outcome
+def test_so_are_those_of_others(
+    course: CourseOnDisk, handed_in: dict[str, Path], container: Container, tmp_path: Path
+) -> None:
+    others = {name: folder for name, folder in handed_in.items() if name not in QUICK}
+    assert course.run("grade", "hw1", *map(str, others.values()), *TIMEOUT, "--output", str(tmp_path)).code == 1
+    assert scores_in(container, others, tmp_path) == {"right": 3.0, "raises": 2.0, "endless": 2.0}
 
 
 def test_what_has_none_of_the_files_is_not_judged(container: Container, tmp_path: Path) -> None:
@@ -110,7 +132,9 @@ def test_grading_runs_as_another_user_who_alone_may_read_the_gold(container: Con
     assert container.run(["ls", "source/course"], GOLDSMITH_USER=USER).returncode == 0
 
 
-def test_without_a_sandbox_nothing_is_graded_and_results_say_so(graded: dict[str, Path], container: Container) -> None:
+def test_without_a_sandbox_nothing_is_graded_and_results_say_so(
+    handed_in: dict[str, Path], container: Container
+) -> None:
     """As where the probe finds neither Landlock nor seccomp; what it finds is another test's."""
     lacking = """
         import sys
@@ -120,7 +144,7 @@ def test_without_a_sandbox_nothing_is_graded_and_results_say_so(graded: dict[str
         sys.exit(run_pack.main())
     """
     (container.folder / "without.py").write_text(textwrap.dedent(lacking))
-    arguments = ["--pack", str(container.folder / "source"), "--submission", str(graded["right"])]
+    arguments = ["--pack", str(container.folder / "source"), "--submission", str(handed_in["right"])]
     arguments += ["--results", str(container.folder / "results")]
     command = [sys.executable, str(container.folder / "without.py"), "gradescope"]
     done = container.run([*command, *arguments])
@@ -131,12 +155,14 @@ def test_without_a_sandbox_nothing_is_graded_and_results_say_so(graded: dict[str
     assert results["output"].startswith("This was not graded, because submissions cannot be sandboxed here.")
 
 
-def test_where_grading_cannot_even_start_there_is_a_results_json(graded: dict[str, Path], container: Container) -> None:
-    done, results = container.grade(graded["right"], GOLDSMITH_PYTHON="/nowhere/python")
+def test_where_grading_cannot_even_start_there_is_a_results_json(
+    handed_in: dict[str, Path], container: Container
+) -> None:
+    done, results = container.grade(handed_in["right"], GOLDSMITH_PYTHON="/nowhere/python")
     assert done.returncode
     assert json.loads(results)["output"].startswith("This was not graded, because the grading program could not start.")
     (container.folder / "source/course/src/assignments/hw1/ops.py").write_text("changed = True\n")
-    done, results = container.grade(graded["right"])
+    done, results = container.grade(handed_in["right"])
     assert done.returncode == 3
     assert "ops.py changed since the gold was made" in done.stderr
     assert "the grading program failed" in json.loads(results)["output"]

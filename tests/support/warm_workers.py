@@ -27,6 +27,8 @@ from goldsmith.process.messages import LOG
 
 _OWN_VARIABLES = ("TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "NO_COLOR", "COLUMNS", "LINES")
 """What a worker gets of its own, or has no use for."""
+_SURVIVE_A_FORK = ("cpu", "meta")
+"""Devices without a driver; `strict_device.py` plays on the second."""
 
 
 class LentProcess:
@@ -182,7 +184,7 @@ class Lender:
         def launch_warm(child: Child, job_file: Path) -> None:
             job, environment = child.job, environment_for(child.job)
             torch = Path(job.recipe).is_file() and jobs._imports_torch(Path(job.recipe))
-            fits = self._processes[torch].fits(environment) and (job.device == "cpu" or not torch)
+            fits = self._processes[torch].fits(environment) and (job.device in _SURVIVE_A_FORK or not torch)
             if child.fork_server is None and fits:
                 log = job_file.with_name(LOG)
                 child._process = self._server(torch).start(job_file, log, job.folder, environment)
