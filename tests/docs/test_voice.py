@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import pickle
 import re
@@ -136,20 +135,18 @@ def test_every_error_lives_among_the_errors() -> None:
 # --- all other texts
 
 
-@functools.cache
-def texts() -> list[tuple[Path, int, str]]:
-    return [*read_texts()]
+@pytest.fixture(scope="module")
+def sources() -> dict[Path, list[ast.AST]]:
+    """Every node of each of the program's files."""
+    return {path: [*ast.walk(ast.parse(path.read_text()))] for path in sorted(SOURCES.rglob("*.py"))}
 
 
-def read_texts() -> Iterator[tuple[Path, int, str]]:
+def texts_in(sources: dict[Path, list[ast.AST]]) -> Iterator[tuple[Path, int, str]]:
     """Every string of the program that holds words, docstrings apart but for those that are a command's help."""
-    for path in sorted(SOURCES.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        quiet = (
-            {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} if "cli" not in path.parts else ()
-        )
-        for node in ast.walk(tree):
+    for path, nodes in sources.items():
+        inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        quiet = {id(node.value) for node in nodes if isinstance(node, ast.Expr)} if "cli" not in path.parts else ()
+        for node in nodes:
             if id(node) in inner or id(node) in quiet:
                 continue
             if isinstance(node, ast.JoinedStr):
@@ -162,14 +159,9 @@ def _shown(part: ast.expr) -> str:
     return str(part.value) if isinstance(part, ast.Constant) else ANYTHING
 
 
-@pytest.mark.parametrize("folder", sorted({path.relative_to(SOURCES).parts[0] for path in SOURCES.rglob("*.py")}))
-def test_no_text_is_unkind_or_names_a_command_that_is_not_there(folder: str) -> None:
-    for path, line, text in texts():
-        if (
-            path.relative_to(SOURCES).parts[0] != folder
-            or text.startswith(("#!", "(?", "^"))
-            or "\\" in repr(text)[1:-1]
-        ):
+def test_no_text_is_unkind_or_names_a_command_that_is_not_there(sources: dict[Path, list[ast.AST]]) -> None:
+    for path, line, text in texts_in(sources):
+        if text.startswith(("#!", "(?", "^")) or "\\" in repr(text)[1:-1]:
             continue
         where = f"{path.relative_to(ROOT)}:{line}: {text!r}"
         assert not UNKIND.search(text), where
@@ -188,10 +180,10 @@ def test_pages_use_the_usual_words(page: Path) -> None:
             assert not found, f"{page.relative_to(ROOT)}:{number}: say {usual!r}, not {found and found[0]!r}"
 
 
-def test_docstrings_of_functions_begin_with_a_verb() -> None:
+def test_docstrings_of_functions_begin_with_a_verb(sources: dict[Path, list[ast.AST]]) -> None:
     other = []
-    for path in sorted(SOURCES.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, nodes in sources.items():
+        for node in nodes:
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not (text := ast.get_docstring(node)):
                 continue
             if any(re.match(r"operator|pytest\.fixture", ast.unparse(item)) for item in node.decorator_list):

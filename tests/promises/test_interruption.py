@@ -25,7 +25,8 @@ SLOW = """
         time.sleep(0.3)
         case.record("y", np.arange(5.0) * FACTOR)
 """
-ROUNDS = 8
+ROUNDS = [3, pytest.param(8, marks=pytest.mark.long)]
+"""How often a run is cut off; `make soak` does it for longer."""
 
 
 def slow_recipe(factor: int) -> str:
@@ -48,17 +49,23 @@ def whole_golds(course: CourseOnDisk) -> list[dict[str, bytes]]:
     return [first, course.gold_bytes()]
 
 
+def moments(rounds: int, first: float, last: float) -> list[float]:
+    """Seconds between the two, by chance, but one in each of as many equal parts."""
+    chance, width = random.Random(rounds), (last - first) / rounds
+    return [first + width * (number + chance.random()) for number in range(rounds)]
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_at_any_moment_leaves_no_trace(
-    course: CourseOnDisk, temporary: Path, number: signal.Signals
+    course: CourseOnDisk, temporary: Path, number: signal.Signals, rounds: int
 ) -> None:
     golds = whole_golds(course)
     before = course.snapshot()
-    chance = random.Random(int(number))
     codes = set()
-    for _ in range(ROUNDS // 2):
+    for moment in moments(rounds, 0.25, 1.1):
         process = course.start("generate", "hw1", TMPDIR=str(temporary))
-        time.sleep(chance.uniform(0.25, 1.1))
+        time.sleep(moment)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         codes.add(process.returncode)
@@ -71,13 +78,13 @@ def test_an_interruption_at_any_moment_leaves_no_trace(
     assert 130 in codes
 
 
-def test_kill_9_at_any_moment_loses_nothing(course: CourseOnDisk, temporary: Path) -> None:
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_kill_9_at_any_moment_loses_nothing(course: CourseOnDisk, temporary: Path, rounds: int) -> None:
     golds = whole_golds(course)
     before = course.snapshot()
-    chance = random.Random(9)
-    for _ in range(ROUNDS):
+    for moment in moments(rounds, 0.2, 1.1):
         process = course.start("generate", "hw1", TMPDIR=str(temporary))
-        time.sleep(chance.uniform(0.2, 1.1))
+        time.sleep(moment)
         process.kill()
         process.communicate()
         assert course.snapshot() == before
