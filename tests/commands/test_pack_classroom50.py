@@ -22,8 +22,8 @@ from goldsmith.grade.classroom50 import classroom50_json, facts_from, points_sca
 from goldsmith.grade.grades import grade
 from goldsmith.guard.public_files import public_in
 from goldsmith.guard.scan import guarded_by, sweep
-from support.check_course import RECIPE, SOLUTION, STARTER
-from support.course import RECIPE_FILE, CourseOnDisk, copy_of_example
+from support.check_course import SOLUTION, sketched_course
+from support.course import CourseOnDisk, copy_of_example
 from support.made_verdicts import case, rubric, verdict
 
 ENVIRONMENT = {
@@ -34,14 +34,6 @@ ENVIRONMENT = {
     "COMMIT_URL": "https://host/ada/commit/1",
     "RELEASE_URL": "https://host/ada/releases/1",
 }
-SUMMED = """
-
-    @gs.case
-    def summed(case):
-        y = scale(case.input("x", lambda: np.random.randn(31, 50)))
-        case.record("y", y)
-        case.record("sum", float(y.sum()))
-"""
 WRONG = ("x - mean_of(x)", "x + mean_of(x)")
 RAISES = ("return x * factor", "raise ValueError('not today')")
 
@@ -83,16 +75,7 @@ def test_points_are_whole_numbers_that_never_exceed_what_they_may_be() -> None:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
-    """The usual course with tensors that are large enough for sketches, but for one case's."""
-    course = CourseOnDisk(tmp_path_factory.mktemp("classroom") / "course")
-    recipe = RECIPE.replace("randn(4, 7)", "randn(40, 70)").replace("randn(3, 5)", "randn(30, 50)")
-    recipe = recipe.replace("\n\n    @gs.case\n    def counted", f"{SUMMED}\n\n    @gs.case\n    def counted")
-    files = {
-        "src/assignments/hw1/ops.py": STARTER,
-        "private/solutions/hw1/ops_solution.py": SOLUTION,
-        RECIPE_FILE: recipe,
-    }
-    return course.write(files).with_gold(calibrate=True)
+    return sketched_course(tmp_path_factory.mktemp("classroom") / "course")
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +108,13 @@ def points(result: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "changes", [(), (WRONG,), (RAISES,), (WRONG, RAISES)], ids=["right", "wrong", "raises", "both"]
+    "changes",
+    [
+        pytest.param((), id="right", marks=pytest.mark.long),  # alone, and quickly: the next test
+        pytest.param((WRONG,), id="wrong", marks=pytest.mark.long),
+        pytest.param((RAISES,), id="raises", marks=pytest.mark.long),
+        pytest.param((WRONG, RAISES), id="both"),
+    ],
 )
 def test_what_a_kit_shows_is_scored_as_goldsmith_grade_scores_it(
     course: CourseOnDisk, bundle: Path, tmp_path: Path, changes: tuple[tuple[str, str], ...]

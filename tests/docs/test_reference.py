@@ -14,7 +14,7 @@ from goldsmith.check.verdicts import Outcome as ImplementationOutcome
 from goldsmith.grade.scoring import ItemOutcome
 from goldsmith.mutants.results import OUTCOMES as MUTANT_OUTCOMES
 from goldsmith.render.json_output import Envelope
-from support.check_course import checked_course, hand_in
+from support.check_course import hand_in, sketched_course
 from support.course import CourseOnDisk
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_every_outcome_has_its_meaning() -> None:
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     """A course with gold, internal tests, and a leak."""
-    course = checked_course(tmp_path_factory.mktemp("forms") / "course")
+    course = sketched_course(tmp_path_factory.mktemp("forms") / "course")
     solution = (course.root / "private/solutions/hw1/ops_solution.py").read_text()
     settings = '[tool.pytest.ini_options]\nmarkers = ["rigor: internal tests"]\n'
     ways = "import sys\nsys.path.insert(0, 'src/assignments/hw1')\n"
@@ -97,7 +97,7 @@ def handed_in(course: CourseOnDisk) -> Path:
 
 QUICK = [
     ("init --example", "init --example ../bundled", 0),
-    ("handout", "handout scratch-3 --output ../kit --course ../bundled", 0),
+    ("handout", "handout hw1 --output ../kit", 0),
     ("init", "init --yes", 0),
     ("status", "status", 0),
     ("help", "help", 0),
@@ -109,7 +109,7 @@ QUICK = [
     ("grade", "grade hw1 {}/bob", 0),
     ("pack gradescope", "pack gradescope hw1", 0),
     ("pack autolab", "pack autolab hw1", 0),
-    ("pack classroom50", "pack classroom50 scratch-3 --course ../bundled", 0),
+    ("pack classroom50", "pack classroom50 hw1", 0),
     ("inject", "inject hw1", 0),
     ("reset", "reset hw1", 0),
     ("guard", "guard", 1),

@@ -118,6 +118,28 @@ def checked_course(folder: Path, *, calibrate: bool = False) -> CourseOnDisk:
     return course.with_gold(calibrate=calibrate)
 
 
+SUMMED = """
+
+    @gs.case
+    def summed(case):
+        y = scale(case.input("x", lambda: np.random.randn(31, 50)))
+        case.record("y", y)
+        case.record("sum", float(y.sum()))
+"""
+
+
+def sketched_course(folder: Path) -> CourseOnDisk:
+    """The course with tensors that are large enough for sketches, but for one case's, and with its gold."""
+    recipe = RECIPE.replace("randn(4, 7)", "randn(40, 70)").replace("randn(3, 5)", "randn(30, 50)")
+    recipe = recipe.replace("\n\n    @gs.case\n    def counted", f"{SUMMED}\n\n    @gs.case\n    def counted")
+    files = {
+        "src/assignments/hw1/ops.py": STARTER,
+        "private/solutions/hw1/ops_solution.py": SOLUTION,
+        RECIPE_FILE: recipe,
+    }
+    return CourseOnDisk(folder).write(files).with_gold(calibrate=True)
+
+
 def hand_in(course: CourseOnDisk, *changes: tuple[str, str], name: str = "ada", **files: str) -> str:
     """A submission in a folder of its own: the solution with each `(old, new)` replaced, and other files beside it."""
     source = textwrap.dedent(SOLUTION)
