@@ -1,4 +1,4 @@
-"""A course with gold whose own tests are run by a real pytest, in a process of its own."""
+"""A course with gold whose own tests are run by a real pytest, in this process."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PluggedCourse(CourseOnDisk):
     def pytest(self, tests: str, *arguments: str) -> pytest.RunResult:
         """What pytest makes of `tests`, as a file among the internal ones."""
         self.write({"tests/internal/test_it.py": tests})
-        return self.pytester.runpytest_subprocess(*LEAN, "-rA", *arguments)
+        return self.pytester.runpytest_inprocess(*LEAN, "-rA", *arguments)
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +75,7 @@ def finished_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def plugged(pytester: pytest.Pytester, finished_course: Path) -> PluggedCourse:
+def plugged(imported: None, pytester: pytest.Pytester, finished_course: Path) -> PluggedCourse:
     """A NumPy course of three cases with fresh gold, and pytest as strict as it can be."""
     shutil.copytree(finished_course, pytester.path, dirs_exist_ok=True)
     shutil.rmtree(pytester.path / ".goldsmith", ignore_errors=True)
