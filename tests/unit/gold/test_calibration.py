@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,16 @@ from hypothesis.extra import numpy as hnp
 
 from corpora.correct_variants import CORRECT, MACHINES, replayed
 from goldsmith.comparison.against_gold import judge
-from goldsmith.course.example import copy_example
+from goldsmith.course.layout import find_course
+from goldsmith.generate import replay_once
 from goldsmith.gold.arrays import leaf_facts
 from goldsmith.gold.calibration import FLOOR_MAX, NOISY_PREFIX, Trials, calibrate
 from goldsmith.gold.facts import CaseFacts, FileFacts
 from goldsmith.gold.load import Gold, load_gold
 from goldsmith.gold.tolerances import tolerance_ratio
 from goldsmith.instruments.rounding_noise import rounding_noise
+from goldsmith.process.fork_client import ForkServer
+from goldsmith.process.launcher import run_parallel
 from support.calibration_course import SOLUTION, advice_of, calibrated, tolerance_of
 from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, copy_of_example, numpy_course, recipe
 
@@ -225,8 +229,11 @@ def test_every_correct_implementation_of_the_corpus_can_be_made(tmp_path: Path) 
         ("scratch-3", "first layer in three products"),
     ],
 )
-def test_correct_work_is_within_measured_tolerance(tmp_path: Path, name: str, title: str) -> None:
-    course = copy_example(tmp_path / "example")
+def test_correct_work_is_within_measured_tolerance(
+    tmp_path: Path, warm_with_torch: ForkServer, monkeypatch: pytest.MonkeyPatch, name: str, title: str
+) -> None:
+    monkeypatch.setattr(replay_once, "run_parallel", partial(run_parallel, fork_server=warm_with_torch))
+    course = find_course(copy_of_example(tmp_path / "example").root)
     gold = load_gold(course.assignment(name).gold)
     found = replayed(course, name, CORRECT[name][title], tmp_path)
     assert list(found) == list(gold)

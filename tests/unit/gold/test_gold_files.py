@@ -44,7 +44,7 @@ def leaves(payload: dict[str, Any]) -> list[Any]:
     return [leaf_facts(path, leaf) for path, leaf in walk(payload)]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(payload=PAYLOADS)
 def test_what_is_written_is_read_back_bit_for_bit_and_writing_is_byte_stable(payload: dict[str, Any]) -> None:
     payload = {key: snapshot(value, key) for key, value in payload.items()}
@@ -244,6 +244,7 @@ def large(course: CourseOnDisk) -> None:
     (course.root / "src/assignments/hw1/generate_fixtures.py").write_text(big)
 
 
+@pytest.mark.long  # the test above shows it on sizes, and test_values_that_are_not_gold_are_refused_by_name the command
 def test_large_gold_is_refused_unless_allowed(course: CourseOnDisk) -> None:
     large(course)
     run = course.run("generate", "hw1")
