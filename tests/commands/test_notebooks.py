@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from corpora.notebooks import ALL, NOTEBOOKS
+from goldsmith.check.submissions import open_submission
+from goldsmith.course.layout import find_course
 from support.check_course import check, checked_course
-from support.course import CourseOnDisk
+from support.course import CourseOnDisk, numpy_course
 from support.notebooks import notebook
 
 
@@ -129,3 +132,25 @@ def test_a_script_from_jupytext_runs_none_of_its_training(course: CourseOnDisk, 
     (tmp_path / "ops.py").write_text(header + "\n".join(f"# %%\n{cell}\n" for cell in cells))
     run = check(course, str(tmp_path / "ops.py"))
     assert run.code == 0, run.out + run.err
+
+
+DEMO = "from ops import centre\n\ndef scale(x):\n    return centre(x)"
+
+
+@pytest.mark.parametrize(
+    ("brought", "is_used"),
+    [(notebook(), False), (notebook("print(1)"), False), (notebook(DEMO, "print(2)"), False), (notebook(*ALL), True)],
+    ids=["empty", "runs-them", "demonstrates", "has-the-work"],
+)
+@pytest.mark.parametrize("name", ["demo.ipynb", "ops.ipynb"])
+def test_a_notebook_next_to_files_counts_only_for_what_it_adds(
+    name: str, brought: str, is_used: bool, tmp_path: Path
+) -> None:
+    course = numpy_course(tmp_path / "course")
+    course.write({f"src/assignments/hw1/{name}": notebook(DEMO)})
+    folder = tmp_path / "ada"
+    shutil.copytree(course.root / "src/assignments/hw1", folder)
+    (folder / name).write_text(brought)
+    with open_submission(find_course(course.root).assignment("hw1"), str(folder)) as submission:
+        (found,) = [item.source.name for item in submission.placed if item.target == Path("ops.py")]
+    assert found == (name if is_used else "ops.py")

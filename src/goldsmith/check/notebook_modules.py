@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from goldsmith.course.layout import Assignment
@@ -10,7 +11,8 @@ from goldsmith.course.solutions import Placement, defined_in, module_of, starter
 from goldsmith.course.starter_diff import written_by_students
 from goldsmith.course.starter_modules import read_starter
 from goldsmith.errors.check import NothingToCheck
-from goldsmith.notebooks.convert import SUFFIX, is_notebook_file
+from goldsmith.errors.notebooks import BadNotebook
+from goldsmith.notebooks.convert import SUFFIX, NotebookModule, is_notebook_file
 
 
 def with_modules(
@@ -18,8 +20,9 @@ def with_modules(
 ) -> tuple[list[Placement], list[str]]:
     """Put notebooks in the place of the starter's files that they stand for; return notes, too.
 
-    A notebook called like one of the `wanted` files stands for it. A notebook that is alone, whatever it is called,
-    stands for every wanted file that was not submitted, or not changed, and of which it defines something.
+    A notebook called like one of the `wanted` files stands for it. If there is one other, whatever it is called, it
+    stands for every wanted file that was not submitted, or not changed, and of which it defines something. A
+    notebook next to such files that defines nothing of them is one that a course hands out to run them: it is left.
     """
     notebooks = [item for item in placed if item.target.suffix != ".py" and is_notebook_file(item.source)]
     files = {item.target.as_posix(): item for item in placed if item not in notebooks}
@@ -32,19 +35,20 @@ def with_modules(
         module = module_of(item.target).as_posix()
         if module not in wanted:
             others.append(item)
-        elif module in brought:
+        elif module in brought or (module in files and not _adds_to(assignment, item, module)):
             notes.append(f"{item.target} was not used: {module} was submitted, too")
         else:
             files[module] = _module(assignment, item, module)
             brought.add(module)
+    is_alone = not any(file in files for file in wanted)
     left = {file: names for file in wanted if file not in brought and (names := _to_write(assignment, file))}
     if len(others) == 1 and left:
-        defined = Placement(others[0].source, Path("module.py")).notebook()
-        fitting = [file for file, names in left.items() if defined and names & defined.defines]
-        for file in fitting or list(left)[: len(left) == 1]:
+        defined = _new_in(assignment, others[0], is_alone=is_alone)
+        fitting = [file for file, names in left.items() if names.intersection(defined)]
+        for file in fitting or list(left)[: is_alone and len(left) == 1]:
             files[file] = _module(assignment, others[0], file)
             brought.add(file)
-    elif others and not brought:
+    elif others and is_alone:
         best = next(iter(left), next(iter(wanted), "solution.py"))
         problem = f"it has {len(others)} notebooks, and none is called {Path(best).with_suffix(SUFFIX)}"
         raise NothingToCheck(name, problem, wanted)
@@ -57,6 +61,31 @@ def with_modules(
 def _module(assignment: Assignment, item: Placement, file: str) -> Placement:
     starter = starter_module(assignment, Path(file))
     return Placement(item.source, Path(file), defined_in(starter) if starter else ())
+
+
+def _adds_to(assignment: Assignment, item: Placement, file: str) -> bool:
+    """Say whether a notebook defines something that students write in a file."""
+    return not _to_write(assignment, file).isdisjoint(_new_in(assignment, item, is_alone=False))
+
+
+def _new_in(assignment: Assignment, item: Placement, *, is_alone: bool) -> Collection[str]:
+    """Return what a notebook defines; nothing if the starter has it there with the same definitions. One that cannot be
+    read is only a mistake if nothing else was submitted."""
+    try:
+        module = _converted(item.source)
+    except BadNotebook:
+        if is_alone:
+            raise
+        return ()
+    with contextlib.suppress(BadNotebook):
+        given = _converted(assignment.starter / item.target)
+        if module and given and module.source == given.source:
+            return ()
+    return module.defines if module else ()
+
+
+def _converted(file: Path) -> NotebookModule | None:
+    return Placement(file, Path("module.py")).notebook() if file.is_file() else None
 
 
 def _to_write(assignment: Assignment, file: str) -> set[str]:
