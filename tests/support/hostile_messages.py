@@ -19,12 +19,15 @@ SAYS = {
     "puts_folders_and_pipes_where_files_are_read": "exit code 0",
 }
 PARCELS_SAY = {
+    "begins_like_a_notebook": "",
     "has_a_very_long_name_in_a_revision": "a file with a very long name",
     "has_a_very_long_path_in_a_zip": "a very long name",
     "is_a_link_in_a_class": "is a link",
     "is_a_link_to_a_neighbour": "is a link",
     "is_a_link_to_an_archive": "is a link",
     "is_a_link_to_the_solution": "is a link",
+    "is_a_notebook_of_empty_cells": "more than 20000 cells",
+    "is_a_notebook_of_very_many_statements": "more than 4 MiB",
     "links_its_assignment_folder": "points outside it",
     "names_a_branch_after_the_solution": "it has no src/assignments/hw1",
     "puts_a_folder_in_place_of_the_recipe": "generate_fixtures.py is a folder in it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,23 @@ from typing import Any
 import msgspec
 
 from goldsmith.foundation.struct_types import prepare_types
-from goldsmith.notebooks.bounds import MAX_CELLS, MAX_METADATA_BYTES
+from goldsmith.notebooks.bounds import MAX_CELLS, MAX_CODE_BYTES, MAX_METADATA_BYTES, MAX_SOURCE_BYTES
 from goldsmith.notebooks.graders import BEGIN_TESTS, END_TESTS, why_tests
 
 
 class NotANotebook(ValueError):
     """The file is no notebook of Python code; the message says why."""
+
+    advice = "save it in Jupyter once more, and submit that file"
+
+
+class TooMuchCode(NotANotebook):
+    """It has more code than can be parsed at reasonable cost."""
+
+    advice = "move data out of its code cells"
+
+    def __init__(self) -> None:
+        super().__init__(f"it has more than {MAX_CODE_BYTES // 2**20} MiB of code")
 
 
 @dataclass(frozen=True)
@@ -39,14 +51,31 @@ class Cell:
         return f"cell {self.number}" if self.number else f"the cell at line {self.line}"
 
 
-class _Cell(msgspec.Struct):
+class _TooMany(Exception):
+    """More cells than anybody has. Neither a ValueError nor a TypeError, which the decoder would replace by its own."""
+
+
+_decoding = threading.local()
+
+
+class _Counted(msgspec.Struct):
+    """Something that is counted while it is decoded: a hundred million empty cells take ten gigabytes once they are
+    there."""
+
+    def __post_init__(self) -> None:
+        _decoding.count += 1
+        if _decoding.count > MAX_CELLS:
+            raise _TooMany
+
+
+class _Cell(_Counted):
     cell_type: str = ""
-    source: str | list[str] = ""
-    input: str | list[str] = ""
+    source: msgspec.Raw = msgspec.Raw(b'""')
+    input: msgspec.Raw = msgspec.Raw(b'""')
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class _Sheet(msgspec.Struct):
+class _Sheet(_Counted):
     cells: list[_Cell] = []
 
 
@@ -60,8 +89,11 @@ class _Notebook(msgspec.Struct):
 
 def read_ipynb(content: bytes) -> list[Cell]:
     """Return the code cells of an `.ipynb` file. Raise `NotANotebook` where it is none, or in another language."""
+    _decoding.count = 0
     try:
         notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
+    except _TooMany:
+        raise NotANotebook(f"it has more than {MAX_CELLS} cells") from None
     except msgspec.ValidationError as error:
         raise NotANotebook(f"it is no Jupyter notebook: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -69,8 +101,6 @@ def read_ipynb(content: bytes) -> list[Cell]:
     if notebook.cells is None and notebook.worksheets is None:
         raise NotANotebook("it is no Jupyter notebook: it has no cells")
     raw = notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
-    if len(raw) > MAX_CELLS:
-        raise NotANotebook(f"it has more than {MAX_CELLS} cells")
     language = _language(_decode(notebook.metadata))
     if language not in ("", "python", "ipython"):
         raise NotANotebook(f"it is written in {language[:40]}, not in Python")
@@ -80,8 +110,9 @@ def read_ipynb(content: bytes) -> list[Cell]:
 def _code_cells(raw: list[_Cell]) -> Iterator[Cell]:
     number, between = 0, ""
     for item in raw:
-        source = _text(item.source) or _text(item.input)
-        if item.cell_type != "code":
+        is_code = item.cell_type == "code"
+        source = _text(item.source, is_code=is_code) or _text(item.input, is_code=is_code)
+        if not is_code:
             if BEGIN_TESTS.search(source):
                 between = "otter marks it as tests"
             elif END_TESTS.search(source):
@@ -93,7 +124,18 @@ def _code_cells(raw: list[_Cell]) -> Iterator[Cell]:
         yield Cell(number, source, left_out=between or why_tests(source, _decode(item.metadata)))
 
 
-def _text(source: str | list[str]) -> str:
+def _text(raw: msgspec.Raw, *, is_code: bool) -> str:
+    """Return the text of a cell; empty where it is no code and very long, as with a picture in it."""
+    if memoryview(raw).nbytes > MAX_SOURCE_BYTES:
+        if is_code:
+            raise TooMuchCode
+        return ""
+    try:
+        source = msgspec.json.decode(raw, type=str | list[str])
+    except msgspec.ValidationError as error:
+        raise NotANotebook(f"it is no Jupyter notebook: the text of a cell is none ({error})") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotANotebook(f"it is not JSON, as notebooks are: {error}") from None
     text = source if isinstance(source, str) else "".join(source)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

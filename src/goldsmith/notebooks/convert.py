@@ -13,8 +13,15 @@ from pathlib import Path, PurePath
 
 from goldsmith.errors.notebooks import BadNotebook
 from goldsmith.foundation.wording import count_of
-from goldsmith.notebooks.bounds import MAX_CODE_BYTES, MAX_NOTE_CHARS, MAX_NOTEBOOK_BYTES, MAX_NOTES, MAX_STATEMENTS
-from goldsmith.notebooks.cells import Cell, NotANotebook, read_ipynb
+from goldsmith.notebooks.bounds import (
+    MAX_CODE_BYTES,
+    MAX_NOTE_CHARS,
+    MAX_NOTEBOOK_BYTES,
+    MAX_NOTES,
+    MAX_STATEMENTS,
+    MAX_TEXT_BYTES,
+)
+from goldsmith.notebooks.cells import Cell, NotANotebook, TooMuchCode, read_ipynb
 from goldsmith.notebooks.definitions import GIVEN, Slice, find_definitions
 from goldsmith.notebooks.statements import Parsed, Statement, parse_cells
 from goldsmith.notebooks.text_formats import HEAD_BYTES, TEXT_SUFFIXES, read_text, text_format
@@ -103,18 +110,18 @@ _lock = threading.Lock()
 
 
 def _convert(content: bytes, name: str, wanted: Collection[str], own: str) -> NotebookModule:
-    if len(content) > MAX_NOTEBOOK_BYTES:
-        raise BadNotebook(name, f"it has more than {MAX_NOTEBOOK_BYTES // 2**20} MiB", "clear its outputs")
+    suffix = PurePath(name).suffix
+    most, advice = (MAX_NOTEBOOK_BYTES, "clear its outputs") if suffix == SUFFIX else (MAX_TEXT_BYTES, "shorten it")
+    if len(content) > most:
+        raise BadNotebook(name, f"it has more than {most // 2**20} MiB", advice)
     try:
-        suffix = PurePath(name).suffix
         cells = read_ipynb(content) if suffix == SUFFIX else read_text(content, suffix)
+        if sum(len(cell.source) for cell in cells) > MAX_CODE_BYTES:
+            raise TooMuchCode
     except NotANotebook as error:
-        raise BadNotebook(name, str(error), "save it in Jupyter once more, and submit that file") from None
+        raise BadNotebook(name, str(error), error.advice) from None
     if not cells:
         raise BadNotebook(name, "it has no code", "submit the notebook with the code cells in it")
-    if sum(len(cell.source) for cell in cells) > MAX_CODE_BYTES:
-        problem = f"it has more than {MAX_CODE_BYTES // 2**20} MiB of code"
-        raise BadNotebook(name, problem, "move data out of its code cells")
     parsed = parse_cells(cells, own)
     if len(parsed.statements) > MAX_STATEMENTS:
         raise BadNotebook(name, f"it has more than {MAX_STATEMENTS} statements", "move data out of its code cells")
