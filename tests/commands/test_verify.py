@@ -277,14 +277,16 @@ def test_bits_do_not_depend_on_where_when_and_under_what_it_runs(course: CourseO
 # --- doctor
 
 
-def test_the_doctor_says_what_bears_on_determinism(tmp_path: Path) -> None:
-    anywhere = CourseOnDisk(tmp_path)
-    run = anywhere.run("doctor", "--json", ATEN_CPU_CAPABILITY="avx2")
+def test_the_doctor_says_what_bears_on_determinism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anywhere = CourseOnDisk(tmp_path).write({RECIPE_FILE: "import torch"})  # forked from where it is imported already
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    run = anywhere.run("doctor", "--json")
     facts = {fact["name"]: fact for fact in run.json["facts"]}
     assert {"python", "numpy", "torch", "cpu-capability", "devices", "cores", "git"} <= facts.keys()
     assert facts["ATEN_CPU_CAPABILITY"]["outcome"] == "note"
     assert all(fact["meaning"] for fact in facts.values())
     assert run.code == 0
-    run = anywhere.run("doctor", NVIDIA_TF32_OVERRIDE="1")
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
+    run = anywhere.run("doctor")
     assert run.code == 1
     assert run.last_line == "Look at NVIDIA_TF32_OVERRIDE before you trust gold made here."

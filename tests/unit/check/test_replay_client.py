@@ -142,9 +142,9 @@ def test_one_that_takes_too_long_when_it_is_asked_again_is_ended(checked: Course
         workspace_with(checked, hand_in(checked, ("return x * factor", slow)), warm) as workspace,
         workspace.one_worker(),
     ):
-        workspace.case_timeout = 1.0
+        workspace.case_timeout = 0.7
         workspace.run({"scaled": ("plain",)})
-        time.sleep(1.5)  # nobody asks: that is no time of its own
+        time.sleep(0.9)  # nobody asks: that is no time of its own
         second = workspace.run({"scaled": ("repeat",), "centred": ("repeat",)})
     assert second["scaled"].attempts["repeat"].failure is not None
     assert second["scaled"].attempts["repeat"].failure.kind == "timeout"
