@@ -136,7 +136,7 @@ def test_failing_skipped_and_blind_tests_are_named_with_their_reasons(tested: Co
                 pytest.skip("not written yet")
     """
     (tested.root / "tests/internal/reports").write_text("a file in the folder's place")
-    run = tested.write({TEST_FILE: file_with(body)}).run("test", "hw1")
+    run = tested.write({TEST_FILE: file_with(body)}).run("test", "hw1", new_workers=True)
     assert run.code == 1
     out = run.out
     assert "The gold is missing: no gold yet." in out.splitlines()[1]

@@ -49,6 +49,7 @@ def _import_what_commands_use(*, torch: bool) -> Lender:
     from support.warm_workers import Lender
 
     lender = Lender()  # before torch is there: it forks
+    importlib.import_module("pytest")
     if torch:
         importlib.import_module("torch")
     return lender

@@ -3,7 +3,7 @@
 They are goldsmith's own (`worker/fork_server.py`), which every `generate` and `check` starts anew. Here they belong to
 `fork_cli_server.py`, which lends them to the commands that it forks, so that NumPy and torch are imported once for all.
 What a worker is asked, how it is watched and how it ends is the same. What `grade` and `rigor` start stays their own.
-Both sides of `parity` are forked from the command itself.
+Both sides of `parity`, and the pytest of `test`, are forked from the command itself.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import runpy
 import select
 import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Child, deterministic_environment, environment_for
@@ -112,28 +114,40 @@ class LentServer(ForkServer):
         super().close()
 
 
-class ForkedSide:
-    """A side of `goldsmith parity` as `subprocess.Popen` would show it, forked from the command that compares, which
-    has imported NumPy, or torch, already."""
+class ForkedProgram:
+    """`python -m MODULE ARGUMENT…` as `subprocess.Popen` would show it, forked from the command that starts it, which
+    has imported NumPy and pytest, or torch, already."""
 
-    def __init__(self, command: list[str], *, stderr: IO[bytes], cwd: str, env: dict[str, str], **_: Any) -> None:
-        asked, requests = os.pipe()
-        replies, answers = os.pipe()
+    def __init__(self, command: list[str], *, cwd: str | Path, env: dict[str, str], **streams: Any) -> None:
+        self.stdin = self.stdout = None
+        ends = [self._end(number, streams[name], streams) for number, name in enumerate(("stdin", "stdout", "stderr"))]
         self.returncode: int | None = None
         self.pid = os.fork()
         if not self.pid:
             try:
                 os.setsid()
-                for source, target in ((asked, 0), (answers, 1), (stderr.fileno(), 2)):
-                    os.dup2(source, target)
+                for number, end in enumerate(ends):
+                    os.dup2(end, number)
                 os.closerange(3, 2**16)
                 os.chdir(cwd)
-                _serve_side(command[-1], env)
+                _be_new_interpreter(command, str(cwd), env)
             finally:
                 os._exit(1)
-        os.close(asked)
-        os.close(answers)
-        self.stdin, self.stdout = os.fdopen(requests, "wb"), os.fdopen(replies, "rb", buffering=0)
+        for end in ends:
+            os.close(end)
+
+    def _end(self, number: int, stream: Any, streams: dict[str, Any]) -> int:
+        """The descriptor that the program gets; this process keeps the other end of a pipe."""
+        if stream == subprocess.PIPE:
+            reading, writing = os.pipe()
+            if number == 0:
+                self.stdin = os.fdopen(writing, "wb")
+                return reading
+            self.stdout = os.fdopen(reading, "rb", buffering=0)
+            return writing
+        if stream == subprocess.DEVNULL:
+            return os.open(os.devnull, os.O_RDWR)
+        return os.dup((streams["stdout"] if stream == subprocess.STDOUT else stream).fileno())
 
     def wait(self) -> int:
         if self.returncode is None:
@@ -141,24 +155,32 @@ class ForkedSide:
         return self.returncode
 
 
-def _serve_side(job: str, environment: dict[str, str]) -> None:
-    """Be what `python -P -m goldsmith.worker.live.serve` is in a new interpreter."""
+def _be_new_interpreter(command: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Run what `command` names, as far from this process as a new interpreter would be."""
+    options, (module, *arguments) = command[1 : command.index("-m")], command[command.index("-m") + 1 :]
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path(__file__).parents[1]))]
+    tempfile.tempdir = None
+    own = [entry for entry in sys.path if entry not in ("", str(Path(__file__).parents[1]))]
+    sys.path[:] = own if "-P" in options else [folder, *own]
+    sys.argv = [module, *arguments]
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", buffering=1), open(2, "w", buffering=1)  # noqa: SIM115
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(int(environment["OMP_NUM_THREADS"]))
-    from goldsmith.worker.live import serve
-
+    code = 0
     try:
-        serve.main([job])
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as leaving:
-        os._exit(leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None))
-    os._exit(0)
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    except BaseException:
+        code = 1
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Lender:
@@ -177,6 +199,7 @@ class Lender:
         """Let the command that this process runs fork its workers from these servers."""
         import goldsmith.check.check as check
         import goldsmith.generate.jobs as jobs
+        from goldsmith.internal_tests import run_pytest
         from goldsmith.model_parity import process_side
 
         launch = Child._launch
@@ -200,7 +223,8 @@ class Lender:
                 server.close()
 
         Child._launch = launch_warm  # type: ignore[method-assign]
-        vars(process_side)["subprocess"] = SimpleNamespace(PIPE=subprocess.PIPE, Popen=ForkedSide)
+        forking = SimpleNamespace(**vars(subprocess) | {"Popen": ForkedProgram})
+        vars(process_side)["subprocess"] = vars(run_pytest)["subprocess"] = forking
         vars(check)["fork_server"] = vars(jobs)["fork_server"] = fork_server
 
     def _server(self, torch: bool) -> ForkServer:
