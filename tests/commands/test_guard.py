@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from corpora.leaks import CLEAN, LEAKS, as_bytes
-from goldsmith.course.example import copy_example
+from goldsmith.course.layout import find_course
 from goldsmith.guard.leaks import leaks_in
 from goldsmith.guard.scan import guarded_by
 from support.course import CourseOnDisk, copy_of_example
@@ -20,7 +20,8 @@ SCRATCH = "src/assignments/scratch-1/backbone.py"
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory):
-    return guarded_by(copy_example(tmp_path_factory.mktemp("guard") / "course"), everything_public=False)
+    course = copy_of_example(tmp_path_factory.mktemp("guard") / "course")
+    return guarded_by(find_course(course.root), everything_public=False)
 
 
 @pytest.mark.parametrize("name", LEAKS)

@@ -12,11 +12,10 @@ import pytest
 from submission_tables import CORPUS, Judged, Known, judged, known
 
 from goldsmith.check.shown_parts import part_of
-from goldsmith.course.example import copy_example
-from goldsmith.course.layout import Course
+from goldsmith.course.layout import Course, find_course
 from goldsmith.process.fork_client import ForkServer
 from support.check_course import judge
-from support.course import CourseOnDisk, numpy_course
+from support.course import CourseOnDisk, copy_of_example, numpy_course
 from support.points_course import crediting_course, source
 from support.points_course import judged as judged_in_small
 
@@ -55,7 +54,7 @@ def warm(warm_with_torch: ForkServer) -> ForkServer:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return copy_example(tmp_path_factory.mktemp("corpus") / "course")
+    return find_course(copy_of_example(tmp_path_factory.mktemp("corpus") / "course").root)
 
 
 @pytest.mark.parametrize(
