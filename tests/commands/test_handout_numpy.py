@@ -117,7 +117,10 @@ def test_what_is_not_written_yet_could_not_run(course: CourseOnDisk) -> None:
 
 def test_the_same_gold_makes_the_same_kit_and_others_files_stay(course: CourseOnDisk) -> None:
     kit = course.root / "again"
-    assert course.run("handout", "hw1", "--output", "again").code == 0
+    run = course.run("handout", "hw1", "--output", "again")
+    assert run.code == 0, run.err
+    assert run.last_line.startswith("Written. Students run `python3 again/check.py`; `goldsmith guard again` looks")
+    assert "Nothing found in again: " in course.run("guard", "again").out
     before = {path.name: path.read_bytes() for path in kit.iterdir()}
     size = sum(map(len, before.values()))
     (kit / "my notes.txt").write_text("mine")

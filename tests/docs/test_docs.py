@@ -63,6 +63,7 @@ ELSEWHERE = {
 
 LONG = {
     "docs/course-staff.md": "the tutorials have its commands, too",
+    "docs/how-to/handout.md": "test_handout.py and test_handout_numpy.py have its commands, too",
     "docs/porting.md": "test_parity_command.py has the like, and unit/model_parity what is done in Python",
 }
 """Pages that only `make test-long` acts out, and what is quicker."""
