@@ -124,6 +124,20 @@ def test_what_the_starter_uses_itself_is_nobodys_fault(tmp_path: Path, warm: For
         )
 
 
+def test_no_use_is_hidden_by_much_code_beside_it_and_a_file_that_is_too_long_is_told(
+    forbidding: CourseOnDisk, warm: ForkServer
+) -> None:
+    much = "# x\n" * 2**16
+    use = ("return x * factor", "np.linalg.norm(x)\nreturn x * factor")
+    found = judge(forbidding, hand_in(forbidding, use, name="much", a=much, b=much, c=much), warm)
+    assert [(use.name, use.in_code) for use in found.forbidden] == [("numpy.linalg", True)]
+    folder = Path(hand_in(forbidding, name="long"))
+    (folder / "ops.py").write_text(2 * much + (folder / "ops.py").read_text())
+    found = judge(forbidding, str(folder), warm)
+    assert set(outcomes(found).values()) == {"agrees"}
+    assert "ops.py was run and not read: it has more than 512 KiB" in found.notes
+
+
 def test_staff_and_student_are_told_and_only_code_costs_points() -> None:
     rubric = make_rubric(RubricConfig(cases={"whole": 4.0}), ("whole",))
     for in_code, score in ((True, 3.0), (False, 4.0)):

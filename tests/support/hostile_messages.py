@@ -20,6 +20,7 @@ SAYS = {
 }
 PARCELS_SAY = {
     "begins_like_a_notebook": "",
+    "has_dense_code_beside": "",
     "has_a_very_long_name_in_a_revision": "a file with a very long name",
     "has_a_very_long_path_in_a_zip": "a very long name",
     "is_a_link_in_a_class": "is a link",

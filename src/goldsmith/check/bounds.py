@@ -24,9 +24,9 @@ MAX_PATH_BYTES, MAX_PATH_PART_BYTES = 1000, 255
 once they lie in a workspace."""
 MAX_LISTED_FILES = 200_000
 """Files of a whole git revision whose names are searched for the assignment's."""
-MAX_CODE_BYTES = 2 * 2**20
-"""Bytes of Python source that are parsed of one submission: an assignment has a hundredth of that, and parsing takes a
-hundred times as much memory as the text."""
+MAX_CODE_BYTES = 512 * 2**10
+"""Bytes of Python source that are parsed of one submission: an assignment has some ten thousand. Parsing takes a
+hundred times as much memory as ordinary text, and nine hundred times as much as `a;a;a;a`."""
 
 # --- running it ------------------------------------------------------------------------------------------------------
 

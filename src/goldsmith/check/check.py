@@ -128,7 +128,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
         not_run=len(gold) - len(opened.golds),
         layout=next(iter(layouts.values()), ""),
         stand_ins=stubs_used,
-        notes=submission.notes,
+        notes=(*submission.notes, *provided.notes),
         forbidden=find_forbidden(assignment, submission, sightings),
         not_given=unseen,
         seconds=time.monotonic() - started,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from goldsmith.check.notebook_places import shown_place
+from goldsmith.check.provided_restored import read_code
 from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import ForbiddenUse
 from goldsmith.course.forbidden import MAX_USES, forbidden_uses
@@ -14,7 +14,7 @@ from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Subject
 
-_MAX_SOURCE_BYTES, _MAX_PLACE_CHARS = 2**20, 200
+_MAX_PLACE_CHARS = 200
 
 
 def find_forbidden(
@@ -32,10 +32,11 @@ def find_forbidden(
     placed = {item.target.as_posix(): item for item in submission.placed if item.target.suffix == ".py"}
     own = starter if submission.is_tree else placed
     given = {} if submission.is_tree else {file: item for file, item in starter.items() if file in placed}
-    excused = {(name, file, text) for name, file, _, text in forbidden_uses(_contents(given), names)}
+    excused = {(name, file, text) for name, file, _, text in forbidden_uses(read_code(given.values()), names)}
+    code = read_code(own.values(), lambda file: file in starter)  # others cannot use up what may be read
     found = [
         ForbiddenUse(name, shown_place(f"{file}:{line}", [*own.values()]), True)
-        for name, file, line, text in forbidden_uses(_contents(own), names)
+        for name, file, line, text in forbidden_uses(code, names)
         if (name, file, text) not in excused
     ]
     known = {use.name for use in found}
@@ -44,11 +45,3 @@ def find_forbidden(
         if name in names and name not in known and file in own and line.isdecimal() and len(line) < 9:
             found.append(ForbiddenUse(name, shown_place(place, [*own.values()])[:_MAX_PLACE_CHARS], False))
     return tuple(found[:MAX_USES])
-
-
-def _contents(files: Mapping[str, Placement]) -> dict[str, bytes]:
-    found = {}
-    for name, item in files.items():
-        with contextlib.suppress(OSError):
-            found[name] = item.read(_MAX_SOURCE_BYTES)
-    return found

@@ -30,6 +30,9 @@ from goldsmith.gold.manifest import Manifest
 from goldsmith.notebooks.convert import SUFFIX as NOTEBOOK
 from goldsmith.notebooks.convert import convert, is_notebook
 
+_MAX_TRUSTED_CODE_BYTES = 4 * MAX_CODE_BYTES
+"""For what a recipe by itself runs on, which nobody submitted."""
+
 
 @dataclass(frozen=True)
 class Provided:
@@ -42,11 +45,14 @@ class Provided:
     files: Mapping[str, bytes]
     left: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By file, functions that the solution leaves as they were given."""
+    notes: tuple[str, ...] = ()
+    """What could not be looked at."""
 
     @classmethod
     def of(cls, assignment: Subject, submission: Submission, manifest: Manifest) -> Provided:
         if not isinstance(assignment, Assignment):
-            return cls({}, {}, {}, read_code(_implementation_files(assignment, manifest)))
+            own = _implementation_files(assignment, manifest)
+            return cls({}, {}, {}, read_code(own, most=_MAX_TRUSTED_CODE_BYTES))
         starter = _starter_files(assignment, submission, manifest)
         files = _submitted_files(assignment, submission)
         submitted = {name: files[name] for name in starter if name in files}
@@ -58,7 +64,9 @@ class Provided:
             name: _changed(starter[name], content, [*beside[name], *given[name]]) for name, content in submitted.items()
         }
         changed = {name: parts for name, parts in found.items() if parts}
-        return cls(starter, submitted, changed, files, functions_left(assignment, starter))
+        unread = sorted({item.target.as_posix() for item in submission.placed} & starter.keys() - submitted.keys())
+        notes = [f"{name} was run and not read: it has more than {MAX_CODE_BYTES // 2**10} KiB" for name in unread]
+        return cls(starter, submitted, changed, files, functions_left(assignment, starter), tuple(notes))
 
     @property
     def is_untouched(self) -> bool:
@@ -166,11 +174,13 @@ def _implementation_files(subject: Subject, manifest: Manifest) -> list[Placemen
     return [Placement(file, Path(name)) for name, file in names.items()]
 
 
-def read_code(files: Iterable[Placement], is_first: Callable[[str], bool] = lambda name: True) -> dict[str, bytes]:
-    """Read Python files, by where they go, those that come first (which the starter has, too) before all others, until
-    there is too much to parse. A notebook counts by its definitions."""
+def read_code(
+    files: Iterable[Placement], is_first: Callable[[str], bool] = lambda name: True, most: int = MAX_CODE_BYTES
+) -> dict[str, bytes]:
+    """Read Python files, by where they go, those that come first (which the starter has, too) before all others, no
+    more than `most` bytes of them all. A notebook counts by its definitions."""
     found: dict[str, bytes] = {}
-    left = MAX_CODE_BYTES
+    left = most
     named = {item.target.as_posix(): item for item in files}
     for name in sorted(named, key=lambda name: not is_first(name)):
         source = named[name].source

@@ -37,13 +37,10 @@ class Placement:
             return None
         return convert(self.source.read_bytes(), self.source.name, self.wanted, self.target.stem)
 
-    def read(self, most: int = -1) -> bytes:
-        """Read the file as it will be placed, and no more than `most` bytes of it."""
+    def read(self) -> bytes:
+        """Read the file as it will be placed."""
         module = self.notebook()
-        if module is not None:
-            return module.source if most < 0 else module.source[:most]
-        with self.source.open("rb") as file:
-            return file.read(most)
+        return module.source if module is not None else self.source.read_bytes()
 
 
 def placements(assignment: Subject) -> list[Placement]:

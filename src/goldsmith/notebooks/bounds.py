@@ -3,9 +3,9 @@
 MAX_NOTEBOOK_BYTES = 256 * 2**20
 """Bytes of a file, outputs included: as much as a whole submission may have."""
 MAX_TEXT_BYTES = 4 * 2**20
-"""Bytes of a script or of Markdown, which have no outputs: code, and twice as much with what is written about it."""
-MAX_CODE_BYTES = 2 * 2**20
-"""Bytes of the code in it, which is parsed, and parsing takes a hundred times as much memory as the text."""
+"""Bytes of a script or of Markdown, which have no outputs: code, and what is written about it."""
+MAX_CODE_BYTES = 512 * 2**10
+"""Bytes of the code in it, which is parsed, and parsing takes up to nine hundred times as much memory as the text."""
 MAX_SOURCE_BYTES = 6 * MAX_CODE_BYTES
 """Bytes of one cell's text in JSON, where a character may take six. Split into the shortest lines that there are, it
 takes twenty times as much memory."""

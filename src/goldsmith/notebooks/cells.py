@@ -26,7 +26,7 @@ class TooMuchCode(NotANotebook):
     advice = "move data out of its code cells"
 
     def __init__(self) -> None:
-        super().__init__(f"it has more than {MAX_CODE_BYTES // 2**20} MiB of code")
+        super().__init__(f"it has more than {MAX_CODE_BYTES // 2**10} KiB of code")
 
 
 @dataclass(frozen=True)

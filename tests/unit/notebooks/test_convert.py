@@ -174,7 +174,7 @@ def test_a_hundred_megabytes_of_outputs_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (notebook("x = [" + "1, " * 2**20 + "]"), "2 MiB of code"),
+        (notebook("x = [" + "1, " * 2**20 + "]"), "512 KiB of code"),
         (notebook("x = 1\n" * 20_001), "more than 20000 statements"),
         ('{"cells": [{"cell_type": "code", "source": 3}]}', "it is no Jupyter notebook"),
         ("[" * 100_000, "Jupyter notebook"),

@@ -21,7 +21,7 @@ def test_a_notebook_of_very_many_small_things_is_refused_before_they_take_memory
     content = EMPTY[kind]
     tracemalloc.start()
     try:
-        with pytest.raises(BadNotebook, match=r"more than (20000 cells|2 MiB of code)"):
+        with pytest.raises(BadNotebook, match=r"more than (20000 cells|512 KiB of code)"):
             convert(content, "odd.ipynb")
         assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
     finally:
@@ -44,7 +44,7 @@ def test_a_file_that_begins_like_a_notebook_and_is_none_is_told_at_once(name: st
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("net.py", "import marimo\n\napp = marimo.App()\n" + "a;" * 2**20, "more than 2 MiB of code"),
+        ("net.py", "import marimo\n\napp = marimo.App()\n" + "a;" * 2**20, "more than 512 KiB of code"),
         ("net.py", "# ---\n# jupyter: x\n# ---\n" + "\n" * 5 * 2**20, "more than 4 MiB"),
         ("net.md", "---\njupyter: x\n---\n```" + " " * 10**6 + "x\n", "it has no code"),
     ],
