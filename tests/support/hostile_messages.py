@@ -29,6 +29,7 @@ PARCELS_SAY = {
     "is_a_link_to_the_solution": "is a link",
     "is_a_notebook_of_empty_cells": "more than 20000 cells",
     "is_a_notebook_of_very_many_statements": "more than 4 MiB",
+    "is_in_an_encoding_of_no_text": "could not be imported",
     "links_its_assignment_folder": "points outside it",
     "names_a_branch_after_the_solution": "it has no src/assignments/hw1",
     "puts_a_folder_in_place_of_the_recipe": "generate_fixtures.py is a folder in it",
