@@ -147,7 +147,7 @@ def _decode(raw: msgspec.Raw) -> Mapping[str, Any]:
         return {}
     try:
         found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -57,3 +57,9 @@ def test_text_that_nobody_wrote_is_refused_at_once(name: str, content: str, prob
 def test_a_cell_with_very_many_marks_is_read_at_once() -> None:
     script = "# ---\n# jupyter: x\n# ---\n\n# %% " + "nbgrader={" * 10**5 + "\ndef f(): return 1\n"
     assert b"def f()" in convert(script.encode(), "net.py").source
+
+
+@pytest.mark.parametrize("where", [b'{"metadata": {"a": "\xff"}, "cells": [%s]}', b'{"cells": [%s, {"metadata": 1}]}'])
+def test_metadata_that_are_no_text_do_no_harm(where: bytes) -> None:
+    cell = b'{"cell_type": "code", "source": "def f(): return 1", "metadata": {"tags": ["\xff"]}}'
+    assert b"def f()" in convert(where % cell, "net.ipynb").source
