@@ -135,7 +135,7 @@ def test_no_use_is_hidden_by_much_code_beside_it_and_a_file_that_is_too_long_is_
     (folder / "ops.py").write_text(2 * much + (folder / "ops.py").read_text())
     found = judge(forbidding, str(folder), warm)
     assert set(outcomes(found).values()) == {"agrees"}
-    assert "ops.py was run and not read: it has more than 512 KiB" in found.notes
+    assert "ops.py was run and not read: there are more than 512 KiB of code" in found.notes
 
 
 def test_staff_and_student_are_told_and_only_code_costs_points() -> None:

@@ -65,7 +65,9 @@ class Provided:
         }
         changed = {name: parts for name, parts in found.items() if parts}
         unread = sorted({item.target.as_posix() for item in submission.placed} & starter.keys() - submitted.keys())
-        notes = [f"{name} was run and not read: it has more than {MAX_CODE_BYTES // 2**10} KiB" for name in unread]
+        notes = [
+            f"{name} was run and not read: there are more than {MAX_CODE_BYTES // 2**10} KiB of code" for name in unread
+        ]
         return cls(starter, submitted, changed, files, functions_left(assignment, starter), tuple(notes))
 
     @property

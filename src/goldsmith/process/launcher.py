@@ -129,12 +129,8 @@ def watch(
             break
         if any(not child.running() and child.has_failed() for child in children):
             break
-        interval = POLL_INTERVAL_S if time.monotonic() - started > _SHORT_RUN_S else POLL_INTERVAL_S / 4
-        if answers is None or woken:
-            pause(interval)
-            woken = False
-        else:
-            woken = pause(POLL_INTERVAL_S, answers)
+        is_early = answers is None and time.monotonic() - started <= _SHORT_RUN_S
+        woken = pause(POLL_INTERVAL_S / 4 if is_early else POLL_INTERVAL_S, None if woken else answers)
     if allowance is not None:
         for clock in clocks:
             allowance.take(clock)
