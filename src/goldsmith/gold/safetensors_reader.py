@@ -103,11 +103,6 @@ def parse_bytes(content: memoryview, path: Path, largest: int = MAX_HEADER_BYTES
     return Mapped({entry.name: _array(entry, whole) for entry in header.entries}, header.metadata)
 
 
-def metadata_of(path: Path) -> dict[str, str]:
-    """Return the metadata of a safetensors file, after the same checks."""
-    return dict(_checked(path).metadata)
-
-
 def _array(entry: _Entry, data: Any) -> Any:
     import numpy as np
 

@@ -21,10 +21,9 @@ from goldsmith.sandbox.syscall_policy import rules
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """Files, devices and resources that a sandboxed process may use.
+    """Files and resources that a sandboxed process may use.
 
     listable:     folders that may be listed, with their subfolders, as an import does to find a module
-    devices:      may be opened, written to and controlled, as for a GPU; none by default
     descriptors:  stay open, in addition to the standard streams
     variables:    environment variables to keep, in addition to `limits.KEPT_VARIABLES`
     """
@@ -33,7 +32,6 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     readable: tuple[str, ...] = ()
     listable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
     variables: tuple[str, ...] = ()
     limits: Limits = Limits()
@@ -86,7 +84,6 @@ def _landlock(confinement: Confinement, abi: int) -> None:
             readable=confinement.readable,
             listable=confinement.listable,
             writable=(confinement.home, *confinement.writable, *HARMLESS_DEVICES),
-            devices=confinement.devices,
         )
 
 

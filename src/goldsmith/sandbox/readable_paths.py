@@ -30,8 +30,6 @@ _SYSTEM_INFORMATION = (
     "/sys/kernel/mm/hugepages",
 )  # fmt: skip
 """On the processor, the memory and this process itself; never all of `/proc`, which shows other processes."""
-_GPU = ("/proc/driver/nvidia", "/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/class/drm", "/sys/bus/pci/devices")
-_GPU_DEVICES = ("nvidia*", "dri", "kfd")
 _PREFIX_ENTRIES = ("bin", "include", "lib", "lib64", "libexec", "share", "ssl", "etc", "pyvenv.cfg")
 
 
@@ -77,12 +75,6 @@ def reach(hidden: Iterable[str] = (), packages: Sequence[str] = ()) -> Reach:
     readable |= dict.fromkeys((*executables, *_SYSTEM_INFORMATION))
     listable = dict.fromkeys((*seen.sites, *holes.split, *own.split))
     return Reach(_outermost(readable), tuple(listable), seen.sites, elsewhere, seen.absent)
-
-
-def accelerators() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what to read and which devices to open so that a GPU can be used. `reach` does not include them."""
-    devices = [str(path) for pattern in _GPU_DEVICES for path in sorted(Path("/dev").glob(pattern))]
-    return (_GPU if devices else ()), tuple(devices)
 
 
 class _Holes:
