@@ -44,12 +44,13 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def kill_orphans(everybody: Iterable[ProcessFacts], children: Collection[int]) -> None:
-    """Kill daemons: processes that have left their session and lost their parent."""
-    for item in everybody:
-        if item.parent == os.getpid() and item.pid not in children:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(item.pid, signal.SIGKILL)
+def kill_orphans(everybody: Iterable[ProcessFacts], children: Collection[int]) -> bool:
+    """Kill daemons: processes that have left their session and lost their parent. Return whether there were any."""
+    orphans = [item.pid for item in everybody if item.parent == os.getpid() and item.pid not in children]
+    for pid in orphans:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(orphans)
 
 
 def excess_processes(members: Collection[ProcessFacts]) -> str:

@@ -23,6 +23,8 @@ from goldsmith.process.process_groups import signal_group
 
 POLL_INTERVAL_S = 0.2
 _MAX_INTERVAL_S = 1.0
+"""Also of a server without children, which has little to look for: listing all processes takes it a percent of a
+processor, and more where there are many."""
 _DUTY = 5
 """Children are measured again after this many times as long as it took, within the two intervals."""
 _HOLD_AFTER_S = 1.0
@@ -53,6 +55,7 @@ class Supervisor:
     def add(self, pid: int, quota: Quota | None) -> None:
         """Supervise a new child; one that is not sandboxed has no quota."""
         self._children[pid] = _Child(quota)
+        self._next_count = min(self._next_count, time.monotonic() + POLL_INTERVAL_S)
 
     def look(self) -> None:
         """Count and measure, each at its own interval."""
@@ -60,7 +63,7 @@ class Supervisor:
         if now < self._next_count:
             return
         everybody = list(processes())
-        kill_orphans(everybody, [*self._children, self._zygote])
+        is_idle = not kill_orphans(everybody, [*self._children, self._zygote]) and not self._children
         if IS_LINUX:
             _reap_orphans(self._children)
         members: dict[int, list[ProcessFacts]] = {pid: [] for pid in self._children}
@@ -73,7 +76,7 @@ class Supervisor:
             cost = sum(child.cost_s for child in self._children.values())
             self._next_measurement = now + min(_MAX_INTERVAL_S, max(POLL_INTERVAL_S, _DUTY * cost))
             self._start_measurements(members)
-        self._next_count = time.monotonic() + POLL_INTERVAL_S
+        self._next_count = time.monotonic() + (_MAX_INTERVAL_S if is_idle else POLL_INTERVAL_S)
 
     def reap(self, reap: Callable[[], Iterable[tuple[int, int]]]) -> list[tuple[int, int, str]]:
         """Forget the children that `reap` returns; add the reason to each that was killed here."""

@@ -132,3 +132,13 @@ def test_what_cannot_be_measured_does_not_run_on(
         look_until(watched, lambda: child.poll() is not None)
         ((_, _, reason),) = watched.reap(lambda: [(child.pid, -9)])
         assert reason == "what it used could not be measured (ValueError)"
+
+
+def test_the_first_child_after_a_pause_is_counted_as_soon_as_any_other(
+    watched: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "_MAX_INTERVAL_S", 3600.0)  # until it would look again without a child
+    watched.look()
+    with session(FORKS) as bomb:
+        watched.add(bomb.pid, None)
+        look_until(watched, lambda: bomb.poll() is not None)
