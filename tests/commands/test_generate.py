@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,12 +22,11 @@ SOLVED = {"scratch-1": "backbone", "scratch-2": "vision", "scratch-3": "policy"}
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[CourseOnDisk, Run]:
-    """The example with gold made here and committed, and what `generate all --json` said."""
+    """The example with gold of its first assignment made here and committed, and what `generate --json` said."""
     course = copy_of_example(tmp_path_factory.mktemp("nine") / "course")
-    for name in NAMES:
-        shutil.rmtree(course.gold(name))
+    shutil.rmtree(course.gold("scratch-1"))
     before = course.snapshot()
-    run = course.run("generate", "all", "--json")
+    run = course.run("generate", "scratch-1", "--json")
     assert run.code == 0, run.out + run.err
     assert course.snapshot() == before
     course.git("add", "--all")
@@ -43,8 +43,14 @@ def test_the_copied_course_is_a_clean_git_repository(example: CourseOnDisk) -> N
 
 
 @pytest.mark.long
-def test_generating_again_changes_no_byte(generated: tuple[CourseOnDisk, Run], tmp_path: Path) -> None:
-    course, _ = generated
+def test_all_are_made_at_once_and_generating_again_changes_no_byte(example: CourseOnDisk, tmp_path: Path) -> None:
+    """One of three is made below; small gold is made all at once below, and again by `test_generate_again.py`."""
+    course = example
+    for name in NAMES:
+        shutil.rmtree(course.gold(name))
+    _assert_made(course, course.run("generate", "all", "--json").json["assignments"])
+    course.git("add", "--all")
+    course.git("commit", "--quiet", "--allow-empty", "-m", "gold made here")
     (tmp_path / "elsewhere").mkdir()
     env = {"TMPDIR": str(tmp_path / "elsewhere"), "TZ": "Asia/Tokyo"}
     run = course.run("generate", "all", "--force", "--json", "-C", str(course.root), cwd=tmp_path, **env)
@@ -56,8 +62,12 @@ def test_the_json_has_every_fact_of_the_summary(generated: tuple[CourseOnDisk, R
     course, run = generated
     report = run.json
     assert (report["schema"], report["command"], report["ok"], report["error"]) == (1, "generate", True, None)
-    assert [item["name"] for item in report["assignments"]] == list(NAMES)
-    for item in report["assignments"]:
+    assert [item["name"] for item in report["assignments"]] == ["scratch-1"]
+    _assert_made(course, report["assignments"])
+
+
+def _assert_made(course: CourseOnDisk, assignments: list[dict[str, Any]]) -> None:
+    for item in assignments:
         assert item["outcome"] == "published"
         assert item["reset"] is True
         assert [check["name"] for check in item["checks"]] == [
@@ -68,6 +78,15 @@ def test_the_json_has_every_fact_of_the_summary(generated: tuple[CourseOnDisk, R
         for file in item["files"]:
             assert (course.root / file["path"]).stat().st_size == file["size"]
         assert len(item["next"]) == 3
+        assert _size(course, item["name"]) < 10 * 10**6, "small enough for git"
+
+
+def test_all_assignments_are_made_in_one_run(course: CourseOnDisk) -> None:
+    for folder in ("src/assignments", "private/solutions"):
+        shutil.copytree(course.root / folder / "hw1", course.root / folder / "hw2")
+    found = course.run("generate", "all", "--json").json["assignments"]
+    assert [(item["name"], item["outcome"]) for item in found] == [("hw1", "published"), ("hw2", "published")]
+    assert course.gold_bytes("hw2").keys() == course.gold_bytes("hw1").keys() > {"gold_output.npz"}
 
 
 def test_files_have_the_promised_names_and_keys(generated: tuple[CourseOnDisk, Run]) -> None:
@@ -87,8 +106,11 @@ def test_files_have_the_promised_names_and_keys(generated: tuple[CourseOnDisk, R
 
 def test_gold_stays_small_enough_for_git(generated: tuple[CourseOnDisk, Run]) -> None:
     course, _ = generated
-    for name in NAMES:
-        assert sum(len(content) for content in course.gold_bytes(name).values()) < 10 * 10**6
+    assert _size(course, "scratch-1") < 10 * 10**6
+
+
+def _size(course: CourseOnDisk, name: str) -> int:
+    return sum(len(content) for content in course.gold_bytes(name).values())
 
 
 def test_the_manifest_is_the_truth_about_the_folder(generated: tuple[CourseOnDisk, Run]) -> None:

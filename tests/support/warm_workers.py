@@ -23,6 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from goldsmith.generate.measure_tolerances import PLAIN_INSTRUCTIONS
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Child, deterministic_environment, environment_for
 from goldsmith.process.messages import LOG
@@ -31,17 +32,19 @@ _OWN_VARIABLES = ("TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "NO_COLOR", "
 """What a worker gets of its own, or has no use for."""
 _SURVIVE_A_FORK = ("cpu", "meta")
 """Devices without a driver; `strict_device.py` plays on the second."""
+_KINDS = ((False, False), (True, False), (False, True))
+"""Whether torch is imported, and whether plain instructions are used; with torch, a child can still choose those."""
 
 
 class LentProcess:
     """A fork server that another process has started, as `subprocess.Popen` would show it. It starts when it is first
-    asked for something."""
+    asked for something. A `plain` one loads NumPy as every second job that measures tolerances does."""
 
-    def __init__(self, *, torch: bool) -> None:
+    def __init__(self, *, torch: bool, plain: bool = False) -> None:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         program = [sys.executable, "-P", "-m", "goldsmith.worker.fork_server", *(["torch"] if torch else [])]
-        self._environment = deterministic_environment(1)
+        self._environment = deterministic_environment(1) | (PLAIN_INSTRUCTIONS if plain else {})
         self._lock = tempfile.TemporaryFile()  # noqa: SIM115
         self.pid = os.fork()
         if not self.pid:
@@ -187,13 +190,13 @@ class Lender:
     """Fork servers with NumPy and with torch, in the environment in which they were started."""
 
     def __init__(self) -> None:
-        self._processes = {torch: LentProcess(torch=torch) for torch in (False, True)}
+        self._processes = {kind: LentProcess(torch=kind[0], plain=kind[1]) for kind in _KINDS}
 
     def renew(self) -> None:
         """Replace those that have ended, which a recipe may have done to them."""
-        for torch, process in self._processes.items():
+        for kind, process in self._processes.items():
             if process.poll() is not None:
-                self._processes[torch] = LentProcess(torch=torch)
+                self._processes[kind] = LentProcess(torch=kind[0], plain=kind[1])
 
     def lend(self) -> None:
         """Let the command that this process runs fork its workers from these servers."""
@@ -207,10 +210,11 @@ class Lender:
         def launch_warm(child: Child, job_file: Path) -> None:
             job, environment = child.job, environment_for(child.job)
             torch = Path(job.recipe).is_file() and jobs._imports_torch(Path(job.recipe))
-            fits = self._processes[torch].fits(environment) and (job.device in _SURVIVE_A_FORK or not torch)
-            if child.fork_server is None and fits:
+            fitting = [kind for kind, process in self._processes.items() if process.fits(environment)]
+            kind = next((kind for kind in fitting if kind[0] == torch), None)
+            if child.fork_server is None and kind and (job.device in _SURVIVE_A_FORK or not torch):
                 log = job_file.with_name(LOG)
-                child._process = self._server(torch).start(job_file, log, job.folder, environment)
+                child._process = self._server(*kind).start(job_file, log, job.folder, environment)
             else:
                 launch(child, job_file)
 
@@ -227,8 +231,8 @@ class Lender:
         vars(process_side)["subprocess"] = vars(run_pytest)["subprocess"] = forking
         vars(check)["fork_server"] = vars(jobs)["fork_server"] = fork_server
 
-    def _server(self, torch: bool) -> ForkServer:
-        return LentServer(self._processes[torch], torch=torch)
+    def _server(self, torch: bool, plain: bool = False) -> ForkServer:
+        return LentServer(self._processes[torch, plain], torch=torch)
 
 
 def _without_own(environment: dict[str, Any]) -> dict[str, Any]:

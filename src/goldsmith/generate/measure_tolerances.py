@@ -44,7 +44,9 @@ METHOD = 4
 SAMPLES, NARROWED_SAMPLES = 12, 3
 _TIMEOUT_FACTOR = 20
 """Trials may take this many times as long as the recording did."""
-_PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
+PLAIN_INSTRUCTIONS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"}
+if platform.machine() in ("x86_64", "AMD64"):
+    PLAIN_INSTRUCTIONS["OPENBLAS_CORETYPE"] = "Nehalem"
 
 
 @dataclass
@@ -179,9 +181,6 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
         twins.append(Trial(name=f"threads-{threads}", threads=threads))
     else:
         twins += [Trial(name=FLOAT32, precision="float32"), Trial(name="columns", columns=True)]
-    plain = dict(_PLAIN_INSTRUCTIONS)
-    if platform.machine() in ("x86_64", "AMD64"):
-        plain["OPENBLAS_CORETYPE"] = "Nehalem"
     half = SAMPLES // 2
     narrowed = [
         Trial(name=f"{NARROWED}{number}", noise=SAMPLES + number, narrowed=True)
@@ -189,7 +188,7 @@ def _plans(options: Options, with_torch: bool) -> Iterator[_Plan]:
         if with_torch
     ]
     yield _Plan((*twins, *noise[:half], *narrowed))
-    yield _Plan((Trial(name="instructions"), *noise[half:]), plain)
+    yield _Plan((Trial(name="instructions"), *noise[half:]), PLAIN_INSTRUCTIONS)
 
 
 def _job(job: Job, kept: dict[str, KeptCase], plan: _Plan) -> Job:
