@@ -226,13 +226,13 @@ def test_recipe_that_asks_for_more_memory_than_there_is(course: CourseOnDisk) ->
 def test_recipe_that_hangs_is_stopped_with_all_it_started(course: CourseOnDisk) -> None:
     mark = f"goldsmith-test-{os.getpid()}"
     body = (
-        "import subprocess, sys, time\n@gs.case\ndef a(case):\n"
-        f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])\n    time.sleep(600)\n"
+        "import subprocess, sys\n@gs.case\ndef a(case):\n"
+        f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])\n    while True: pass\n"
     )
     course.write({RECIPE_FILE: recipe(body)})
     started = time.monotonic()
-    options = ("--timeout", "3")
-    fails(course, COULD_NOT_RUN, "took longer than 3 s", "--timeout", options=options, new_workers=True)
+    options = ("--timeout", "1.5")
+    fails(course, COULD_NOT_RUN, "took longer than 1.5 s", "--timeout", options=options, new_workers=True)
     assert time.monotonic() - started < 60
     assert not subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True).stdout
 

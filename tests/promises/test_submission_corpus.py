@@ -38,8 +38,6 @@ QUICK = {
     "qkv-interleaved",
     "final-norm-dropped",
     "provided-rope-base",
-    "caption-unshifted",
-    "act-from-right-end",
     "fit-reassigned",
     "loss-field-detached",
 }
