@@ -20,7 +20,13 @@ from support.check_course import checked_course
 from support.course import CourseOnDisk, copy_of_example, numpy_course
 from support.injection_course import make_rich
 
-pytest_plugins = ["pytester", "support.pytest_course", "support.pytest_values", "support.xdist_groups"]
+pytest_plugins = [
+    "pytester",
+    "support.browser",
+    "support.pytest_course",
+    "support.pytest_values",
+    "support.xdist_groups",
+]
 
 Make = Callable[..., CourseOnDisk]
 

@@ -110,7 +110,7 @@ def test_one_case_that_cannot_run_costs_no_other(
 
 def test_an_endless_loop_is_ended_and_costs_no_other(checked: CourseOnDisk, warm: ForkServer) -> None:
     endless = hand_in(checked, ("return x * factor", "while True: pass"))
-    found = judge(checked, endless, warm, case_timeout=0.7)
+    found = judge(checked, endless, warm, case_timeout=0.4)
     assert found.exit_code == 3
     assert outcomes(found) == {"centred": "agrees", "scaled": "could-not-run", "counted": "agrees"}
     assert found.case("scaled").kind == "timeout"

@@ -227,7 +227,8 @@ def test_recipe_that_hangs_is_stopped_with_all_it_started(course: CourseOnDisk) 
     mark = f"goldsmith-test-{os.getpid()}"
     body = (
         "import subprocess, sys\n@gs.case\ndef a(case):\n"
-        f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])\n    while True: pass\n"
+        f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', '{mark}'])\n"
+        "    while True: pass\n"
     )
     course.write({RECIPE_FILE: recipe(body)})
     started = time.monotonic()

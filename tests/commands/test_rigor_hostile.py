@@ -57,7 +57,7 @@ QUICK = ("hangs", "daemon", "deletes", "kills-itself", "harmless")
 def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
     recipe = FILES[RECIPE_FILE].replace("import centre, standardise", "import centre, standardise, unused")
     files = FILES | {RECIPE_FILE: recipe.replace("centre(case.input", "unused(case.input")}
-    return mutated_course(tmp_path_factory.mktemp("hostile") / "course", HOSTILE, files)
+    return mutated_course(tmp_path_factory.mktemp("hostile") / "course", HOSTILE, files, calibrate=False)
 
 
 def findings(course: CourseOnDisk, *names: str, case_timeout: float) -> dict[str, Finding]:
@@ -69,7 +69,7 @@ def findings(course: CourseOnDisk, *names: str, case_timeout: float) -> dict[str
 
 @pytest.fixture(scope="module")
 def found(course: CourseOnDisk) -> dict[str, Finding]:
-    return findings(course, *QUICK, case_timeout=1.0)
+    return findings(course, *QUICK, case_timeout=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def others(course: CourseOnDisk) -> dict[str, Finding]:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("hangs", "took longer than 1 s"),
+        ("hangs", "took longer than 0.5 s"),
         ("daemon", "left something running"),
         ("deletes", "all gone"),
         ("kills-itself", "SIGKILL"),

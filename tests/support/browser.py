@@ -1,4 +1,4 @@
-"""A real browser for pages: Chromium, driven through ChromeDriver, with nothing but the standard library."""
+"""A real browser for pages: Chromium, driven through ChromeDriver by the standard library."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 CHROMIUM, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 HOW_TO_GET_ONE = "there is no browser here: apt install chromium chromium-driver, or `make browser`"
@@ -45,6 +47,15 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._post("window/rect", width=width, height=height)
 
+    def emulate(self, *, dark: bool = False, scripts: bool = True) -> None:
+        """Show pages that are opened from now on in these colours; without `scripts`, they run none."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        for command, parameters in (
+            ("Emulation.setEmulatedMedia", {"features": [scheme]}),
+            ("Emulation.setScriptExecutionDisabled", {"value": not scripts}),
+        ):
+            self._post("goog/cdp/execute", cmd=command, params=parameters)
+
     def complaints(self) -> list[str]:
         """Return what the browser's console says since the last call."""
         return [item["message"] for item in self._post("se/log", type="browser")]
@@ -58,8 +69,8 @@ class Browser:
 
 
 @contextlib.contextmanager
-def open_browser(folder: Path, *, scripts: bool = True, dark: bool = False) -> Iterator[Browser]:
-    """Start a browser with its files in `folder`; without `scripts`, pages run none."""
+def open_browser(folder: Path) -> Iterator[Browser]:
+    """Start a browser with its files in `folder`."""
     assert CHROMIUM
     assert DRIVER
     with socket.socket() as free:
@@ -70,12 +81,7 @@ def open_browser(folder: Path, *, scripts: bool = True, dark: bool = False) -> I
         address = f"http://127.0.0.1:{port}"
         _wait_for(address)
         arguments = [*_ARGUMENTS, f"--user-data-dir={folder}"]
-        arguments += ["--blink-settings=preferredColorScheme=0"] if dark else []
-        options = {
-            "binary": CHROMIUM,
-            "args": arguments,
-            "prefs": {} if scripts else {"profile.managed_default_content_settings.javascript": 2},
-        }
+        options = {"binary": CHROMIUM, "args": arguments}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         session = _post(f"{address}/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
         browser = Browser(f"{address}/session/{session}")
@@ -106,3 +112,10 @@ def _post(address: str, content: object) -> Any:
             return json.load(answer)["value"]
     except urllib.error.HTTPError as error:
         raise AssertionError(json.load(error)["value"]["message"]) from None
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests, which takes a second to start."""
+    with open_browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 import os
 import runpy
 import select
@@ -30,8 +31,6 @@ from goldsmith.process.messages import LOG
 
 _OWN_VARIABLES = ("TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "NO_COLOR", "COLUMNS", "LINES")
 """What a worker gets of its own, or has no use for."""
-_SURVIVE_A_FORK = ("cpu", "meta")
-"""Devices without a driver; `strict_device.py` plays on the second."""
 _KINDS = ((False, False), (True, False), (False, True))
 """Whether torch is imported, and whether plain instructions are used; with torch, a child can still choose those."""
 
@@ -212,7 +211,7 @@ class Lender:
             torch = Path(job.recipe).is_file() and jobs._imports_torch(Path(job.recipe))
             fitting = [kind for kind, process in self._processes.items() if process.fits(environment)]
             kind = next((kind for kind in fitting if kind[0] == torch), None)
-            if child.fork_server is None and kind and (job.device in _SURVIVE_A_FORK or not torch):
+            if child.fork_server is None and kind and (not torch or _survives_a_fork(job.device)):
                 log = job_file.with_name(LOG)
                 child._process = self._server(*kind).start(job_file, log, job.folder, environment)
             else:
@@ -233,6 +232,11 @@ class Lender:
 
     def _server(self, torch: bool, plain: bool = False) -> ForkServer:
         return LentServer(self._processes[torch, plain], torch=torch)
+
+
+def _survives_a_fork(device: str) -> bool:
+    """Say whether no driver is needed for it, or none is here."""
+    return device in ("cpu", "meta") or not importlib.import_module("torch").cuda.is_available()
 
 
 def _without_own(environment: dict[str, Any]) -> dict[str, Any]:

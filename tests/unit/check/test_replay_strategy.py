@@ -168,6 +168,6 @@ def test_a_part_is_not_right_that_does_not_come_back_from_one_of_its_cases(
             {ends}
         return np.exp(x) * 3
     """
-    found = heard(course, warm, tmp_path, (GROW, sometimes), case_timeout=0.7)
+    found = heard(course, warm, tmp_path, (GROW, sometimes), case_timeout=0.4)
     assert outcomes(found) == {"grown": "agrees", "both": "could-not-run", "counted": "agrees"}
     assert {part.name: part.outcome for part in found.parts}["grow"] == "could-not-run"

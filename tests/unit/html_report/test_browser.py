@@ -16,7 +16,7 @@ from goldsmith.html_report.diff_page import diff_page
 from goldsmith.html_report.page import render_report
 from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
-from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser, open_browser
+from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser
 from support.made_pages import HOSTILE, a_difference, a_rigor, a_verdict, an_environment, author_page, evidence_of
 from support.made_verdicts import rubric, wrong_at
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=HOW_TO_GET_ONE),
     pytest.mark.xdist_group("browser"),
 ]
-PHONE = 390
+PHONE, DESKTOP = 390, (1200, 900)
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +36,20 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, page: Path) -> Iterator[Browser]:
-    with open_browser(tmp_path_factory.mktemp("browser"), dark=request.param == "dark") as found:
-        found.open(page)
-        yield found
+def browser(request: pytest.FixtureRequest, chromium: Browser, page: Path) -> Browser:
+    chromium.emulate(dark=request.param == "dark")
+    chromium.resize(*DESKTOP)
+    chromium.open(page)
+    assert chromium.run("return matchMedia('(prefers-color-scheme: dark)').matches") == (request.param == "dark")
+    return chromium
 
 
-@pytest.fixture(scope="module")
-def plain_browser(tmp_path_factory: pytest.TempPathFactory, page: Path) -> Iterator[Browser]:
-    with open_browser(tmp_path_factory.mktemp("browser"), scripts=False) as found:
-        found.open(page)
-        yield found
+@pytest.fixture
+def plain_browser(chromium: Browser, page: Path) -> Iterator[Browser]:
+    chromium.emulate(scripts=False)
+    chromium.open(page)
+    yield chromium
+    chromium.emulate()
 
 
 def axe() -> str:

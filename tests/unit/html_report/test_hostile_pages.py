@@ -26,10 +26,11 @@ from goldsmith.html_report.rigor_page import rigor_page
 from goldsmith.html_report.verdict_page import verdict_report
 from goldsmith.mutants.results import Rigor
 from goldsmith.process.messages import Failure, Frame
-from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, open_browser
+from support.browser import CHROMIUM, DRIVER, HOW_TO_GET_ONE, Browser
 from support.made_pages import HOSTILE, a_rigor, a_verdict, an_environment, author_page, evidence_of
 from support.made_verdicts import rubric, wrong_at
 
+pytestmark = pytest.mark.xdist_group("browser")
 CORPUS = Path(__file__).parents[2] / "corpora/hostile"
 CODE = {path.stem: path.read_text(encoding="utf-8", errors="replace") for path in sorted(CORPUS.rglob("*.py"))}
 RUN = "document.title='ran';window.ran=1;alert(1)"
@@ -141,8 +142,7 @@ def test_a_name_adds_no_element_to_a_page(name: str) -> None:
 
 
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason=HOW_TO_GET_ONE)
-@pytest.mark.xdist_group("browser")
-def test_in_a_browser_nothing_of_it_runs_and_nothing_is_asked_for(tmp_path: Path) -> None:
+def test_in_a_browser_nothing_of_it_runs_and_nothing_is_asked_for(tmp_path: Path, chromium: Browser) -> None:
     everything = ("\n".join(NAMES), *CODE.values())
     changes = tuple(TensorChange(case=name, path=name, change="shape", before=name, after=name) for name in NAMES)
     facts = a_rigor().findings[1]
@@ -157,21 +157,21 @@ def test_in_a_browser_nothing_of_it_runs_and_nothing_is_asked_for(tmp_path: Path
         "rigor": rigor_page([Rigor(assignment=HOSTILE, made=len(findings), findings=findings)]),
         "diff": diff_page(GoldDifference(name=HOSTILE, outcome="stale", changes=changes, notes=NAMES)),
     }
-    with open_browser(tmp_path / "browser") as browser:
-        for name, page in pages.items():
-            file = tmp_path / f"{name}.html"
-            file.write_text(page, encoding="utf-8", errors="replace")
-            browser.open(file)
-            browser.run("for (const item of document.querySelectorAll('details')) item.open = true")
-            browser.run(
-                "for (const item of [...document.querySelectorAll('a, button, input, [tabindex]')].slice(0, 200))"
-                "{ item.focus(); item.dispatchEvent(new MouseEvent('mouseover', { bubbles: true })); }"
-            )
-            assert browser.run("return [typeof window.ran, document.title === 'ran']") == ["undefined", False], name
-            assert browser.run("return performance.getEntriesByType('resource').map(item => item.name)") == [], name
-            assert browser.run("return document.querySelectorAll('img, iframe, link, base').length") == 0, name
-            assert browser.run("return document.scripts.length") == 1, name
-            assert browser.run("return location.pathname").endswith(f"{name}.html"), name
-            schemes = browser.run("return [...new Set([...document.links].map(item => item.protocol))]")
-            assert set(schemes) <= {"file:"}, name
-            assert browser.complaints() == [], name
+    chromium.emulate()
+    for name, page in pages.items():
+        file = tmp_path / f"{name}.html"
+        file.write_text(page, encoding="utf-8", errors="replace")
+        chromium.open(file)
+        chromium.run("for (const item of document.querySelectorAll('details')) item.open = true")
+        chromium.run(
+            "for (const item of [...document.querySelectorAll('a, button, input, [tabindex]')].slice(0, 200))"
+            "{ item.focus(); item.dispatchEvent(new MouseEvent('mouseover', { bubbles: true })); }"
+        )
+        assert chromium.run("return [typeof window.ran, document.title === 'ran']") == ["undefined", False], name
+        assert chromium.run("return performance.getEntriesByType('resource').map(item => item.name)") == [], name
+        assert chromium.run("return document.querySelectorAll('img, iframe, link, base').length") == 0, name
+        assert chromium.run("return document.scripts.length") == 1, name
+        assert chromium.run("return location.pathname").endswith(f"{name}.html"), name
+        schemes = chromium.run("return [...new Set([...document.links].map(item => item.protocol))]")
+        assert set(schemes) <= {"file:"}, name
+        assert chromium.complaints() == [], name
