@@ -24,10 +24,13 @@ from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.errors.gold import CannotWrite
 from goldsmith.errors.recipe import DeviceMissing
+from goldsmith.foundation.nested import map_tree
 from goldsmith.generate.jobs import make_job
 from goldsmith.generate.options import Options
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.files import write_payload
 from goldsmith.gold.load import GoldCase
+from goldsmith.gold.payload import to_file
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import ForkServer
 from goldsmith.process.launcher import Watcher
@@ -327,8 +330,32 @@ def input_file(case: GoldCase, folder: Path) -> Path:
     """Return the file in `folder` with a case's inputs and weights, and write it if it is missing."""
     path = folder / f"{case.name}{case.path.suffix}"
     if not path.exists():
-        write_payload({key: case.data[key] for key in _GIVEN if key in case.data}, folder / case.name, path.suffix)
+        given = {key: case.data[key] for key in _GIVEN if key in case.data}
+        if any(facts.withheld for facts in case.entry.weights.values()):
+            given["state_dict"] = _without_withheld(case)
+        write_payload(given, folder / case.name, path.suffix)
     return path
+
+
+def _without_withheld(case: GoldCase) -> Any:
+    """Return a case's weights with zeros in place of those that submissions must not be given."""
+    facts = case.entry.weights
+    weights = {
+        model: {
+            name: map_tree(_zeros, value) if model in facts and name in facts[model].withheld else value
+            for name, value in items.items()
+        }
+        for model, items in case.initial_weights.items()
+    }
+    return to_file(weights)
+
+
+def _zeros(leaf: Any) -> Any:
+    import numpy as np
+
+    if is_tensor(leaf):
+        return leaf.new_zeros(leaf.shape)
+    return np.zeros_like(leaf) if is_array(leaf) else leaf
 
 
 def recipe_placements(assignment: Subject, adapter: Path | None) -> list[Placement]:

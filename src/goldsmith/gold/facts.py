@@ -94,6 +94,9 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """Weights that are one under several names."""
     unstored: tuple[str, ...] = ()
     """Weights that cannot be put into another model; `*` where none could even be read."""
+    withheld: tuple[str, ...] = ()
+    """Weights that submissions are not given: those that come out the same from every seed, because to compute them is
+    part of the work, and those of which it is recorded how they are drawn."""
 
 
 class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):

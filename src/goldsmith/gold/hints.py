@@ -5,11 +5,11 @@ Advice never refuses gold. Each piece has a name, so that a course can silence i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from goldsmith.gold.facts import CaseFacts, LeafFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, LeafFacts
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 def advise(cases: Sequence[CaseFacts]) -> list[Advice]:
     """List what would make these cases sharper."""
-    return [*(advice for case in cases for advice in _about_case(case)), *_about_all(cases)]
+    return [*(advice for case in cases for advice in _about_case(case)), *_given_away(cases), *_about_all(cases)]
 
 
 def drop_silenced(advice: Sequence[Advice], silenced: Mapping[str, str]) -> list[Advice]:
@@ -46,6 +46,45 @@ def _about_case(case: CaseFacts) -> Iterator[Advice]:
         text = next(texts, None)
         if text is not None:
             yield Advice(f"{kind}:{case.name}", f"case {case.name}: {text}")
+
+
+def _given_away(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
+    """Yield advice on answers of one case that submissions are given in another, for all that a submission is given is
+    within its reach in every case."""
+    given = {content: (case, path) for case in reversed(cases) for content, path in _given(case).items()}
+    for case in cases:
+        own = _given(case)
+        answers = {content: path for content, path in _contents(case, JUDGED_SECTIONS).items() if content not in own}
+        content = next((content for content in answers if content in given), None)
+        if content is not None:
+            other, path = given[content]
+            text = (
+                f"its {case.label(answers[content])} is {other.label(path)} of case {other.name}, from which a "
+                f"submission could take it: draw what {other.name} is given, or have it computed there"
+            )
+            yield Advice(f"given-away:{case.name}", f"case {case.name}: {text}")
+
+
+def _given(case: CaseFacts) -> dict[Hashable, str]:
+    """Return the paths of a case's inputs and weights that submissions are given, by content."""
+    weights = [(model, name) for model, facts in case.weights.items() for name in facts.withheld]
+    withheld = {case.path_of("state_dict", f"{model}.{name}") for model, name in weights}
+    return {what: path for what, path in _contents(case, ("input", "state_dict")).items() if path not in withheld}
+
+
+def _contents(case: CaseFacts, sections: Sequence[str]) -> dict[Hashable, str]:
+    """Return paths by content: of arrays that vary, and of texts and lists of numbers or texts as a whole."""
+    found: dict[Hashable, str] = {}
+    items: dict[str, list[LeafFacts]] = {}
+    for leaf in (leaf for leaf in case.file.leaves if leaf.section in sections):
+        if leaf.is_array and leaf.elements > 1 and not leaf.constant:
+            found.setdefault(leaf.sha256, leaf.path)
+        elif not leaf.is_array:
+            items.setdefault(case.item_path(leaf.path), []).append(leaf)
+    for path, leaves in items.items():
+        if len({leaf.sha256 for leaf in leaves}) > 1 or leaves[0].is_text:
+            found.setdefault(tuple((case.path_in_item(leaf.path), leaf.sha256) for leaf in leaves), path)
+    return found
 
 
 def _coinciding(case: CaseFacts, inputs: Sequence[LeafFacts]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from goldsmith.comparison.sketched import relative_limit
 from goldsmith.foundation.nested import map_tree, walk
 from goldsmith.gold.arrays import array_hash, as_numpy, is_array, judged_part
 from goldsmith.gold.call_forms import is_reference
+from goldsmith.gold.facts import WeightFacts
 from goldsmith.gold.kit_files import ARRAY
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import CaseEntry, TensorEntry
@@ -163,7 +164,7 @@ def _may_tell(value: Any) -> bool:
 
 
 def _given(case: GoldCase) -> dict[str, Any]:
-    """Return inputs and initial weights, as gold's file has them; buffers that the solution computes are left out."""
+    """Return inputs and initial weights, as gold's file has them; what the solution computes is left out."""
     weights = {
         model: {name: value for name, value in items.items() if not _is_computed(case.entry, model, name, value)}
         for model, items in from_file(case.data["state_dict"], case.entry.models).items()
@@ -172,9 +173,9 @@ def _given(case: GoldCase) -> dict[str, Any]:
 
 
 def _is_computed(entry: CaseEntry, model: str, name: str, value: Any) -> bool:
-    facts = entry.weights.get(model)
-    is_buffer = facts is not None and name in facts.buffers and not name.endswith(_DRAWN_BUFFERS)
-    return is_buffer and _may_tell(value)
+    facts = entry.weights.get(model, WeightFacts())
+    is_buffer = name in facts.buffers and not name.endswith(_DRAWN_BUFFERS)
+    return name in facts.withheld or (is_buffer and _may_tell(value))
 
 
 def _answers(case: GoldCase, sketcher: Sketcher, public: Collection[str]) -> Answers:

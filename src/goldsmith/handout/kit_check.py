@@ -143,7 +143,8 @@ class Case:
         state = {key: torch.from_numpy(self._array(item)) for key, item in self._weights[name].items()}
         own = model.state_dict()
         missing = [key for key in state if key not in own or own[key].shape != state[key].shape]
-        computed = {key for facts in self._entry["weights"].values() for key in facts.get("buffers", ())}
+        facts = self._entry["weights"].get(name, {})
+        computed = {*facts.get("buffers", ()), *facts.get("withheld", ())}
         extra = [key for key in own if key not in state and key not in computed]
         if missing or extra:
             raise Stop(
@@ -151,8 +152,7 @@ class Case:
                 "install goldsmith, which can match others"
             )
         model.load_state_dict(state, strict=False)
-        model.train(train)
-        self._trace(name, model)
+        self._trace(name, model.train(train))
         return model
 
     def _array(self, item: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ from goldsmith.gold.payload import CaseNames, to_file
 from goldsmith.gold.tolerances import Pinned
 from goldsmith.instruments.module_traces import Tracer
 from goldsmith.instruments.own_calls import OwnCode, unwatched
+from goldsmith.recipe.computed_weights import computed_weights
 from goldsmith.recipe.decorators import CHECKPOINT, CaseDefinition, check_allow
 from goldsmith.recipe.initial_weights import SEEDS, Statistic, draw_weights, statistics_of
 from goldsmith.recipe.reused_draws import RecordedDraws
@@ -102,16 +104,17 @@ class Case:
         """
         self._claim(self._settings, name, "model")
         model: T
-        model, drew = models.draws_while(lambda: models.build(factory, args, kwargs, self.device))
+        build = functools.partial(models.build, factory, args, kwargs, self.device)
+        model, drew = models.draws_while(build)
         if self._access is not None:
             self._accesses[id(model)] = self._access
         self._settings[name] = models.settings_of(factory, args, kwargs)
         if self._given is None:
             models.choose_weights(model, weights, self.seed)
-            self._reuse_weights(name, model, lambda: models.build(factory, args, kwargs, self.device))
+            self._reuse_weights(name, model, build)
         else:
-            self._settle(name, model, lambda: models.build(factory, args, kwargs, self.device))
-        self._keep_weights(name, model, drew)
+            self._settle(name, model, build)
+        self._keep_weights(name, model, drew, build)
         self._built[name] = model
         self._allow["state_dict", name] = check_allow(allow)
         if models.is_module(model):
@@ -139,6 +142,9 @@ class Case:
             raise RecipeMisuse(f"case.initial: {name} has no weights that could be described")
         self._keep(name, {path: {kind: each.value for kind, each in item.items()} for path, item in found.items()})
         self._described.add(name)
+        if self._given is None:
+            facts = self.weight_facts.get(name, WeightFacts())
+            self.weight_facts[name] = msgspec.structs.replace(facts, withheld=tuple(self._weights[name]))
         self._allow["output", name] = {}
         for path, item in found.items():
             for kind, each in item.items():
@@ -177,14 +183,16 @@ class Case:
             fresh = self._weights_of(model, f"{name}'s weights")
             self._draws.weights(name, model, fresh, rebuild, self._accesses.get(id(model)))
 
-    def _keep_weights(self, name: str, model: Any, drew: bool) -> None:
-        self._weights[name] = self._weights_of(model, f"{name}'s weights")
-        if id(model) in self._accesses:
-            return
-        if models.is_module(model):
-            self.weight_facts[name] = weight_facts(model)
-        elif refused := models.unstored(model, drew):
-            self.weight_facts[name] = WeightFacts(unstored=refused)
+    def _keep_weights(self, name: str, model: Any, drew: bool, build: Callable[[], Any]) -> None:
+        self._weights[name] = kept = self._weights_of(model, f"{name}'s weights")
+        access, facts = self._accesses.get(id(model)), WeightFacts()
+        if access is None:
+            unstored = models.unstored(model, drew)
+            facts = weight_facts(model) if models.is_module(model) else WeightFacts(unstored=unstored)
+        read = access.get if access else functools.partial(models.weights_of, label=name)
+        computed = unwatched(computed_weights)(model, kept, facts, lambda: read(build()), self.seed)
+        if (access is None and models.is_module(model)) or facts.unstored or computed:
+            self.weight_facts[name] = msgspec.structs.replace(facts, withheld=computed)
 
     def input(self, name: str, make: Callable[[], T] | T, *, allow: Mapping[str, str] | None = None) -> T:
         """Keep an input and return it: `make` is called if it is callable, else it is the value itself."""

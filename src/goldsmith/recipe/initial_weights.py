@@ -33,7 +33,7 @@ class Statistic(NamedTuple):
 
 def draw_weights(build: Callable[[], Any], read: Callable[[Any], Mapping[str, Any]], seeds: Sequence[int]) -> list[Any]:
     """Build a model from each seed and read its weights; restore the random state afterwards."""
-    with _preserved_random_state():
+    with preserved_random_state():
         found = []
         for seed in seeds:
             seed_everything(seed)
@@ -65,7 +65,8 @@ def _describe(draws: Sequence[Any]) -> dict[str, Statistic]:
 
 
 @contextlib.contextmanager
-def _preserved_random_state() -> Iterator[None]:
+def preserved_random_state() -> Iterator[None]:
+    """Restore the state of all random sources afterwards."""
     import numpy as np
 
     plain, arrays = random.getstate(), np.random.get_state()

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import array_hash, dtype_name, is_array, numbers_of
 from goldsmith.gold.facts import Environment, same_environment
@@ -36,7 +38,8 @@ class RecordedDraws:
     """The recorded inputs and weights of one case, and which of them could not be reused."""
 
     def __init__(self, draws: Draws, environment: Environment) -> None:
-        kept = draws.kept
+        facts = {name: msgspec.structs.replace(item, withheld=()) for name, item in draws.kept.weights.items()}
+        kept = msgspec.structs.replace(draws.kept, weights=facts)  # from submissions, not from the solution
         self._given = GoldInputs.from_payload(read_payload(Path(kept.file)), kept)
         self._buffers = {name: set(facts.buffers) for name, facts in kept.weights.items()}
         self._same_sources, self._other_reads = draws.same_sources, draws.other_reads

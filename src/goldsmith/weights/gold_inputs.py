@@ -60,9 +60,9 @@ class GoldInputs:
         """Put gold's weights into `model`; by the recipe's own `access`, if it has one."""
         if name not in self.weights:
             raise RecipeMisuse(f"the gold keeps no weights of {name!r}; has the recipe changed since?")
-        kept = self.weights[name]
+        kept, facts = self.weights[name], self.facts.get(name, WeightFacts())
         if access is not None:
-            return SettledByRecipe(model, kept, access, self._fill_like)
+            return SettledByRecipe(model, kept, access, self._fill_like, facts.withheld)
         if is_module(model):
             if self.precision:
                 model.double() if self.precision == "float64" else model.float()
@@ -70,15 +70,14 @@ class GoldInputs:
             return LoadedModule(
                 model,
                 state,
-                self.facts.get(name, WeightFacts()),
+                facts,
                 adapter=self.adapter,
                 layout=self.layout,
                 settings=settings,
                 rebuild=rebuild,
             )
-        apart = self.facts.get(name, WeightFacts()).unstored
-        stored = {key: value for key, value in kept.items() if key not in apart}
-        return LoadedObject(model, stored, self.adapter, settings, self._fill_like)
+        stored = {key: value for key, value in kept.items() if key not in facts.unstored}
+        return LoadedObject(model, stored, self.adapter, settings, self._fill_like, facts.withheld)
 
     def _fill_like(self, made: Any, kept: Any) -> Any:
         """Return `kept` in the form of `made`; what cannot be stored in gold stays as it was made."""

@@ -1,7 +1,8 @@
 """Loading gold's weights into a submission's model, and reading its weights and gradients under gold's names.
 
 Parameters are placed by `transplant`. Buffers are computed, not learned: a model keeps its own, since its own code
-reads them, unless they are statistics that training updates, or are drawn at random.
+reads them, unless they are statistics that training updates, or are drawn at random. Weights that are
+withheld from submissions come as zeros, and a model keeps its own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from goldsmith.weights.values import snapshot
 if TYPE_CHECKING:
     import torch
 
-_STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class LoadedModule:
@@ -112,7 +113,7 @@ class LoadedModule:
 
     @property
     def extra(self) -> tuple[str, ...]:
-        return self._transplant.extra
+        return tuple(name for name in self._transplant.extra if name not in self._facts.withheld)
 
     def _settle(self) -> None:
         import torch
@@ -122,7 +123,7 @@ class LoadedModule:
         wanted = {
             name: tuple(value.shape)
             for name, value in self._kept.items()
-            if name not in repeated and (name not in self._facts.buffers or name.endswith(_STATISTICS[:2]))
+            if name not in repeated and (name not in self._facts.buffers or name.endswith(STATISTICS[:2]))
         }
         self._transplant = plan(
             wanted, _shapes(parameters), self._adapter, self._layout, self._settings, turned=self._turned
@@ -130,6 +131,8 @@ class LoadedModule:
         self.notes = self._transplant.notes()
         with torch.no_grad():
             for item in self._transplant.placed:
+                if set(item.gold) <= set(self._facts.withheld):
+                    continue
                 values = item.carry([self._kept[name] for name in item.gold])
                 for name, value in zip(item.theirs, values, strict=True):
                     _fill(parameters[name], value)
@@ -143,7 +146,7 @@ class LoadedModule:
         found: dict[int, str] = {}
         everything: dict[str, torch.Tensor] = dict(self.model.named_parameters(remove_duplicate=False))
         everything |= _beside(self.model)
-        everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(_STATISTICS[:2])}
+        everything |= {name: value for name, value in self.model.named_buffers() if name.endswith(STATISTICS[:2])}
         repeated = {name for names in self._facts.tied for name in names[1:]}
 
         def rank(name: str) -> int:
@@ -157,13 +160,14 @@ class LoadedModule:
 
     def _settle_buffers(self) -> None:
         theirs = dict(self.model.named_buffers())
-        computed = [name for name in self._facts.buffers if not name.endswith(_STATISTICS[:2])]
+        given = [name for name in self._facts.buffers if name not in self._facts.withheld]
+        computed = [name for name in given if not name.endswith(STATISTICS[:2])]
         other: dict[str, torch.Tensor] | None = None
         for name in computed:
             mine, own = self._kept.get(name), theirs.get(name)
             if mine is None or own is None or own.shape != mine.shape or _close(own, mine):
                 continue
-            if name.endswith(_STATISTICS):
+            if name.endswith(STATISTICS):
                 own.copy_(mine)
                 continue
             if other is None:
@@ -206,7 +210,7 @@ class LoadedObject:
     """A plain object with gold's arrays among its attributes: by name, by an adapter's renaming, or by shape.
 
     Attributes that are lists and dicts of arrays are replaced whole, by the attribute's name; arrays of nested objects
-    are replaced one by one, by their path.
+    are replaced one by one, by their path. It keeps its own of those that are `withheld`.
     """
 
     def __init__(
@@ -216,6 +220,7 @@ class LoadedObject:
         adapter: Adapter,
         settings: Mapping[str, Any],
         pour: Callable[[Any, Any], Any],
+        withheld: Collection[str] = (),
     ) -> None:
         self.model = model
         self.unplaced: CannotPlace | None = None
@@ -231,13 +236,16 @@ class LoadedObject:
             raise CannotPlace(missing, theirs)
         simple = dataclasses.replace(adapter, rules=[rule for rule in adapter.rules if rule.parts == 1], layouts={})
         found = plan(lone, theirs, simple, "", settings, plain=True)
-        self.notes, self.placed, self.extra = found.notes(), found.placed, found.extra
+        self.notes, self.placed = found.notes(), found.placed
+        self.extra = tuple(name for name in found.extra if name not in withheld)
         places = {item.gold[0]: item.theirs[0] for item in found.placed} | nested
         self._names = {name: places[name] for name in kept if name in places}
         self._turned = {item.gold[0] for item in found.placed if item.rule.transpose}
         same: dict[int, Any] = {}  # shared arrays must stay shared
         for name, other in self._names.items():
             value = kept[name].T if name in self._turned else kept[name]
+            if name in withheld:  # its own, in the dtype of this run
+                value = getattr(model, other) if name in nested else self._slots[other].read()
             if name in nested:
                 setattr(model, other, same.setdefault(id(getattr(model, other)), pour(getattr(model, other), value)))
             else:
@@ -270,10 +278,18 @@ class SettledByRecipe:
     extra: tuple[str, ...] = ()
     unplaced: CannotPlace | None = None
 
-    def __init__(self, model: Any, kept: Any, access: WeightAccess, pour: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        kept: Any,
+        access: WeightAccess,
+        pour: Callable[[Any, Any], Any],
+        withheld: Collection[str] = (),
+    ) -> None:
         self.model, self._get = model, access.get
         self.notes: list[str] = []
-        values = pour(kept, kept)
+        own = access.get(model) if withheld else {}
+        values = pour(kept, {name: own.get(name, value) if name in withheld else value for name, value in kept.items()})
         access.set(model, values)
         if not _are_same(snapshot(access.get(model), "its weights"), snapshot(values, "its weights")):
             names: dict[str, Shape] = {str(name): tuple(getattr(value, "shape", ())) for name, value in kept.items()}

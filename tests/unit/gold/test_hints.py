@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import pytest
@@ -54,6 +55,23 @@ def test_an_output_that_equals_its_input_is_named(course: CourseOnDisk) -> None:
     found = advice(course, case(body))
     assert list(found) == ["output-equals-input:a"]
     assert "output.y equals input.x, so doing nothing passes" in found["output-equals-input:a"]
+
+
+def test_an_answer_that_another_case_is_given_is_named(course: CourseOnDisk) -> None:
+    body = """
+    @gs.case
+    def a(case):
+        case.record("y", scale(case.input("x", lambda: np.arange(3.0))))
+
+
+    @gs.case
+    def b(case):
+        case.record("z", case.input("y", lambda: scale(np.arange({}))).cumsum())
+"""
+    found = advice(course, textwrap.dedent(body.format("3.0")))
+    assert list(found) == ["given-away:a"]
+    assert "its output.y is input.y of case b" in found["given-away:a"]
+    assert advice(course, textwrap.dedent(body.format("4.0"))) == {}
 
 
 @pytest.mark.long
