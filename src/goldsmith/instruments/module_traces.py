@@ -204,7 +204,8 @@ class Tracer:
             entry["no_grad"] = True
         if any(is_tensor(item) and item.is_inference() for item in tensors_in(values)):
             entry["inference"] = True
-        known = all(name in self.tensors for name in entry["inputs"])
+        kept = [name for name in entry["inputs"] if name in self.tensors]
+        known = len(kept) == len(tensors_in(values))
         form = form_of(values, itertools.count()) if known else NO_FORM
         entry["form"] = None if form is NO_FORM else form
         return entry
@@ -267,10 +268,15 @@ class Tracer:
     def _changed(self, label: str, module: str, before: dict[str, str], prefix: str) -> dict[str, str] | None:
         found: dict[str, str] = {}
         for name, tensor in _weights_now(self._weights[label]).items():
-            if name.startswith(f"{module}." if module else "") and array_hash(tensor) != before.get(name):
+            if not name.startswith(f"{module}." if module else ""):
+                continue
+            content = _hash(tensor)
+            if content is None:
+                return None
+            if content != before.get(name):
                 if self._bytes > MAX_BYTES:
                     return None
-                found[name] = self._store(f"{prefix}.{len(found)}", tensor)
+                found[name] = self._store(f"{prefix}.{len(found)}", tensor, content)
         return found
 
     def _keep(self, prefix: str, values: list[Any], *, whole: bool) -> list[str]:
@@ -279,15 +285,13 @@ class Tracer:
         found = tensors_in(values)
         whole = whole or sum(item.nbytes for item in found) <= LARGE
         for tensor in found:
-            try:
-                names.append(self._store(f"{prefix}.{len(names)}", tensor, whole=whole))
-            except RuntimeError:  # a tensor without storage, inside torch.func's transformations
-                continue
+            if (content := _hash(tensor)) is not None:
+                names.append(self._store(f"{prefix}.{len(names)}", tensor, content, whole=whole))
         return names
 
-    def _store(self, name: str, tensor: Any, *, whole: bool = True) -> str:
-        """Store a tensor and return its name, or the name of an equal one; unless `whole`, only return its hash."""
-        content = array_hash(tensor)
+    def _store(self, name: str, tensor: Any, content: str, *, whole: bool = True) -> str:
+        """Store a tensor, whose hash is `content`, and return its name, or the name of an equal one; unless `whole`,
+        only return its hash."""
         if not whole:
             return f"#{content}"
         stored = self._stored.setdefault(content, name)
@@ -314,13 +318,21 @@ def _label_of(entry: Mapping[str, Any] | None) -> str:
     return f"{entry['class']}.forward" if entry else ""
 
 
+def _hash(array: Any) -> str | None:
+    """Hash an array; return None for a tensor without storage, as there are inside torch.func's transformations."""
+    try:
+        return array_hash(array)
+    except RuntimeError:
+        return None
+
+
 def _hashes(weights: Weights) -> dict[str, str]:
     return _hash_all(_weights_now(weights))
 
 
 @unwatched
 def _hash_all(arrays: Mapping[str, Any]) -> dict[str, str]:
-    return {name: array_hash(array) for name, array in arrays.items()}
+    return {name: content for name, array in arrays.items() if (content := _hash(array)) is not None}
 
 
 def _weights_now(weights: Weights) -> dict[str, Any]:
@@ -333,7 +345,7 @@ def _weights_now(weights: Weights) -> dict[str, Any]:
 
 def _contents(values: Any) -> set[str]:
     """Return hashes and plain values in `values`, by which they can be recognised."""
-    found = set(map(array_hash, tensors_in(values)))
+    found = {content for tensor in tensors_in(values) if (content := _hash(tensor)) is not None}
     return found | {repr(leaf) for leaf in leaves_in(values) if type(leaf) in (int, float, str, bytes)}
 
 

@@ -194,6 +194,27 @@ def test_records_know_which_call_made_them(ops: Any, traced: Traced) -> None:
     assert traced.tracer.origins == {"one": ("double",), "other": ("double", "overwrite")}
 
 
+def test_inside_transformations_of_functions_calls_are_traced_without_their_tensors(ops: Any, traced: Traced) -> None:
+    model, x = ops.Layer(), torch.ones(3, 2)
+    expected = model(x)
+    traced.attach(model)
+    several = {name: torch.stack([value, value + 1]) for name, value in model.state_dict().items()}
+
+    def with_weights(weights: Any) -> Any:
+        return torch.func.functional_call(model, weights, (x,))
+
+    with traced:
+        one = torch.func.vmap(model)(x)
+        many = torch.func.vmap(with_weights)(several)
+        slope = torch.func.jacrev(ops.double)(x[0])
+    assert torch.equal(one, expected)
+    assert torch.equal(many[0], expected)
+    assert slope.tolist() == [[2, 0], [0, 2]]
+    labels = ["Layer", "scaler.scale", "double"]
+    assert [call.label for call in traced.calls if call.own] == [*labels, *labels, "double"]
+    assert all(call.form is None or call.state is None for call in traced.calls), "none of them can be repeated"
+
+
 def test_a_call_in_which_not_all_was_traced_is_partial(ops: Any, traced: Traced) -> None:
     model = traced.attach(ops.Scaler())
     with traced:
