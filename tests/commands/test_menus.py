@@ -128,7 +128,7 @@ QUESTIONS = {
 }
 
 
-HEAVIEST = ("check", "grade", "rigor", "verify")
+HEAVIEST = ("check", "diff", "grade", "rigor", "verify")
 """Commands whose own code needs NumPy; the others are asked the same way."""
 
 

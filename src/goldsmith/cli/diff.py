@@ -48,10 +48,11 @@ def diff(
 
             require_place(page)
 
-        from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
-
         ask = at_a_terminal() and not json
         assignment = choose_subject(course, name, "diff", ask=ask, no_color=no_color)
+
+        from goldsmith.generate.gold_difference import difference_by_regenerating, difference_since
+
         if revision:
             found = difference_since(assignment, revision)
         else:
