@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from goldsmith.check.module_traces import module_names
+from goldsmith.check.module_names import module_names
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, CaseVerdict
 from goldsmith.errors.parity import NotCallable
 from goldsmith.gold.arrays import dtype_name, is_tensor

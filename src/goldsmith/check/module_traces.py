@@ -1,12 +1,11 @@
-"""Read traces, find out which modules of gold and of a submission correspond, and compare their tensors."""
+"""Read traces and compare their tensors."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,6 @@ model, and far below the effect of a bug."""
 
 INDEX = "goldsmith"
 """The metadata key of a trace's file that holds its calls."""
-Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,8 @@ class Call:
     gold's names. Of a `partial` call, not all calls inside it are in the trace. `form` and `returned` describe the
     arguments and the result, including plain values; `learns` says which outputs require gradients, `overwrote` that
     the call changed its inputs; `gradients` holds projections of what it passes back. `bfloat16` names the inputs (`0`)
-    and states (`state.mean`) of that dtype, which NumPy lacks.
+    and states (`state.mean`) of that dtype, which NumPy lacks. A `transformed` call was made inside one of torch.func's
+    transformations, and its tensors are those of a whole batch.
     """
 
     position: int
@@ -65,6 +64,7 @@ class Call:
     drew: bool = False
     no_grad: bool = False
     inference: bool = False
+    transformed: bool = False
     partial: bool = False
     learns: tuple[bool, ...] = ()
     overwrote: bool = False
@@ -91,7 +91,8 @@ class Call:
     @property
     def can_be_repeated(self) -> bool:
         """Return whether all that it was given was kept, so that another implementation can be given the same."""
-        return all(map(is_whole, (*self.inputs, *(self.state or {}).values())))
+        given = (*self.inputs, *(self.state or {}).values())
+        return self.state is not None and not self.transformed and all(map(is_whole, given))
 
     @property
     def is_sketched(self) -> bool:
@@ -164,6 +165,7 @@ def calls_in(content: Mapped, *, suspicious: bool = False) -> list[Call]:
                 drew=bool(entry.get("drew")),
                 no_grad=bool(entry.get("no_grad")),
                 inference=bool(entry.get("inference")),
+                transformed=bool(entry.get("transformed")),
                 partial=bool(entry.get("partial")),
                 learns=tuple(map(bool, entry.get("learns", ()))),
                 overwrote=bool(entry.get("overwrote")),
@@ -222,40 +224,6 @@ def as_numbers(value: Any) -> Any:
 def by_execution(calls: Sequence[Call]) -> Iterator[Call]:
     """Yield calls in the order in which they ended: what is inside a module comes before it."""
     yield from sorted(calls, key=lambda call: (call.end, -call.position))
-
-
-# --- pairing modules ------------------------------------------------------------------------------------------------
-
-
-def module_names(pairs: Pairs, gold: Iterable[str], there: Collection[str]) -> dict[str, str]:
-    """Map gold's modules, by name, to those that are `there`, by the weights that were found to correspond."""
-    votes: dict[str, Counter[str]] = {}
-    for mine, other in pairs:
-        start = 0 if len(mine) == len(other) == 1 else 1
-        for one in mine:
-            for two in other:
-                _vote(votes, one, two, start)
-    names = {name: count.most_common(1)[0][0] for name, count in votes.items()}
-    found = {name: other for name, other in names.items() if other in there}
-    found[""] = ""
-    for name in sorted(gold, key=lambda name: name.count(".")):
-        if name in found:
-            continue
-        above, _, last = name.rpartition(".")
-        same = f"{found[above]}.{last}" if found.get(above) else last
-        if above in found and same in there:
-            found[name] = same
-        elif name in there and name not in found.values():
-            found[name] = name
-    return found
-
-
-def _vote(votes: dict[str, Counter[str]], one: str, two: str, start: int) -> None:
-    """Vote that the modules of two weights correspond, and the modules around them, level by level."""
-    mine, other = one.split(".")[:-1], two.split(".")[:-1]
-    for level in range(start, min(len(mine), len(other))):
-        name, its = ".".join(mine[: len(mine) - level]), ".".join(other[: len(other) - level])
-        votes.setdefault(name, Counter())[its] += 1
 
 
 # --- comparing tensors ----------------------------------------------------------------------------------------------

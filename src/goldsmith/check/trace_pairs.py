@@ -20,17 +20,8 @@ from goldsmith.check.bounds import (
     Work,
     bounded_by,
 )
-from goldsmith.check.module_traces import (
-    CLOSE,
-    INDEX,
-    Call,
-    calls_in,
-    distance,
-    farthest,
-    given_apart,
-    module_names,
-    same_plain,
-)
+from goldsmith.check.module_names import module_names
+from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance, farthest, given_apart, same_plain
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.foundation.nested import leaves_in

@@ -37,7 +37,7 @@ NOT_TOLD = {"left out": None}
 """What stands in a call's form for a number or text: it may be an answer."""
 _KEPT_OF_A_CALL = (
     "call", "model", "module", "class", "function", "depth", "own", "training", "raised", "drew", "no_grad",
-    "inference", "partial", "learns", "overwrote",
+    "inference", "transformed", "partial", "learns", "overwrote",
 )  # fmt: skip
 _DRAWN_BUFFERS = ("running_mean", "running_var")
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from goldsmith.foundation.nested import leaves_in
-from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.gold.arrays import is_array, is_tensor
 from goldsmith.gold.call_forms import NO_FORM, form_of, tensors_in
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_calls import OwnCode, arguments_of, unwatched
+from goldsmith.instruments.tensor_contents import contents_of, copy_of, hash_of, is_wrapped, unwrapped
 
 MAX_CALLS = 3
 MAX_SAME = 6
@@ -148,12 +148,13 @@ class Tracer:
         known: set[tuple[str, str]] = set()
         for number, entry in enumerate(self.index):
             kind, target = (entry["class"], entry["function"]), self._targets.get(number)
-            possible = entry["own"] and entry["form"] is not None and not entry.get("drew") and not entry.get("no_grad")
-            if kind in known or target is None or not possible or entry.get("state", {}) is None or entry.get("after"):
+            possible = entry["own"] and entry["form"] is not None and entry.get("state", {}) is not None
+            never = any(entry.get(reason) for reason in ("drew", "no_grad", "transformed", "after"))
+            if kind in known or target is None or never or not possible:
                 continue
             try:
                 passed = self._passed_back(target, entry, models.get(entry["model"]), built.get(entry["model"], {}))
-                found = {name: projections(_copy(item)) for name, item in passed.items()}
+                found = {name: projections(copy_of(item)) for name, item in passed.items()}
             except Exception:
                 continue  # the call cannot be differentiated
             known.add(kind)
@@ -179,7 +180,7 @@ class Tracer:
     @unwatched
     def origin(self, record: str, value: Any) -> None:
         """Note which call a record comes from: those that returned it, else all that have been made."""
-        content = _contents([value])
+        content = contents_of([value])
         made = dict.fromkeys(name for name, returned in self._roots if content & returned)
         self.origins[record] = tuple(made or dict.fromkeys(name for name, _ in self._roots))
 
@@ -204,8 +205,9 @@ class Tracer:
             entry["no_grad"] = True
         if any(is_tensor(item) and item.is_inference() for item in tensors_in(values)):
             entry["inference"] = True
-        kept = [name for name in entry["inputs"] if name in self.tensors]
-        known = len(kept) == len(tensors_in(values))
+        if any(map(is_wrapped, tensors_in(values))):
+            entry["transformed"] = True
+        known = sum(name in self.tensors for name in entry["inputs"]) == len(tensors_in(values))
         form = form_of(values, itertools.count()) if known else NO_FORM
         entry["form"] = None if form is NO_FORM else form
         return entry
@@ -227,7 +229,7 @@ class Tracer:
             if item.entry is not None:
                 self._finish(item, value, drew=drew, raised=raised)
             if not self._stack and (item.name or item.entry):
-                self._roots.append((item.name or _label_of(item.entry), _contents([value])))
+                self._roots.append((item.name or _label_of(item.entry), contents_of([value])))
             break
 
     def _finish(self, item: _Open, value: Any, *, drew: bool, raised: bool) -> None:
@@ -270,7 +272,7 @@ class Tracer:
         for name, tensor in _weights_now(self._weights[label]).items():
             if not name.startswith(f"{module}." if module else ""):
                 continue
-            content = _hash(tensor)
+            content = hash_of(tensor)
             if content is None:
                 return None
             if content != before.get(name):
@@ -284,8 +286,8 @@ class Tracer:
         names: list[str] = []
         found = tensors_in(values)
         whole = whole or sum(item.nbytes for item in found) <= LARGE
-        for tensor in found:
-            if (content := _hash(tensor)) is not None:
+        for tensor in map(unwrapped, found):
+            if (content := hash_of(tensor)) is not None:
                 names.append(self._store(f"{prefix}.{len(names)}", tensor, content, whole=whole))
         return names
 
@@ -296,7 +298,7 @@ class Tracer:
             return f"#{content}"
         stored = self._stored.setdefault(content, name)
         if stored not in self.tensors:
-            copy = self.tensors[stored] = _copy(tensor)
+            copy = self.tensors[stored] = copy_of(tensor)
             self._bytes += copy.nbytes
         return stored
 
@@ -318,21 +320,13 @@ def _label_of(entry: Mapping[str, Any] | None) -> str:
     return f"{entry['class']}.forward" if entry else ""
 
 
-def _hash(array: Any) -> str | None:
-    """Hash an array; return None for a tensor without storage, as there are inside torch.func's transformations."""
-    try:
-        return array_hash(array)
-    except RuntimeError:
-        return None
-
-
 def _hashes(weights: Weights) -> dict[str, str]:
     return _hash_all(_weights_now(weights))
 
 
 @unwatched
 def _hash_all(arrays: Mapping[str, Any]) -> dict[str, str]:
-    return {name: content for name, array in arrays.items() if (content := _hash(array)) is not None}
+    return {name: content for name, array in arrays.items() if (content := hash_of(array)) is not None}
 
 
 def _weights_now(weights: Weights) -> dict[str, Any]:
@@ -341,12 +335,6 @@ def _weights_now(weights: Weights) -> dict[str, Any]:
         return {name: value for name, value in weights().items() if is_array(value)}
     except Exception:
         return {}
-
-
-def _contents(values: Any) -> set[str]:
-    """Return hashes and plain values in `values`, by which they can be recognised."""
-    found = {content for tensor in tensors_in(values) if (content := _hash(tensor)) is not None}
-    return found | {repr(leaf) for leaf in leaves_in(values) if type(leaf) in (int, float, str, bytes)}
 
 
 def _remove(handles: list[Any]) -> None:
@@ -393,12 +381,3 @@ def _state_of_chance() -> Any:
 
 def _differ(one: Any, two: Any) -> bool:
     return one is not None and two is not None and not one.equal(two)
-
-
-def _copy(array: Any) -> Any:
-    """Return a copy on the CPU of the current numbers."""
-    if not is_tensor(array):
-        return array.copy(order="C")
-    import torch
-
-    return array.detach().cpu().clone(memory_format=torch.contiguous_format)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from goldsmith.check.module_traces import Call, Pairs, farthest, module_names
+from goldsmith.check.module_names import Pairs, module_names
+from goldsmith.check.module_traces import Call, farthest
 from goldsmith.model_parity.weight_guesses import starred
 from goldsmith.weights.rules import fill, match
 

@@ -19,7 +19,8 @@ import pytest
 from goldsmith.check import bounds
 from goldsmith.check import replay_results as leavings
 from goldsmith.check.bounds import TooMuchToJudge, Work, bounded_by
-from goldsmith.check.module_traces import Call, calls_in, module_names
+from goldsmith.check.module_names import module_names
+from goldsmith.check.module_traces import Call, calls_in
 from goldsmith.check.size_limits import files_below, list_revision
 from goldsmith.check.trace_pairs import TracePair, most_compared
 from goldsmith.errors.check import TooMuchHandedIn

@@ -194,7 +194,7 @@ def test_records_know_which_call_made_them(ops: Any, traced: Traced) -> None:
     assert traced.tracer.origins == {"one": ("double",), "other": ("double", "overwrite")}
 
 
-def test_inside_transformations_of_functions_calls_are_traced_without_their_tensors(ops: Any, traced: Traced) -> None:
+def test_calls_inside_transformations_of_functions_are_seen_but_cannot_be_repeated(ops: Any, traced: Traced) -> None:
     model, x = ops.Layer(), torch.ones(3, 2)
     expected = model(x)
     traced.attach(model)
@@ -212,7 +212,8 @@ def test_inside_transformations_of_functions_calls_are_traced_without_their_tens
     assert slope.tolist() == [[2, 0], [0, 2]]
     labels = ["Layer", "scaler.scale", "double"]
     assert [call.label for call in traced.calls if call.own] == [*labels, *labels, "double"]
-    assert all(call.form is None or call.state is None for call in traced.calls), "none of them can be repeated"
+    assert not any(call.can_be_repeated for call in traced.calls)
+    assert traced.calls[0].outputs[0].tolist() == expected.tolist(), "all items of the batch"
 
 
 def test_a_call_in_which_not_all_was_traced_is_partial(ops: Any, traced: Traced) -> None:
