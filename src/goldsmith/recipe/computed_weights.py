@@ -19,7 +19,7 @@ from goldsmith.recipe.seeding import seed_everything
 from goldsmith.weights.load import STATISTICS
 from goldsmith.weights.models import is_module
 
-_SEEDS = re.compile(r"seed|default_rng|RandomState|Generator|random\.Random\b")
+_SEEDS = re.compile(r"seed|rng|random_?state|generator|random\.Random\b", re.IGNORECASE)
 
 
 def computed_weights(
