@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Sequence
@@ -21,9 +22,10 @@ from goldsmith.check.bounds import (
 from goldsmith.check.check_context import CheckContext
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
+from goldsmith.check.inner_parts import InnerParts
 from goldsmith.check.missing_files import not_given
 from goldsmith.check.notebook_places import cell_files, shown_place
-from goldsmith.check.part_verdicts import judge_parts
+from goldsmith.check.part_verdicts import RIGHT, judge_parts
 from goldsmith.check.provided_restored import Provided
 from goldsmith.check.request import Opened, Request
 from goldsmith.check.shown_parts import Shown
@@ -31,6 +33,7 @@ from goldsmith.check.submissions import Submission
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
+    DIFFERS,
     ERROR,
     PROVIDED_CHANGED,
     CaseVerdict,
@@ -99,6 +102,8 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             # last, because a module that runs alone is given gold's intermediate values: what a worker reports
             # from here on may contain them, and is for staff only
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
+            reopen = functools.partial(context.open_workspace, submission.placed, submission.beside)
+            verdicts = InnerParts(gold, workspace, strategy.replays, layouts, provided.files, reopen).judge(verdicts)
             if request.evidence is not None:
                 request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
                 for case in verdicts.values():
@@ -108,15 +113,18 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
     found = list(verdicts.values())
     shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     parts = tuple(judge_parts(found, shown))
+    outcome = gravest(item.outcome for item in found)
     first = first_case(found, shown)
     source = next((item for item in first.modules if item.source), None) if first else None
+    if outcome in RIGHT and any(part.unused for part in parts):
+        outcome, source = DIFFERS, next(item for case in found for item in case.modules if item.unused)
     return Verdict(
         name=submission.name,
         assignment=assignment.name,
-        outcome=gravest(item.outcome for item in found),
-        first_divergence=first.first_divergence if first else "",
-        first_part=first.first_part if first else "",
-        first_case=first.name if first else "",
+        outcome=outcome,
+        first_divergence=first.first_divergence if first else source.label if source else "",
+        first_part=first.first_part if first else source.kind if source else "",
+        first_case=first.name if first else source.case if source else "",
         first_name=source.their_label if source else "",
         first_place=shown_place(_place(source, provided), _placed(assignment, submission)) if source else "",
         not_started=provided.is_untouched and not any(item.outcome == AGREES for item in found),

@@ -17,7 +17,7 @@ import msgspec
 
 from goldsmith.check.module_traces import Call, Held, as_numbers, by_execution
 from goldsmith.check.replay_workspace import ReplayWorkspace
-from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by
+from goldsmith.check.trace_pairs import TracePair, arguments, is_cut_off, off_by, plain_apart
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.gold.gradient_projections import projections
 from goldsmith.gold.trace_tensors import is_whole
@@ -38,17 +38,19 @@ NEVER_CALLED = "is never called"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one call that was made alone: the call with its own answers, each time that it was made, and the
-    gradients that it passed back where those were requested; or why there is nothing."""
+    """What came of one call that was made alone: the call with its own answers, each time that it was made, the
+    `classes` of the module that was called, and the gradients that it passed back where those were requested; or why
+    there is nothing."""
 
     calls: tuple[Call, ...] = ()
     gradients: Mapping[str, Any] = field(default_factory=dict)
     failure: Failure | None = None
+    classes: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         return self.failure is not None or not (
-            self.gradients or any(call.outputs or call.after for call in self.calls)
+            self.gradients or any(call.outputs or call.after or call.returned for call in self.calls)
         )
 
 
@@ -61,8 +63,13 @@ class Alone:
     cases: set[str] = field(default_factory=set)
 
 
-def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layouts: Mapping[str, str]) -> Alone:
-    """Make every call that needs it alone, one of each kind in a case, in at most `MAX_CASES_ALONE` cases."""
+def run_alone(
+    workspace: ReplayWorkspace,
+    pairs: Mapping[str, TracePair],
+    layouts: Mapping[str, str],
+    most: int = MAX_CASES_ALONE,
+) -> Alone:
+    """Make every call that needs it alone, one of each kind in a case, in at most `most` cases."""
     found = Alone()
     hung: list[str] = []
     for name, pair in pairs.items():
@@ -71,7 +78,7 @@ def run_alone(workspace: ReplayWorkspace, pairs: Mapping[str, TracePair], layout
         for call in sorted(by_execution(pair.gold), key=lambda call: not call.tells):
             if call.name not in settled and pair.needs_alone(call):
                 kinds.setdefault(call.name, call)
-        if kinds and len({case for case, _ in found.runs}) >= MAX_CASES_ALONE:
+        if kinds and len({case for case, _ in found.runs}) >= most:
             continue
         found.cases.add(name)
         # the worker must get inputs in the order of calls: see worker/isolated_calls.py
@@ -101,7 +108,7 @@ def judge_gradients(workspace: ReplayWorkspace, pair: TracePair, layouts: Mappin
             continue
         answer = _alone(workspace, pair, call, layouts, gradients=True)
         if answer.is_empty and not _need_not_exist(workspace, answer):
-            found.append(_on_golds_inputs(pair, call, answer))
+            found.append(judge_alone(pair, call, answer))
         if answer.is_empty or off_by(answer.calls[0], call) > pair.limit(call):
             continue
         if any(call.holds(other) and other.gradients and not other.can_be_repeated for other in pair.gold):
@@ -147,7 +154,8 @@ def _alone(
         return Answer(failure=run.first.failure)
     arrays = {name: as_numbers(value) for name, value in run.arrays.get("plain", {}).items()}
     passed = {name.partition(".")[2]: value for name, value in arrays.items() if name.startswith("gradient.")}
-    return Answer((_answer(arrays, "0", call), _answer(arrays, "2", call)), passed)
+    calls = tuple(_answer(arrays, run.first.plain, number, call) for number in ("0", "2"))
+    return Answer(calls, passed, classes=run.first.modules.get(call.model, ()))
 
 
 # --- judging --------------------------------------------------------------------------------------------------------
@@ -158,7 +166,7 @@ def judge_calls(pair: TracePair, alone: Alone) -> list[ModuleVerdict]:
     judged: dict[int, ModuleVerdict] = {}
     for call in filter(lambda call: call.own, by_execution(pair.gold)):
         answer = alone.runs.get((pair.case, call.position))
-        verdict = _in_place(pair, call) if answer is None else _on_golds_inputs(pair, call, answer)
+        verdict = _in_place(pair, call) if answer is None else judge_alone(pair, call, answer)
         if verdict is not None:
             judged[call.position] = verdict
     wrong = {position for position, verdict in judged.items() if _is_wrong(verdict)}
@@ -242,30 +250,32 @@ def _hidden_in(pair: TracePair, outer: Call) -> list[str]:
     return list(dict.fromkeys(call.kind for call in inside if call.is_sketched and pair.outcome(call) is None))
 
 
-def _on_golds_inputs(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
+def judge_alone(pair: TracePair, call: Call, answer: Answer) -> ModuleVerdict:
+    """Judge what came of a call that was made alone."""
     if answer.failure is not None:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, said=answer.failure.message)
     first, *again = answer.calls
     if call.outputs and not first.outputs:
         return _verdict(pair, call, COULD_NOT_RUN, alone=True, why="it returned no tensor")
-    off, limit = off_by(first, call), pair.limit(call)
+    off, limit = max(off_by(first, call), plain_apart(first, call)), pair.limit(call)
     if off > limit:
         inferred = call.partial or bool(_hidden_in(pair, call))
         return _verdict(pair, call, DIFFERS, alone=True, relative=off, inferred=inferred)
     for later in again:
-        moved = off_by(later, first)
+        moved = max(off_by(later, first), plain_apart(later, first))
         if moved > limit:
             why = "another answer when called again"
             return _verdict(pair, call, DIFFERS, alone=True, relative=moved, why=why)
     return _verdict(pair, call, AGREES, alone=True, relative=off)
 
 
-def _answer(arrays: Mapping[str, Any], number: str, call: Call) -> Call:
+def _answer(arrays: Mapping[str, Any], plain: Mapping[str, Any], number: str, call: Call) -> Call:
     """Return the answer of call `number` (the first or third) of those made alone."""
     mine = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == number}
     outputs = tuple(value for name, value in mine.items() if not name.startswith("after."))
     after = {name.removeprefix("after."): value for name, value in mine.items() if name.startswith("after.")}
-    return dataclasses.replace(call, outputs=outputs, after=after, returned=None)
+    values = [value for name, value in plain.items() if name.partition(".")[0] == number]
+    return dataclasses.replace(call, outputs=outputs, after=after, returned=values or None)
 
 
 def _verdict(pair: TracePair, call: Call, outcome: Outcome, **fields: Any) -> ModuleVerdict:

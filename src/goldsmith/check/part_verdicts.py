@@ -23,7 +23,8 @@ from goldsmith.check.verdicts import (
     PartVerdict,
 )
 
-_RIGHT = (AGREES, PROVIDED_CHANGED)
+RIGHT = (AGREES, PROVIDED_CHANGED)
+"""Outcomes by which a part is right."""
 
 
 def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerdict]:
@@ -48,6 +49,7 @@ def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerd
                 where=item.where,
                 case=item.case,
                 own_dtype_only=any(it.own_dtype_only for it in known),
+                unused=item.unused,
             )
 
 
@@ -60,16 +62,17 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
     if against is not None and against.shared:
         return None  # either it or its inputs may be wrong
     if against is not None:
-        return _verdict(name, against.outcome, against.label, against.case, alone=against.alone, seen=len(showing))
+        how = {"alone": against.alone, "unused": against.unused}
+        return _verdict(name, against.outcome, against.label, against.case, seen=len(showing), **how)
     narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
     called = [case for case in showing if name in shown.roots(case.name) and not _explained(case)]
     cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
     if cut_off is not None:
         return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
-    if any(name in case.unseen for case in showing if case.outcome not in _RIGHT):
+    if any(name in case.unseen for case in showing):
         return None  # it may be right elsewhere, but earns nothing for cases in which it was not seen
-    doubtful = [case for case in showing if case.outcome not in _RIGHT and not _explained(case)]
-    if narrow and all(case.outcome in _RIGHT for case in narrow):
+    doubtful = [case for case in showing if case.outcome not in RIGHT and not _explained(case)]
+    if narrow and all(case.outcome in RIGHT for case in narrow):
         changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
         coarse = any(case.own_dtype_only for case in narrow)
         return _verdict(name, changed.outcome, "", changed.name, seen=len(showing), own_dtype_only=coarse)

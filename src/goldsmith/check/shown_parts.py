@@ -38,6 +38,13 @@ class Shown:
         """Return what the recipe itself calls in a case, as far as any record comes from it."""
         return tuple(dict.fromkeys(name for made_by in self.origins.get(case, {}).values() for name in made_by))
 
+    @property
+    def inner_parts(self) -> set[str]:
+        """Return the parts that run in some case and that the recipe itself calls in none. To construct an object is
+        not to call it."""
+        called = {part_of(name) for case in self.runs for name in self.roots(case) if not is_constructor(name)}
+        return {part for case in self.runs for part in self.parts(case)} - called
+
     def parts(self, case: str) -> tuple[str, ...]:
         """Return the classes and functions that run in a case."""
         return tuple(dict.fromkeys(part_of(name) for name in self.runs.get(case, ())))
@@ -46,6 +53,10 @@ class Shown:
 def part_of(callable_name: str) -> str:
     """Return the class of a method, or the function itself."""
     return callable_name.partition(".")[0]
+
+
+def is_constructor(callable_name: str) -> bool:
+    return callable_name.endswith(".__init__")
 
 
 def _runs_in_trace(entry: CaseEntry, folder: Path) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from goldsmith.check.module_traces import CLOSE, INDEX, Call, calls_in, distance
 from goldsmith.check.replay_results import CaseRuns
 from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ModuleVerdict, Outcome
 from goldsmith.foundation.nested import leaves_in
-from goldsmith.gold.call_forms import is_reference
+from goldsmith.gold.call_forms import is_reference, plain_values
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.safetensors_reader import Mapped, open_mapped, parse_bytes
 from goldsmith.gold.trace_tensors import bytes_behind, is_left_out
@@ -185,6 +185,18 @@ def off_by(theirs: Call, gold: Call) -> float:
     if (gold.outputs and not theirs.outputs) or is_cut_off(theirs, gold):
         return float("inf")
     return max(farthest(theirs.outputs, gold.outputs), _apart(theirs.after, gold.after))
+
+
+def plain_apart(theirs: Call, gold: Call) -> float:
+    """Return 0 if an answer without tensors, such as a count or a text, is the same as gold's, else infinity. An array
+    of one number is that number. Where gold returned tensors, those decide."""
+    if gold.outputs:
+        return 0.0
+    wanted, found = plain_values(gold.returned), plain_values(theirs.returned)
+    if not found and all(getattr(item, "size", 0) == 1 for item in theirs.outputs):
+        found = [item.item() for item in theirs.outputs]
+    same = len(found) == len(wanted) and all(map(same_plain, found, wanted))
+    return 0.0 if same or not wanted else float("inf")
 
 
 def is_cut_off(theirs: Call, gold: Call) -> bool:

@@ -46,8 +46,7 @@ def headline(verdict: Verdict) -> str:
     total = len(verdict.cases)
     cases = count_of(total, "case")
     if verdict.outcome == AGREES:
-        every = {1: "its only case", 2: "both cases"}.get(total, f"all {cases}")
-        where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else every
+        where = f"the {cases} that ran, {verdict.not_run} did not" if verdict.not_run else _every(total)
         return f"agrees with the gold of {verdict.assignment} in {where}"
     if verdict.outcome == PROVIDED_CHANGED:
         parts = ", ".join(verdict.provided)
@@ -61,10 +60,17 @@ def headline(verdict: Verdict) -> str:
     if verdict.outcome == ERROR:
         first = next(case for case in verdict.cases if case.outcome == ERROR)
         return f"not judged in {count[ERROR]} of {cases}, by no fault of its author: {one_line(first.reason)}"
+    if not count[DIFFERS]:
+        wrong = [f"{part.name} is {part_sentence(part)}" for part in verdict.parts if part.unused]
+        return f"{_every(total)} agree{'s' if total == 1 else ''}, but {'; '.join(wrong)}"
     where = f"{count[DIFFERS]} of {cases}"
     if not verdict.first_divergence:
         return f"differs in {where}"
     return f"differs in {where}; {first_wrong(verdict)} is the first to go wrong"
+
+
+def _every(total: int) -> str:
+    return {1: "its only case", 2: "both cases"}.get(total, f"all {count_of(total, 'case')}")
 
 
 def alike(cases: Iterable[CaseVerdict]) -> list[list[CaseVerdict]]:
@@ -196,6 +202,10 @@ def leaf_lines(leaf: LeafComparison, *, reveal: bool, gold: str = "gold") -> lis
 
 
 def part_sentence(part: PartVerdict) -> str:
+    """Say where a part is right or wrong."""
+    if part.unused:
+        how = "gives something else" if part.outcome == DIFFERS else "cannot be run"
+        return f"not used by the code, and {how} on gold's inputs"
     if part.outcome == AGREES:
         return "when given the right inputs" if part.alone else f"in {part.case}" if part.case else ""
     return f"at {part.where}" if part.where else f"in {part.case}" if part.case else ""

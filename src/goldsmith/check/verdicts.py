@@ -65,6 +65,8 @@ class ModuleVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is called with other arguments than gold's: then it, or what calls it, is to blame."""
     tells: bool = True
     """Whether a right answer takes any work: one that is its own input speaks for nobody."""
+    unused: bool = False
+    """Whether the submission does not use it, so that the case agrees although it is wrong."""
     said: str = ""
     """What it said after it had been given gold's own inputs: for staff, never for students."""
 
@@ -104,6 +106,8 @@ class PartVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The case that shows it."""
     own_dtype_only: bool = False
     """Whether a case that it is right by was judged in its own dtype alone."""
+    unused: bool = False
+    """Whether it is wrong on gold's own inputs and the submission does not use it: its cases agree all the same."""
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +145,8 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Harmless differences."""
     unseen: tuple[str, ...] = ()
-    """Of a case that is not right: what gold runs in it and nobody has seen to be right there."""
+    """What gold runs in it and nobody has seen to be right there, where the case is not right; where it is, those of
+    the parts that no case calls by itself."""
     their_names: dict[str, str] = {}
     """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
 
@@ -184,7 +189,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     assignment: str
     """The assignment."""
     outcome: Outcome
-    """The gravest of its cases."""
+    """The gravest of its cases; where they agree and a part that is not used is wrong, `differs`."""
     first_divergence: str = ""
     """The module or function that goes wrong first."""
     first_part: str = ""

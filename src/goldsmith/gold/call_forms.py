@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
-from goldsmith.foundation.nested import map_tree
+from goldsmith.foundation.nested import leaves_in, map_tree
 from goldsmith.gold.arrays import is_array, is_tensor
 
 TENSOR = "@tensor"
@@ -65,6 +67,18 @@ def _form(value: Any, number: Iterator[int]) -> Any:
         parts = [_form(item, number) for item in value]
         return NO_FORM if any(item is NO_FORM for item in parts) else parts
     return NO_FORM
+
+
+def plain_values(value: Any) -> list[Any]:
+    """List every number and text in `value`, or in its form, in order: no more than a form can have, NumPy's numbers as
+    Python's, and those that JSON lacks, such as infinity, as text."""
+    leaves = (_as_python(leaf) for leaf in leaves_in(value, is_reference) if not is_array(leaf))
+    plain = islice((leaf for leaf in leaves if type(leaf) in (bool, int, float, str)), _MAX_FORM_CHARS)
+    return [str(leaf) if type(leaf) is float and not math.isfinite(leaf) else leaf for leaf in plain]
+
+
+def _as_python(leaf: Any) -> Any:
+    return leaf.item() if type(leaf).__module__ == "numpy" and hasattr(leaf, "item") else leaf
 
 
 def rebuild(form: Any, tensors: dict[str, Any]) -> Any:

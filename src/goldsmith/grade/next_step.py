@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, ERROR, PROVIDED_CHANGED
+from goldsmith.check.verdicts import AGREES, COULD_NOT_RUN, DIFFERS, ERROR, PROVIDED_CHANGED
 from goldsmith.grade.grades import Grade
 from goldsmith.grade.redaction import code, escaped
 
@@ -44,6 +44,9 @@ def next_step(grade: Grade) -> tuple[Piece, ...]:
     """Return one thing to do, the most useful one."""
     first = grade.telling
     if grade.outcome == AGREES:
+        unsure = [item.name for item in grade.items if item.needs_review and not item.earned]
+        if unsure:
+            return Piece("None: everything that ran is right. Staff will look at "), *_names(unsure), Piece(".")
         return (Piece("None: everything is right."),)
     if grade.outcome == PROVIDED_CHANGED:
         parts = Piece(", ".join(grade.provided) or "the provided code", "quoted")
@@ -56,12 +59,14 @@ def next_step(grade: Grade) -> tuple[Piece, ...]:
     if grade.not_started:
         start = grade.first_part or (first.name if first else "")
         return Piece("Not started yet: start with "), Piece(start, "name") if start else Piece("any part"), Piece(".")
-    if grade.outcome == COULD_NOT_RUN or first is None:
+    unused = grade.outcome == DIFFERS and not any(case.outcome == DIFFERS for case in grade.cases)
+    if grade.outcome == COULD_NOT_RUN or (first is None and not unused):
         return _to_run(grade)
     if grade.first_divergence:
         file, _, line = grade.first_place.rpartition(":")
         name, part = first_name(grade)
         then = "it is the first to go wrong, and what comes after it may already be right"
+        then = "your code gets along without it, and by itself it is wrong" if unused else then
         return (
             Piece("Look at "),
             Piece(name, "name"),
@@ -70,6 +75,7 @@ def next_step(grade: Grade) -> tuple[Piece, ...]:
             *((Piece(", in "), Piece(file, "name"), Piece(f", line {line}")) if file else ()),
             Piece(f": {then}."),
         )
+    assert first is not None
     return Piece("Look at "), Piece(first.name, "name"), Piece(" first: "), Piece(first.why, "quoted"), Piece(".")
 
 
@@ -83,6 +89,12 @@ def _to_run(grade: Grade) -> tuple[Piece, ...]:
     advice = _NEXT.get(grade.cause, "Run it on your own machine until this is gone.")
     judged = "It could not be run, so it was not judged. That is not the same as wrong: "
     return Piece(judged), why, *where, Piece(f". {advice}")
+
+
+def _names(names: Sequence[str]) -> Iterator[Piece]:
+    for number, name in enumerate(names):
+        yield from ((Piece(", "),) if number else ())
+        yield Piece(name, "name")
 
 
 def first_name(grade: Grade) -> tuple[str, str]:

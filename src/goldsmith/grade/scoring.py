@@ -212,6 +212,9 @@ class Scorer:
             )
         if part.outcome == ERROR:
             return Observation(ERROR, "points withheld: goldsmith could not judge it", doubtful=True)
+        if part.unused:
+            doubtful = part.outcome == COULD_NOT_RUN and not nothing
+            return Observation(part.outcome, f"{nothing}; {where}" if nothing else where, doubtful=doubtful)
         if part.outcome == DIFFERS:
             return Observation(DIFFERS, f"goes wrong {where}" if where else "goes wrong")
         case = next((item for item in self.verdict.cases if item.name == part.case), None)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from goldsmith.gold.arrays import array_hash, is_tensor
-from goldsmith.gold.call_forms import rebuild, tensors_in
+from goldsmith.gold.arrays import array_hash, is_array, is_tensor
+from goldsmith.gold.call_forms import plain_values, rebuild, tensors_in
 from goldsmith.instruments.call_gradients import passed_back
 from goldsmith.instruments.own_files import OwnFiles
 from goldsmith.process.messages import ALONE, Attempt, Failure, Isolated, RunRequest
@@ -38,10 +38,11 @@ def run_alone(
 ) -> None:
     """Make one call three times: as it was made, with other values, and as it was made again.
 
-    Results are stored by call number and position (`0.1`), changes in the model by call number and gold's name
-    (`0.after.mean`).
+    Results are stored by call number and position (`0.1`), plain values by their position among those, changes in the
+    model by call number and gold's name (`0.after.mean`), and the classes of a module in place of the names of modules.
     """
     arrays: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     attempt = Attempt()
     try:
         target = _target(session, ask, item, definition)
@@ -49,7 +50,11 @@ def run_alone(
             arrays |= {f"gradient.{name}": value for name, value in _gradients(target, item, session.device).items()}
         for number, change in enumerate((_as_given, _disturb, _as_given)):
             for name, value in _call(target, item, change, session.device).items():
-                arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
+                if is_array(value):
+                    arrays[f"{number}.{name}"] = value.detach().clone() if is_tensor(value) else value.copy()
+                else:
+                    plain[f"{number}.{name}"] = value
+        attempt = Attempt(plain=plain, modules={item.model: target.classes})
     except BaseException as error:
         attempt = Attempt(failure=cause_of(error, session.job, ask.case))
         arrays = {}
@@ -62,9 +67,10 @@ def run_alone(
 
 @dataclass(frozen=True)
 class _Target:
-    """A callable, and the model that it may change."""
+    """A callable, and the model that it may change; `classes` are those of the module in it."""
 
     call: Callable[..., Any]
+    classes: tuple[str, ...] = ()
     settled: LoadedModule | None = None
     built: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,6 +86,7 @@ def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition:
     except _Reached as reached:
         model = reached.model
         module = model.get_submodule(item.module) if item.module else model
+        classes = tuple(kind.__name__ for kind in type(module).__mro__)
         if not item.function and item.module:
             module = adapt_calls(module, session.adapter)
         if hasattr(module, "train"):
@@ -88,7 +95,7 @@ def _target(session: ReplaySession, ask: RunRequest, item: Isolated, definition:
         built = {name: value.clone() for name, value in model.state_dict().items()} if settled else {}
         if item.function and not hasattr(module, item.function):
             raise MissingPartUsed(f"{type(module).__name__}.{item.function}", None) from None
-        return _Target(getattr(module, item.function) if item.function else module, settled, built)
+        return _Target(getattr(module, item.function) if item.function else module, classes, settled, built)
     raise LookupError(f"the case builds no model called {item.model}")
 
 
@@ -135,7 +142,9 @@ def _number(target: _Target, args: Any, kwargs: Any) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     with torch.no_grad() if torch else contextlib.nullcontext():
         returned = target.call(*args, **kwargs)
-    return {str(number): value for number, value in enumerate(tensors_in([returned]))}
+        if isinstance(returned, Iterator):
+            returned = list(returned)  # what a generator yields is its answer
+    return {str(number): value for number, value in enumerate([*tensors_in([returned]), *plain_values([returned])])}
 
 
 def _read(item: Isolated, device: str) -> dict[str, Any]:
