@@ -77,7 +77,8 @@ class InnerParts:
             if item is not None:
                 judged[case.name] = msgspec.structs.replace(case, modules=(*case.modules, item))
             else:
-                note = f"{look.name} was not judged: no case calls it by itself, and it was not seen at work"
+                name = look.name.removesuffix(".forward")
+                note = f"{name} was not judged: no case calls it by itself, and it was not seen at work"
                 judged[case.name] = msgspec.structs.replace(
                     case, unseen=(*case.unseen, look.name), notes=(*case.notes, note)
                 )
@@ -215,7 +216,8 @@ def _use(look: Look, pair: TracePair | None, *, by_name: bool) -> Use:
         same = (call for call in ended if _apart(call, gold) <= pair.limit(gold))
         if any(_takes_work(call) or not _takes_work(gold) for call in same):
             return "used"
-    return "unknown" if any(map(_takes_work, ended)) else "unused"
+    untraced = any(call.partial for call in pair.theirs)
+    return "unknown" if untraced or any(map(_takes_work, ended)) else "unused"
 
 
 def _takes_work(call: Call) -> bool:
