@@ -49,7 +49,8 @@ def _import_what_commands_use(*, torch: bool) -> Lender:
     from support.warm_workers import Lender
 
     lender = Lender()  # before torch is there: it forks
-    importlib.import_module("pytest")
+    for name in ("pytest", "hypothesis"):  # of which a pytest that finds it imports most
+        importlib.import_module(name)
     if torch:
         importlib.import_module("torch")
     return lender
