@@ -31,7 +31,44 @@ def test_without_a_terminal_the_kind_must_be_said(bare: CourseOnDisk) -> None:
     assert bare.snapshot() == before
 
 
-def test_a_recipe_is_proposed_written_and_run(bare: CourseOnDisk) -> None:
+SMALL = """
+    import torch
+    from torch import nn
+
+    class Mixer(nn.Module):
+        def __init__(self, kinds=31, width=6):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(kinds, width), nn.Linear(width, kinds)
+
+        def forward(self, tokens):
+            return self.head(torch.tanh(self.embed(tokens)))
+"""
+PUBLIC_TEST = """
+    import torch
+    from ops import Mixer
+
+    def test_shape():
+        assert Mixer()(torch.randint(0, 31, (5, 7))).shape == (5, 7, 31)
+"""
+
+
+def test_a_recipe_is_proposed_written_and_run(course: CourseOnDisk) -> None:
+    (course.root / RECIPE_FILE).unlink()
+    starter = SMALL.replace("return self.head(torch.tanh(self.embed(tokens)))", "raise NotImplementedError")
+    files = {"src/assignments/hw1/ops.py": starter, "private/solutions/hw1/ops_solution.py": SMALL}
+    course.write({**files, "tests/public/test_hw1.py": PUBLIC_TEST})
+    run = course.run("generate", "hw1", "--kind", "checkpoint")
+    assert run.code == 0, run.out + run.err
+    assert f"wrote {RECIPE_FILE}: 1 case for 1 part." in " ".join(run.out.split())
+    assert "Reset to starter: ok" in run.out
+    assert list(goldsmith.load(course.gold())) == ["gold_checkpoint"]
+    text = (course.root / RECIPE_FILE).read_text()
+    assert "from ops import Mixer" in text
+    assert "torch.randint(0, 31, (5, 7))" in text, "as the public tests call it"
+
+
+@pytest.mark.long  # in small: test_a_recipe_is_proposed_written_and_run
+def test_so_is_one_of_the_bundled_course(bare: CourseOnDisk) -> None:
     run = bare.run("generate", "scratch-1", "--kind", "checkpoint")
     assert run.code == 0, run.out + run.err
     assert "wrote src/assignments/scratch-1/generate_fixtures.py: 1 case for 1 part." in " ".join(run.out.split())

@@ -241,8 +241,16 @@ def copy_of_example(root: Path) -> CourseOnDisk:
         if not kept.exists():
             copy_example(kept.with_suffix(".new"))
             kept.with_suffix(".new").rename(kept)
-    shutil.copytree(kept, root, symlinks=True)
+    shutil.copytree(kept, root, symlinks=True, copy_function=_copy)
     return CourseOnDisk(root)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file of a course; what git never changes, half of it all, is linked."""
+    if "/.git/objects/" in source:
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 def record(course: CourseOnDisk, body: str, imports: str = "") -> Gold:

@@ -46,7 +46,19 @@ class Net(nn.Module):
 # --- right ones and wrong ones --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("port", PORTS, ids=lambda port: port.what)
+LONG = {
+    "transposed matrices": "fused weights",
+    "epsilon of one norm": "GELU's approximation",
+    "scale of attention": "RoPE turns other pairs",
+    "causal mask off by one": "RoPE turns other pairs",
+}
+"""Ports that only `make test-long` tries, and the like of each that is tried always."""
+
+
+@pytest.mark.parametrize(
+    "port",
+    [pytest.param(port, id=port.what, marks=pytest.mark.long if port.what in LONG else ()) for port in PORTS],
+)
 def test_a_right_port_agrees_and_a_wrong_one_is_named_at_its_first_wrong_module(port: Port) -> None:
     module = WRONG if port.file == "wrong" else NEW
     found = goldsmith.parity(getattr(OLD, port.reference)(*SIZE), getattr(module, port.candidate)(*SIZE), x)
