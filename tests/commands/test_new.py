@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.course import CourseOnDisk
+from support.pytest_course import LEAN
 from support.terminal import Terminal
 
 DOWN, ENTER, ESCAPE = "\x1b[B", "\r", "\x1b"
@@ -81,7 +82,7 @@ def test_its_public_tests_fail_on_the_starter_and_pass_on_the_solution(fresh: Co
     starter, solution = "src/assignments/hw1/hw1.py", "private/solutions/hw1/hw1_solution.py"
     for code, counted in ((fresh.root / starter, "6 failed"), (fresh.root / solution, "6 passed")):
         code.rename(fresh.root / starter)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/public/test_hw1.py"]
+        command = [sys.executable, "-m", "pytest", "-q", *LEAN, "tests/public/test_hw1.py"]
         done = subprocess.run(command, cwd=fresh.root, capture_output=True, text=True)
         assert counted in done.stdout, done.stdout
 

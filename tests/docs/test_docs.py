@@ -64,6 +64,7 @@ ELSEWHERE = {
 LONG = {
     "docs/course-staff.md": "the tutorials have its commands, too",
     "docs/how-to/gradescope.md": "test_pack.py has its commands, too",
+    "docs/how-to/notebooks.md": "test_notebook_courses.py and test_notebooks.py have its commands, too",
     "docs/how-to/solution-changed.md": "test_generate_real_changes.py and test_verify.py have its commands, too",
     "docs/how-to/handout.md": "test_handout.py and test_handout_numpy.py have its commands, too",
     "docs/porting.md": "test_parity_command.py has the like, and unit/model_parity what is done in Python",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.course import RECIPE_FILE, CourseOnDisk, numpy_course, recipe
+from support.warm_workers import Lender
 
 CASES = '''
     @gs.case
@@ -74,9 +75,23 @@ def finished_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return course.with_gold().root
 
 
+@pytest.fixture(scope="session")
+def lender() -> Lender:
+    """Fork servers for the pytests that run in this process, which would each start some."""
+    return Lender()
+
+
 @pytest.fixture
-def plugged(imported: None, pytester: pytest.Pytester, finished_course: Path) -> PluggedCourse:
+def plugged(
+    imported: None,
+    lender: Lender,
+    pytester: pytest.Pytester,
+    finished_course: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> PluggedCourse:
     """A NumPy course of three cases with fresh gold, and pytest as strict as it can be."""
+    lender.renew()
+    lender.lend_workers(monkeypatch.setattr)
     shutil.copytree(finished_course, pytester.path, dirs_exist_ok=True)
     shutil.rmtree(pytester.path / ".goldsmith", ignore_errors=True)
     course = PluggedCourse(pytester.path, pytester)

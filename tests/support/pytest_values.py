@@ -12,7 +12,14 @@ import pytest
 
 from support.pytest_course import LEAN
 
-IMPORTED = ("numpy", "torch", "goldsmith.pytest_support.parametrize", "goldsmith.worker.live.call_under_test")
+IMPORTED = (
+    "numpy",
+    "torch",
+    "goldsmith.check.check",
+    "goldsmith.generate.jobs",
+    "goldsmith.pytest_support.parametrize",
+    "goldsmith.worker.live.call_under_test",
+)
 """Modules that a run in this process needs."""
 HEAD = "import dataclasses\nimport numpy as np\nimport pytest\nFACTOR = 1.0\n"
 FILE = "test_it.py"

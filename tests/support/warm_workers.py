@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +31,7 @@ from goldsmith.process.messages import LOG
 
 _OWN_VARIABLES = ("TMPDIR", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "NO_COLOR", "COLUMNS", "LINES")
 """What a worker gets of its own, or has no use for."""
+_SET_BY_PYTESTER = ("HOME", "USERPROFILE", "PY_COLORS")
 _KINDS = ((False, False), (True, False), (False, True))
 """Whether torch is imported, and whether plain instructions are used; with torch, a child can still choose those."""
 
@@ -198,11 +199,18 @@ class Lender:
                 self._processes[kind] = LentProcess(torch=kind[0], plain=kind[1])
 
     def lend(self) -> None:
-        """Let the command that this process runs fork its workers from these servers."""
-        import goldsmith.check.check as check
-        import goldsmith.generate.jobs as jobs
+        """Let the command that this process runs fork its workers from these servers, and its programs from itself."""
         from goldsmith.internal_tests import run_pytest
         from goldsmith.model_parity import process_side
+
+        self.lend_workers(setattr)
+        forking = SimpleNamespace(**vars(subprocess) | {"Popen": ForkedProgram})
+        vars(process_side)["subprocess"] = vars(run_pytest)["subprocess"] = forking
+
+    def lend_workers(self, assign: Callable[[Any, str, Any], None]) -> None:
+        """Let this process fork its workers from these servers; `assign` replaces what starts them."""
+        import goldsmith.check.check as check
+        import goldsmith.generate.jobs as jobs
 
         launch = Child._launch
 
@@ -227,10 +235,9 @@ class Lender:
             finally:
                 server.close()
 
-        Child._launch = launch_warm  # type: ignore[method-assign]
-        forking = SimpleNamespace(**vars(subprocess) | {"Popen": ForkedProgram})
-        vars(process_side)["subprocess"] = vars(run_pytest)["subprocess"] = forking
-        vars(check)["fork_server"] = vars(jobs)["fork_server"] = fork_server
+        assign(Child, "_launch", launch_warm)
+        assign(check, "fork_server", fork_server)
+        assign(jobs, "fork_server", fork_server)
 
     def _server(self, torch: bool, plain: bool = False) -> ForkServer:
         return LentServer(self._processes[torch, plain], torch=torch)
@@ -242,4 +249,5 @@ def _survives_a_fork(device: str) -> bool:
 
 
 def _without_own(environment: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in environment.items() if k not in _OWN_VARIABLES and not k.startswith("PYTEST_")}
+    own = (*_OWN_VARIABLES, *_SET_BY_PYTESTER)
+    return {k: v for k, v in environment.items() if k not in own and not k.startswith("PYTEST_")}

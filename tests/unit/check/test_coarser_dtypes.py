@@ -128,7 +128,7 @@ return {FORWARD} * (1 + 5e-4 * (x.dtype == torch.float32))
     ("change", "dtype"),
     [
         (AUTOCAST.format("float16"), "float16"),
-        (AUTOCAST.format("bfloat16"), "bfloat16"),
+        pytest.param(AUTOCAST.format("bfloat16"), "bfloat16", marks=pytest.mark.long),  # the like of float16
         (ONLY_IN_FLOAT32, "float16"),
         (PRODUCTS, "bfloat16"),
     ],
