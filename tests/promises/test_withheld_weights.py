@@ -13,7 +13,7 @@ from support.course import RECIPE_FILE, SOLUTION_FILE, CourseOnDisk, numpy_cours
 from support.points_course import judged
 
 pytestmark = pytest.mark.torch
-FULL = 5.0
+FULL = 6.0
 NET = '''
 """Exercise: tables, and a weight."""
 
@@ -75,6 +75,13 @@ def placed(case):
 
 
 @gs.case
+def shown(case):
+    model = case.model(Positions, 9, 4)
+    case.record("table", model.table)
+    case.record("y", model(case.input("x", lambda: torch.randn(1, 4))))
+
+
+@gs.case
 def frozen(case):
     case.record("y", case.model(Frozen, 6)(case.input("x", lambda: torch.randn(3, 6))))
 
@@ -100,7 +107,7 @@ if __name__ == "__main__":
 STARTER = NET.replace("super().__init__()\n", "super().__init__()\n        raise NotImplementedError\n").replace(
     "places = np.arange(size)\n", "places = np.arange(size)\n        raise NotImplementedError\n"
 )
-RUBRIC = "[assignment.hw1.rubric.cases]\nplaced = 1\nfrozen = 1\nturned = 1\ninitial = 1\nstressed = 1\n"
+RUBRIC = "[assignment.hw1.rubric.cases]\nplaced = 1\nshown = 1\nfrozen = 1\nturned = 1\ninitial = 1\nstressed = 1\n"
 GIVEN = """
 
 def given(case):
@@ -114,16 +121,26 @@ def given(case):
         frame = frame.f_back
     return read_payload(pathlib.Path(frame.f_locals["self"]._kept[case].file))["state_dict"]
 """
+LEFT_OUT = """
+import goldsmith.worker.replay_session as replaying
+
+_judged_part = replaying.judged_part
+replaying.judged_part = lambda payload: {
+    path: leaf for path, leaf in _judged_part(payload).items() if path != "output.table"
+}
+"""
+"""Leaves a record out, as an implementation may that has no such buffer to record among its weights."""
 ATTACKS = {
     "leaves_room_for_a_buffer": ("rates.sin()", "torch.zeros(length, width)"),
     "draws_a_buffer": ("rates.sin()", "torch.randn(length, width)"),
     "copies_a_buffer": ("rates.sin()", 'given("placed")["table"].clone()'),
+    "leaves_a_table_out": ("rates.sin()", "torch.zeros(length, width)"),
     "leaves_room_for_a_frozen_parameter": ("torch.linspace(0.5, 2, width).log()", "torch.zeros(width)"),
     "copies_a_frozen_parameter": ("torch.linspace(0.5, 2, width).log()", 'given("frozen")["rates"].clone()'),
     "leaves_room_for_an_array": ("np.cos(np.pi * places[:, None] * (2 * places + 1) / (2 * size))", "np.eye(size)"),
     "measures_how_weights_are_drawn": ("* 0.3", '* given("initial")["weight"].std()'),
 }
-QUICK = ("draws_a_buffer", "copies_a_frozen_parameter", "leaves_room_for_an_array", "measures_how_weights_are_drawn")
+QUICK = ("draws_a_buffer", "leaves_a_table_out", "copies_a_frozen_parameter", "leaves_room_for_an_array")
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +157,10 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
 def test_what_a_model_computes_cannot_be_had_from_gold(course: CourseOnDisk, warm: ForkServer, name: str) -> None:
     old, new = ATTACKS[name]
     assert old in NET
-    verdict, grade = judged(course, {"net.py": NET.replace(old, new) + GIVEN}, warm)
-    assert (verdict.outcome, grade.score) == ("differs", FULL - 1), verdict.cases
+    forged = LEFT_OUT if name == "leaves_a_table_out" else GIVEN
+    verdict, grade = judged(course, {"net.py": NET.replace(old, new) + forged}, warm)
+    lost = 2 if "sin()" in old else 1
+    assert (verdict.outcome, grade.score) == ("differs", FULL - lost), verdict.cases
 
 
 def test_draws_are_given_all_the_same(course: CourseOnDisk, warm: ForkServer) -> None:
@@ -154,6 +173,7 @@ def test_gold_says_what_is_withheld(course: CourseOnDisk) -> None:
     withheld = {name: gold[name].entry.weights["initial" if name == "initial" else "model"].withheld for name in gold}
     assert withheld == {
         "placed": ("table",),
+        "shown": ("table",),
         "frozen": ("rates",),
         "turned": ("basis",),
         "initial": ("weight",),

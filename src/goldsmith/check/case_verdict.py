@@ -129,9 +129,7 @@ def _judge(verdict: CaseVerdict, met: str, criteria: Criteria, replayed: CaseRun
         failure = Failure(kind="none", message=text)
         return msgspec.structs.replace(verdict, outcome=COULD_NOT_RUN, reason=text, kind="none", failure=failure)
     missing = [path for path in expected if path not in actual]
-    left_out = [
-        path for path in missing if any(criteria.may_be_missing(name, expected[path]) for name in _weight_names(path))
-    ]
+    left_out = [path for path in missing if path in criteria.optional]
     for path in left_out:
         del expected[path]
     if left_out:
@@ -284,13 +282,6 @@ def _select_leaves(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> tu
             del found[other]
         notes.append(f"{shown_path(path)} came as {len(below)} items; the first was judged")
     return found, notes
-
-
-def _weight_names(path: str) -> tuple[str, str]:
-    """Return the possible names of a weight at `output.weights.lm_head.weight`: a lone output has no name in its
-    path."""
-    rest = path.partition(".")[2]
-    return rest, rest.partition(".")[2]
 
 
 _PRECISIONS = {"float (Python)": "float64", "complex (Python)": "complex128"}

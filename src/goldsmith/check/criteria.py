@@ -10,6 +10,7 @@ from typing import Any
 
 from goldsmith.comparison.against_gold import tolerances_of
 from goldsmith.comparison.results import Comparison
+from goldsmith.foundation.nested import walk
 from goldsmith.gold.arrays import judged_part, leaf_facts
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.tolerances import Tolerance
@@ -42,6 +43,22 @@ class Criteria:
         """List the leaves that a run in float64 is judged by."""
         inexact = {path for path, tolerance in self.tolerances.items() if tolerance.kind != "exact"}
         return [path for path in self.gold.reference or () if path in inexact]
+
+    @cached_property
+    def optional(self) -> set[str]:
+        """Return the paths of recorded weights that another implementation need not have, where they are recorded by
+        name among others. A table that is a record by itself, or among other values, must be there."""
+        entry = self.gold.entry
+        known = {name for weights in self.gold.initial_weights.values() for name, _ in walk(weights)}
+        known |= {name for facts in entry.weights.values() for name in (*facts.buffers, *facts.withheld)}
+        records: dict[str, dict[str, str]] = {}
+        for path in self.expected:
+            records.setdefault(entry.item_path(path), {})[path] = entry.path_in_item(path)
+        found: set[str] = set()
+        for names in records.values():
+            free = {path for path, name in names.items() if self.may_be_missing(name, self.expected[path])}
+            found |= free if len(free) < len(names) and known.issuperset(names.values()) else set()
+        return found
 
     @cached_property
     def variants(self) -> dict[str, Criteria]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from goldsmith.gold.arrays import is_array, judged_part, leaves_of, numbers_of
-from goldsmith.gold.facts import is_allowed
+from goldsmith.gold.facts import is_allowed, withheld_paths
 from goldsmith.gold.hints import Advice
 from goldsmith.gold.load import GoldCase
 from goldsmith.gold.manifest import TensorEntry
@@ -78,6 +78,7 @@ class _Known:
         self.leaves = judged_part(case.data)
         self.entries: dict[str, TensorEntry] = {item.path: item for item in case.entry.tensors}
         self.label = case.entry.label
+        self.withheld = withheld_paths(case.entry, case.entry.weights)
         self.records: dict[str, list[str]] = {}
         for path in self.leaves:
             self.records.setdefault(case.entry.item_path(path), []).append(path)
@@ -131,7 +132,7 @@ class _Known:
             if is_array(leaf):
                 yield f"its {name.replace('.', ' ', 1)}", numbers_of(leaf)
         for name, leaf in leaves_of({"state_dict": self.case.data.get("state_dict")}).items():
-            if is_array(leaf) and path.endswith(f".{name.partition('.')[2]}"):
+            if is_array(leaf) and path.endswith(f".{name.partition('.')[2]}") and name not in self.withheld:
                 yield "the weights that it starts from", numbers_of(leaf)
 
     def twins(self, before: Sequence[_Known]) -> Iterator[Hollow]:

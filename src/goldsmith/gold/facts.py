@@ -99,6 +99,12 @@ class WeightFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     part of the work, and those of which it is recorded how they are drawn."""
 
 
+def withheld_paths(case: PayloadNames, weights: Mapping[str, WeightFacts]) -> set[str]:
+    """Return where in a case's file the weights are that submissions are not given."""
+    names = [(model, name) for model, facts in weights.items() for name in facts.withheld]
+    return {case.path_of("state_dict", f"{model}.{name}") for model, name in names}
+
+
 class CaseFacts(PayloadNames, msgspec.Struct, frozen=True, kw_only=True):
     """One case that ran: what its recipe declared and what its file holds.
 

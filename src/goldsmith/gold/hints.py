@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, LeafFacts
+from goldsmith.gold.facts import JUDGED_SECTIONS, CaseFacts, LeafFacts, withheld_paths
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -67,8 +67,7 @@ def _given_away(cases: Sequence[CaseFacts]) -> Iterator[Advice]:
 
 def _given(case: CaseFacts) -> dict[Hashable, str]:
     """Return the paths of a case's inputs and weights that submissions are given, by content."""
-    weights = [(model, name) for model, facts in case.weights.items() for name in facts.withheld]
-    withheld = {case.path_of("state_dict", f"{model}.{name}") for model, name in weights}
+    withheld = withheld_paths(case, case.weights)
     return {what: path for what, path in _contents(case, ("input", "state_dict")).items() if path not in withheld}
 
 
