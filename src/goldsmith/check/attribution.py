@@ -7,6 +7,7 @@ Which functions and methods a case runs, and which of them a record comes from, 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,16 @@ from goldsmith.check.verdicts import (
     ModuleVerdict,
 )
 from goldsmith.errors.base import GoldsmithError
+from goldsmith.gold.arrays import array_hash
+from goldsmith.gold.manifest import CaseEntry
 from goldsmith.gold.payload import item_name
+from goldsmith.gold.trace_tensors import is_whole
 
 NOWHERE = "what gold's returned is nowhere to be found"
 """The reason given for a module that has no partner, inside one that has: that one goes wrong there."""
 _RIGHT = (AGREES, PROVIDED_CHANGED)
+_CLEARLY = 10.0
+"""How many times what a trace would miss an error is that it cannot have missed."""
 ELSEWHERE = ("weights", OWN_WEIGHTS, "import", "package")
 """Kinds of failure that say nothing about the code of any one part."""
 
@@ -111,22 +117,23 @@ def _attribute(
         name: msgspec.structs.replace(
             verdict,
             their_names=_their_names(verdict, replays[name]),
-            unseen=_unseen(verdict, pairs[name], shown.runs.get(name, ())) if name in alone.cases else (),
+            unseen=_unseen(verdict, pairs[name], workspace.golds[name].entry, shown) if name in alone.cases else (),
         )
         for name, verdict in found.items()
     }
 
 
-def _unseen(verdict: CaseVerdict, pair: TracePair, runs: tuple[str, ...]) -> tuple[str, ...]:
+def _unseen(verdict: CaseVerdict, pair: TracePair, entry: CaseEntry, shown: Shown) -> tuple[str, ...]:
     """List what gold runs in a case and was not seen to be right in it, by what it returned there or alone. That its
     value was computed somewhere is not enough, for it may have been changed afterwards. Callers of what is to blame are
-    not listed. If the case came out differently while it was traced, the trace clears nothing. If nobody is to blame
-    because gold has only sketches, it may be any of them: what they pass back was not looked at."""
+    not listed. If the case came out differently while it was traced, or the trace has a right answer where a wrong one
+    was recorded, the trace clears nothing. If nobody is to blame because gold has only sketches, it may be any of them:
+    what they pass back was not looked at."""
     blamed = list(sources(verdict.modules))
     if verdict.outcome == DIFFERS and not blamed and _is_sketched(pair):
-        return runs
+        return shown.runs.get(verdict.name, ())
     names = dict.fromkeys(call.name for call in pair.gold if call.own and call.tells and not call.drew)
-    if _changes(verdict) and all(item.inferred for item in blamed):
+    if all(item.inferred for item in blamed) and (_changes(verdict) or _contradicts(pair, verdict, entry)):
         return tuple(names)
     right = {item.callable for item in verdict.modules if item.outcome == AGREES and item.tells}
     silent = {item.callable for item in verdict.modules if item.outcome == COULD_NOT_RUN and item.alone}
@@ -134,6 +141,21 @@ def _unseen(verdict: CaseVerdict, pair: TracePair, runs: tuple[str, ...]) -> tup
     inner = [call for call in pair.gold if call.name in guilty]
     victims = {call.name for call in pair.gold if any(call.holds(item) for item in inner)}
     return tuple(name for name in names if name not in (right - silent) | guilty | victims)
+
+
+def _contradicts(pair: TracePair, verdict: CaseVerdict, entry: CaseEntry) -> bool:
+    """Return whether a call that the trace shows to be right returned, for gold, what was recorded wrong here: by much
+    more than a trace would miss."""
+    leaves = [leaf for leaf in verdict.natural if not leaf.agrees]
+    wrong = {leaf.path: leaf.relative if leaf.problem == "values" else math.inf for leaf in leaves}
+    recorded = {item.sha256: wrong[item.path] for item in entry.tensors if item.path in wrong}
+    right = (call for call in pair.gold if recorded and call.own and pair.outcome(call) == AGREES)
+    return any(
+        recorded.get(array_hash(output), 0.0) > _CLEARLY * pair.limit(call)
+        for call in right
+        for output in call.outputs
+        if is_whole(output)
+    )
 
 
 def _their_names(verdict: CaseVerdict, replayed: CaseRuns) -> dict[str, str]:
