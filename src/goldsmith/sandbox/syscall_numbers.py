@@ -24,7 +24,7 @@ _EACH = {
     "adjtimex": (159, 171), "bind": (49, 200), "bpf": (321, 280), "capset": (126, 91), "chroot": (161, 51),
     "clock_adjtime": (305, 266), "clock_settime": (227, 112), "clone": (56, 220), "connect": (42, 203),
     "delete_module": (176, 106), "fallocate": (285, 47), "fanotify_init": (300, 262),
-    "fanotify_mark": (301, 263), "fchmod": (91, 52), "fchmodat": (268, 53), "fchown": (93, 55),
+    "fanotify_mark": (301, 263), "flock": (73, 32), "fchmod": (91, 52), "fchmodat": (268, 53), "fchown": (93, 55),
     "fchownat": (260, 54), "fcntl": (72, 25), "finit_module": (313, 273), "fremovexattr": (199, 16),
     "fsetxattr": (190, 7), "get_robust_list": (274, 100), "init_module": (175, 105),
     "inotify_add_watch": (254, 27), "inotify_init1": (294, 26), "io_cancel": (210, 3), "io_destroy": (207, 1),

@@ -37,6 +37,9 @@ _MODES = "chmod fchmod fchmodat fchmodat2"
 """Landlock checks neither these nor times. They do nothing and report success: copying a file ends with them."""
 _EVERYBODYS_DISK = "sync syncfs"
 """Could write out everyone else's changes again and again. They do nothing and report success."""
+_EVERYBODYS_FILES = "flock"
+"""A lock on a file that all submissions may read would be a signal to another that runs at the same time. It does
+nothing and reports success: code that locks files of its own goes on."""
 _TIMES = {"utime": (0, 1), "utimes": (0, 1), "futimesat": (1, 2), "utimensat": (1, 2)}
 """By call, the positions of its path and times arguments. A path without times is refused: `touch` begins with this
 call, takes success as a sign that the file exists, and creates it (as it may in its home) only after an error."""
@@ -72,7 +75,7 @@ _PR_SET_PTRACER = 0x59616D61
 _MAP_TYPE_AND_ANONYMOUS, _SHARED_ANONYMOUS, _MAP_HUGETLB = 0x2F, (0x21, 0x23), 0x40000
 """Shared anonymous memory persists after a process has unmapped all but one page of it, and nothing counts it then."""
 _F_SETLK, _F_SETLKW, _F_OFD_SETLK, _F_OFD_SETLKW = 6, 7, 37, 38
-"""Locks of ranges, of which the kernel keeps any number. `flock` has one for each open file."""
+"""Locks of ranges, of which the kernel keeps any number."""
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 _PRIO_PROCESS = 0
 
@@ -82,7 +85,7 @@ def rules(process: int, abi: int) -> list[Rule]:
     itself = (0, process)
     found = [
         *(Rule(call, EPERM) for call in _FORBIDDEN),
-        *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK}".split()),
+        *(Rule(call, 0) for call in f"{_MODES} {_EVERYBODYS_DISK} {_EVERYBODYS_FILES}".split()),
         Rule("fallocate", EOPNOTSUPP),  # the C library then writes instead, and writes are counted
         Rule("mmap", EPERM, (Among(3, _SHARED_ANONYMOUS, _MAP_TYPE_AND_ANONYMOUS),)),
         Rule("mmap", ENOMEM, (AnyBit(3, _MAP_HUGETLB),)),

@@ -64,6 +64,7 @@ def test_forbidden_calls_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "arguments", "number"),
     [
+        ("flock", (-1, 2), 0),
         ("fchmodat", (-1, -1, -1), 0),
         ("fchmodat2", (-1, -1, -1, -1), 0),
         ("utime", (-1, -1), 0),
