@@ -8,6 +8,7 @@ import pytest
 
 import goldsmith
 from support.doc_pages import ROOT, act_out
+from support.pytest_course import LEAN
 from support.pytest_values import KeepingTests, recorded_once
 
 NESTED = """
@@ -294,7 +295,7 @@ def test_diff_shows_every_check_and_every_element(keeping: KeepingTests) -> None
 
 def test_the_page_is_as_it_says(tmp_path: Path) -> None:
     page = ROOT / "docs/how-to/pytest-without-a-course.md"
-    assert len(act_out(page, tmp_path, CI="", BUILD_NUMBER="")) == 4
+    assert len(act_out(page, tmp_path, CI="", BUILD_NUMBER="", PYTEST_ADDOPTS=" ".join(LEAN))) == 4
 
 
 def test_two_workers_keep_the_same_as_one(keeping: KeepingTests) -> None:

@@ -95,7 +95,7 @@ def test_work_on_what_a_killed_reset_had_put_back_is_not_taken_for_the_solution(
     solution = (rich.root / SOLUTION / "ops_solution.py").read_bytes()
     do_inject(rich)
     edited = set()
-    for step in telling_steps(rich.root, lambda: do_reset(rich)):
+    for step in telling_steps(rich.root, lambda: do_reset(rich))[::2]:  # `test_inject.py` kills it at every one
         do_inject(rich)
         killed_at_step(step, lambda: do_reset(rich))
         folder = rich.root / ".goldsmith/injected/hw1"
