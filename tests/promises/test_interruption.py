@@ -57,7 +57,8 @@ def moments(rounds: int, first: float, last: float) -> list[float]:
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+# In small, SIGTERM is in test_an_interruption_while_children_are_watched_waits_until_nothing_is_half_done.
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_an_interruption_at_any_moment_leaves_no_trace(
     course: CourseOnDisk, temporary: Path, number: signal.Signals, rounds: int
 ) -> None:
@@ -246,6 +247,7 @@ with uninterrupted():
 
 
 def test_an_interruption_while_children_are_watched_waits_until_nothing_is_half_done() -> None:
+    """By SIGTERM, which is handled as Ctrl-C is."""
     run = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, timeout=60)
     assert run.stdout == "stopped the child\n"
     assert run.stderr.endswith("KeyboardInterrupt\n")
