@@ -117,7 +117,7 @@ class MutantRunner:
     # --- does any case see it? ----------------------------------------------------------------------------------------
 
     def _screen(self, stage: ReplayWorkspace, cases: Sequence[str]) -> _Screened:
-        """Replay cases, the quickest first, until one sees the mutant."""
+        """Replay cases, the smallest first, until one sees the mutant."""
         seen: dict[str, CaseVerdict] = {}
 
         def sees(name: str, replay: CaseRuns) -> bool:

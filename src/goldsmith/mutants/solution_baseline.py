@@ -25,8 +25,6 @@ _TIMEOUT_FACTOR, _MIN_TIMEOUT_S = 10.0, 5.0  # times the slowest case of the sol
 _EXTRA_MEMORY_BYTES = 2**30  # bytes of memory on top of twice the solution's peak
 _MIN_FILE_BYTES = 2**28  # bytes
 _QUICK_S = 1.0  # seconds
-_LAUNCH_S = 0.1
-"""Seconds, roughly, to try a case once more with its weights in another layout."""
 
 PlacesByFile = Mapping[str, tuple[Sequence[Place], Sequence[Place]]]
 
@@ -50,10 +48,15 @@ class SolutionBaseline:
         return sum(item.seconds for item in self.replays[case].attempts.values())
 
     def cases_of(self, mutant: Mutant) -> list[str]:
-        """Return the cases that run the mutated place, the quickest first."""
+        """Return the cases that run the mutated place, the smallest first. Which case sees a mutant first, and whether
+        it fails there or differs, must not depend on how long anything took."""
         file = mutant.file.as_posix()
         found = [name for name, places in self.places.items() if places is None or _runs(places.get(file), mutant)]
-        return sorted(found, key=lambda name: self.seconds(name) + _LAUNCH_S * len(self.layouts.get(name, ())))
+        return sorted(found, key=self._size)
+
+    def _size(self, case: str) -> tuple[int, int, int]:
+        entry = self.stage.golds[case].entry
+        return len(self.layouts.get(case, ())), len(entry.runs), entry.calls
 
     def quick(self, cases: Sequence[str]) -> list[str]:
         """Return those cases that are quick enough to be run many times; at least one."""
