@@ -172,8 +172,8 @@ CHOSEN = {
     "residual-detached": "",
     "clipping-missing": "train_epoch",
 }
-QUICK = ("qkv-interleaved", "residual-detached", "clipping-missing")
-"""Right work, gradients alone, training. A wrong module is in
+QUICK = ("residual-detached", "clipping-missing")
+"""Gradients alone, training. Right work is in `test_right_work_passes_with_and_without_goldsmith`, a wrong module in
 `test_without_goldsmith_the_first_wrong_module_is_named`."""
 
 

@@ -150,6 +150,12 @@ def test_two_modules_of_the_same_name_are_compared_and_the_wrong_one_is_named(tm
     assert "norm (Norm) is the first to go wrong" in wrong.out
     assert "victims, right when given the reference's inputs: fc1 (Linear), fc2 (Linear)" in wrong.out
     assert not list(tmp_path.rglob("__pycache__"))
+
+
+@pytest.mark.long  # unit/model_parity has adapters, training and dtypes one by one
+def test_two_modules_of_the_same_name_are_compared_by_an_adapter_in_training_and_in_bfloat16(tmp_path: Path) -> None:
+    write(tmp_path, old__model=OLD, old__layers=OLD_LAYERS, new__model=NEW)
+    common = ("old/model.py:Block", "new/model.py:Block", "--init", "dim=12", "--input", "torch.randn(2, 5, 12)")
     rule = 'rename("last.*", "post.*")'
     write(tmp_path, new__layers=OLD_LAYERS, adapter=f"from goldsmith.adapter import rename\n{rule}\n")
     both = (

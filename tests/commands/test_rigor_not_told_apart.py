@@ -156,7 +156,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> CourseOnDisk:
         "private/solutions/hw1/helper.py": HELPER,
         RECIPE_FILE: RECIPE,
     }
-    return mutated_course(tmp_path_factory.mktemp("doubt") / "course", OWN, files)
+    return mutated_course(tmp_path_factory.mktemp("doubt") / "course", OWN, files, calibrate=False)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ SLOW = """
         time.sleep(0.3)
         case.record("y", np.arange(5.0) * FACTOR)
 """
-ROUNDS = [3, pytest.param(8, marks=pytest.mark.long)]
+ROUNDS = [2, pytest.param(8, marks=pytest.mark.long)]
 """How often a run is cut off; `make soak` does it for longer."""
 
 

@@ -37,12 +37,11 @@ CHOSEN = {assignment: names.split() for assignment, names in _NAMES.items()}
 QUICK = {
     "qkv-interleaved",
     "final-norm-dropped",
-    "provided-rope-base",
     "fit-reassigned",
     "loss-field-detached",
 }
-"""One of each kind: other layouts, a wrong module, changed provided code, wrong training, wrong gradients alone. A
-model without submodules is below."""
+"""One of each kind: other layouts, a wrong module, wrong training, wrong gradients alone. A model without submodules is
+below; changed provided code is in `commands/test_check.py`."""
 
 
 @pytest.fixture(scope="module")

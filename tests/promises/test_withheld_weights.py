@@ -140,7 +140,7 @@ ATTACKS = {
     "leaves_room_for_an_array": ("np.cos(np.pi * places[:, None] * (2 * places + 1) / (2 * size))", "np.eye(size)"),
     "measures_how_weights_are_drawn": ("* 0.3", '* given("initial")["weight"].std()'),
 }
-QUICK = ("draws_a_buffer", "leaves_a_table_out", "copies_a_frozen_parameter", "leaves_room_for_an_array")
+QUICK = ("leaves_a_table_out", "copies_a_frozen_parameter", "leaves_room_for_an_array")
 
 
 @pytest.fixture(scope="module")
