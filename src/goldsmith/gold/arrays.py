@@ -163,7 +163,8 @@ def _as_numbers(array: Any) -> npt.NDArray[np.float64]:
     import numpy as np
 
     array = as_numpy(array)
-    return np.asarray(np.abs(array) if np.iscomplexobj(array) else array, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is no less a NaN
+        return np.asarray(np.abs(array) if np.iscomplexobj(array) else array, dtype=np.float64)
 
 
 def _rounded_float(number: Any) -> float:

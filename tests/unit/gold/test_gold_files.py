@@ -119,6 +119,13 @@ def test_what_must_be_exact_or_became_nan_is_never_within_tolerance(one: Any, tw
     assert change_sizes(one, two, entry).get("excess") is None
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_counted_without_a_warning() -> None:
+    array = np.array([0x7F800001, 0x3F800000], dtype=np.uint32).view(np.float32)
+    facts = leaf_facts("output", array)
+    assert (facts.nan, facts.min, facts.max) == (1, 1.0, 1.0)
+
+
 def test_a_file_whose_bytes_changed_is_not_read(course: CourseOnDisk) -> None:
     course.with_gold()
     path = course.gold() / "gold_output.npz"
