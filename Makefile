@@ -11,7 +11,6 @@ $(BIN)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"  # the first with --group
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e ".[dask,torch]"
-	$(BIN)/python -m compileall -q src  # pip leaves that to the first run, which may not be allowed to write there
 	touch $@
 
 # Nothing is removed: a folder that this target has not made is refused, and one that it has made is used again.
