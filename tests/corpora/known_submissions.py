@@ -1,14 +1,18 @@
-"""The submissions under tests/corpora/submissions, each with the truth about it, read from its `expected.toml`.
+"""The submissions under tests/corpora/submissions, each with the truth about it.
 
-A submission is a folder of whole files, or a list of edits to the assignment's solution, or both.
+A submission is a folder with an `expected.toml` in it: whole files, or edits to the assignment's solution, or both. Or
+it is a table in `<assignment>.toml`, which lists many that are edits alone. The truth was written down from what the
+assignment asks for, before any of them was judged, and is never changed because of a verdict.
 """
 
 from __future__ import annotations
 
 import shutil
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 CORPUS = Path(__file__).parent / "submissions"
 SOLUTIONS = Path(__file__).parents[2] / "examples" / "vla-course" / "private" / "solutions"
@@ -29,7 +33,10 @@ class Known:
     """One submission and the truth about it.
 
     `parts` are the classes and functions in which the mistakes lie, `unwritten` those that still are the starter's
-    stubs, `first` is the module that should be named first ("" where that is not known), `kind` groups a table.
+    stubs, `first` is the module that should be named first ("" where that is not known), `kind` groups a table. All
+    other parts are right, and should be paid, but for `untold`: nobody could tell whether these are. `also` is another
+    outcome that is right, where that depends on what else runs in the same process. `seconds` is how long a case may
+    take where one never ends (0: as long as usual).
     """
 
     assignment: str
@@ -41,6 +48,14 @@ class Known:
     unwritten: tuple[str, ...] = ()
     kind: str = ""
     edits: tuple[Edit, ...] = ()
+    untold: tuple[str, ...] = ()
+    also: str = ""
+    seconds: float = 0.0
+
+    @property
+    def guilty(self) -> frozenset[str]:
+        """The parts that must not be paid."""
+        return frozenset((*self.parts, *self.unwritten))
 
     @property
     def folder(self) -> Path:
@@ -49,7 +64,10 @@ class Known:
     def written(self, target: Path, solutions: Path) -> Path:
         """The submission as a folder under `target`; `solutions` holds one folder of solutions per assignment."""
         made = target / self.name
-        shutil.copytree(self.folder, made, ignore=shutil.ignore_patterns("expected.toml", "__pycache__"))
+        if self.folder.is_dir():
+            shutil.copytree(self.folder, made, ignore=shutil.ignore_patterns("expected.toml", "__pycache__"))
+        else:
+            made.mkdir(parents=True)
         for solution in (solutions / self.assignment).glob("*_solution.py"):
             file = made / solution.name.replace("_solution.py", ".py")
             if not file.exists():
@@ -70,19 +88,32 @@ class Known:
 
 def known(assignment: str) -> list[Known]:
     """Every submission to `assignment`, by name."""
-    return [_read(assignment, file) for file in sorted((CORPUS / assignment).glob("*/expected.toml"))]
+    found = [
+        _read(assignment, file.parent.name, _facts(file)) for file in (CORPUS / assignment).glob("*/expected.toml")
+    ]
+    if (CORPUS / f"{assignment}.toml").is_file():
+        listed = _facts(CORPUS / f"{assignment}.toml")
+        found += [_read(assignment, facts["name"], facts, listed["file"]) for facts in listed["submission"]]
+    return sorted(found, key=lambda item: item.name)
 
 
-def _read(assignment: str, file: Path) -> Known:
-    facts = tomllib.loads(file.read_text(encoding="utf-8"))
+def _facts(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _read(assignment: str, name: str, facts: Mapping[str, Any], file: str = "") -> Known:
+    """Read the truth about a submission; `file` is what its edits change where they do not say."""
     return Known(
         assignment,
-        file.parent.name,
+        name,
         facts["about"],
         facts["outcome"],
         facts.get("first", ""),
         tuple(facts.get("parts", ())),
         tuple(facts.get("unwritten", ())),
         facts.get("kind", ""),
-        tuple(Edit(**edit) for edit in facts.get("edits", ())),
+        tuple(Edit(**({"file": file} | edit)) for edit in facts.get("edits", ())),
+        tuple(facts.get("untold", ())),
+        facts.get("also", ""),
+        facts.get("seconds", 0.0),
     )

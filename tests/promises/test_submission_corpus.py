@@ -1,16 +1,19 @@
 """Submissions as people really write them: harmless variety is not punished, each bug is found where it is.
 
-These are some of tests/corpora/submissions; `make submissions` judges all of them.
+These are some of tests/corpora/submissions, and all of those to the networks course; `make submissions` judges all.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 from submission_tables import CORPUS, Judged, Known, judged, known
 
+from corpora import networks
 from goldsmith.check.shown_parts import part_of
 from goldsmith.course.layout import Course, find_course
 from goldsmith.process.fork_client import ForkServer
@@ -34,14 +37,20 @@ _NAMES = {
     """,
 }
 CHOSEN = {assignment: names.split() for assignment, names in _NAMES.items()}
+CHOSEN |= {assignment: [item.name for item in known(assignment)] for assignment in networks.ASSIGNMENTS}
 QUICK = {
     "qkv-interleaved",
     "final-norm-dropped",
     "fit-reassigned",
     "loss-field-detached",
+    "conv-keeps-a-dict",
+    "norm-unbiased-running",
+    "minimise-same-array",
+    "adam-step-size-corrected",
 }
-"""One of each kind: other layouts, a wrong module, wrong training, wrong gradients alone. A model without submodules is
-below; changed provided code is in `commands/test_check.py`."""
+"""One of each kind: other layouts, a wrong module, wrong training, wrong gradients alone; another cache, wrong state,
+an array under several names, another formula. A model without submodules is below; changed provided code is in
+`commands/test_check.py`."""
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +59,20 @@ def warm(warm_with_torch: ForkServer) -> ForkServer:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return find_course(copy_of_example(tmp_path_factory.mktemp("corpus") / "course").root)
+def course_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Course]:
+    """The course of an assignment, with its gold."""
+
+    @cache
+    def bundled() -> Course:
+        return find_course(copy_of_example(tmp_path_factory.mktemp("corpus") / "course").root)
+
+    @cache
+    def find(assignment: str) -> Course:
+        if assignment not in networks.ASSIGNMENTS:
+            return bundled()
+        return networks.networks_course(tmp_path_factory.mktemp("networks") / "course", [assignment])
+
+    return find
 
 
 @pytest.mark.parametrize(
@@ -63,9 +84,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         if item.name in names
     ],
 )
-def test_it_is_judged_right(item: Known, course: Course, warm: ForkServer) -> None:
-    found = judged(course, item, warm)
+def test_it_is_judged_right(item: Known, course_of: Callable[[str], Course], warm: ForkServer) -> None:
+    found = judged(course_of(item.assignment), item, warm)
     assert list(found.problems()) == []
+    if item.assignment in networks.ASSIGNMENTS:
+        assert list(found.points_lost()) == []
     assert sum(found.earned.values()) <= _worth_at_most(found)
 
 
@@ -77,8 +100,8 @@ def _worth_at_most(found: Judged) -> int:
     hidden = {part_of(name) for case in cases for name in case.unseen}
     seen = {module.kind for case in cases for module in case.modules if module.outcome == "agrees" and module.tells}
     for case in cases:
-        if case.outcome in right:
-            seen |= set(found.shown[case.name])
+        if case.outcome in right or case.corrected:
+            seen |= set(found.shown[case.name]) - set(case.corrected)
     return sum(case.outcome in right for case in cases) + len(seen - hidden)
 
 
