@@ -27,7 +27,7 @@ from support.points_course import BODIES, FULL, attack, attacks, crediting_cours
 pytestmark = pytest.mark.torch
 QUICK = {"hides_its_modules", "raises_elsewhere_without_trace", "raises_in_float64", "returns_what_it_is_given"}
 ATTACKS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in attacks()]
-REVIEWED = {"raises_in_float64": "normed", "rounds_in_float64": "normed", "raises_when_alone": "Norm"}
+REVIEWED = {"raises_in_float64": "normed", "rounds_in_float64": "normed"}
 """What a person is told to look at."""
 
 

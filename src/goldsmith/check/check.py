@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from goldsmith.check.bounds import (
     bounded_by,
 )
 from goldsmith.check.check_context import CheckContext
+from goldsmith.check.corrected_parts import CorrectedParts
 from goldsmith.check.definitions import find_definition
 from goldsmith.check.forbidden_use import find_forbidden
 from goldsmith.check.inner_parts import InnerParts
@@ -43,9 +43,11 @@ from goldsmith.check.verdicts import (
     gravest,
 )
 from goldsmith.course.layout import Assignment
+from goldsmith.course.solution_parts import SolutionParts
 from goldsmith.course.solutions import Placement
 from goldsmith.course.starter_modules import notebook_modules
 from goldsmith.course.subject import Subject
+from goldsmith.gold.effortless_answers import is_hollow
 from goldsmith.gold.manifest import Manifest
 from goldsmith.process.clocks import Allowance
 from goldsmith.process.fork_client import fork_server
@@ -85,6 +87,7 @@ def check(assignment: Subject, submission: Submission, request: Request) -> Verd
 def _check(assignment: Subject, submission: Submission, request: Request, opened: Opened) -> Verdict:
     started = time.monotonic()
     gold = opened.gold
+    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
     with contextlib.ExitStack() as stack:
         uses_torch = gold.manifest.provenance.environment.torch is not None
         server = request.fork_server or stack.enter_context(fork_server(torch=uses_torch))
@@ -102,8 +105,12 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             # last, because a module that runs alone is given gold's intermediate values: what a worker reports
             # from here on may contain them, and is for staff only
             verdicts = attribute(workspace, gold.folder, verdicts, strategy.replays, layouts, request.evidence)
-            reopen = functools.partial(context.open_workspace, submission.placed, submission.beside)
-            verdicts = InnerParts(gold, workspace, strategy.replays, layouts, provided.files, reopen).judge(verdicts)
+            folder = stack.enter_context(private_folder()) / "restored"
+            solution = SolutionParts.of(assignment, gold.manifest.provenance.written)
+            corrected = CorrectedParts(context, submission, provided, folder, shown, solution)
+            verdicts = corrected.judge(verdicts)
+            inner = InnerParts(gold, workspace, strategy.replays, layouts, provided.files, corrected.open)
+            verdicts = inner.judge(verdicts)
             if request.evidence is not None:
                 request.evidence.files = {**provided.files, **cell_files(_placed(assignment, submission))}
                 for case in verdicts.values():
@@ -111,8 +118,7 @@ def _check(assignment: Subject, submission: Submission, request: Request, opened
             confined = request.confined is not None
             unseen = not_given(assignment, workspace.workspace, verdicts.values(), confined=confined)
     found = list(verdicts.values())
-    shown = Shown.of({name: case.entry for name, case in opened.golds.items()}, gold.folder)
-    parts = tuple(judge_parts(found, shown))
+    parts = tuple(judge_parts(found, shown, lambda name: is_hollow(opened.golds[name])))
     outcome = gravest(item.outcome for item in found)
     first = first_case(found, shown)
     source = next((item for item in first.modules if item.source), None) if first else None

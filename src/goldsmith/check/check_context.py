@@ -14,6 +14,7 @@ from goldsmith.check.judge import Judge
 from goldsmith.check.replay_strategy import ReplayStrategy
 from goldsmith.check.replay_workspace import ReplayWorkspace, recipe_placements
 from goldsmith.check.request import Opened, Request
+from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
 from goldsmith.gold.load import GoldCase
@@ -42,8 +43,14 @@ class CheckContext:
         return Judge(self.golds, self.opened.adapter, self.assignment.config.overwriting == "differs")
 
     @contextlib.contextmanager
-    def open_workspace(self, placed: Sequence[Placement], beside: Sequence[Path] = ()) -> Iterator[ReplayWorkspace]:
-        """Make a workspace with `placed` and the course's own recipe and adapter in it, and without others' work."""
+    def open_workspace(
+        self,
+        placed: Sequence[Placement],
+        beside: Sequence[Path] = (),
+        corrections: tuple[CompiledParts, ...] = (),
+    ) -> Iterator[ReplayWorkspace]:
+        """Make a workspace with `placed` and the course's own recipe and adapter in it, and without others' work. The
+        parts in `corrections` are the solution's there."""
         hidden = (*self.request.hidden_files, *beside)
         everything = [*placed, *recipe_placements(self.assignment, self.opened.adapter_file)]
         reads, temporary_folder = self.opened.gold.manifest.provenance.reads, self.request.temporary_folder
@@ -64,6 +71,7 @@ class CheckContext:
                 written=self.opened.gold.manifest.provenance.written,
                 given=self.opened.given,
                 allowance=self.allowance,
+                corrections=corrections,
             )
 
     def _adapter_in(self, workspace: Workspace) -> Path | None:

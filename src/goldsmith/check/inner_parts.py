@@ -10,7 +10,7 @@ changed together with its callers, or it draws random numbers.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -52,14 +52,14 @@ class Look:
 @dataclass
 class InnerParts:
     """Looks at the inner parts of one submission, whose sources are `files`. `reopen` opens a new workspace with the
-    submission in it."""
+    submission in it, in which these parts are the solution's."""
 
     gold: Gold
     workspace: ReplayWorkspace
     replays: Mapping[str, CaseRuns]
     layouts: Mapping[str, str]
     files: Mapping[str, bytes]
-    reopen: Callable[[], AbstractContextManager[ReplayWorkspace]]
+    reopen: Callable[[Collection[str]], AbstractContextManager[ReplayWorkspace]]
     _pairs: dict[str, TracePair | None] = field(default_factory=dict)
 
     def judge(self, verdicts: Mapping[str, CaseVerdict]) -> dict[str, CaseVerdict]:
@@ -100,7 +100,7 @@ class InnerParts:
         for name in dict.fromkeys(name for case in verdicts for name in shown.runs.get(case, ())):
             if part_of(name) not in right or name in known or is_constructor(name):
                 continue
-            cases = (verdicts[case] for case in shown.showing(name) if case in verdicts)
+            cases = (verdicts[case].for_part(part_of(name)) for case in shown.showing(name) if case in verdicts)
             looks = [look for case in cases if case.outcome == AGREES and (look := self._look(name, case)) is not None]
             yield from sorted(looks, key=lambda look: look.alone is None)[:1]
 
@@ -121,6 +121,8 @@ class InnerParts:
         gold = self.workspace.golds[case.name]
         gold = gold.variants.get(case.met, gold)
         runs = dataclasses.replace(self.replays[case.name], trace=None)
+        if traced is not None and case.corrected:
+            runs = CaseRuns({"plain": traced.attempts["traced"]})
         pair = pair_traces(gold, self.gold.folder, runs.joined(traced) if traced else runs)
         if pair is not None:
             pair.case = case.name
@@ -163,8 +165,13 @@ class InnerParts:
         self, looks: Sequence[Look], replaced: Sequence[Look], verdicts: Mapping[str, CaseVerdict]
     ) -> dict[Look, Use]:
         """Find out by a traced run what the submission uses. Those `replaced` are found by their class alone."""
-        with self.reopen() as workspace:
-            traced = workspace.run(dict.fromkeys((look.pair.case for look in looks), ("traced",)), self.layouts)
+        cases: dict[tuple[str, ...], list[str]] = {}
+        for name in dict.fromkeys(look.pair.case for look in looks):
+            cases.setdefault(verdicts[name].corrected, []).append(name)
+        traced: dict[str, CaseRuns] = {}
+        for corrected, names in cases.items():
+            with self.reopen(corrected) as workspace:
+                traced |= workspace.run(dict.fromkeys(names, ("traced",)), self.layouts)
         pairs = {
             name: self._pair(verdicts[name], runs) if runs.attempts["traced"].failure is None else None
             for name, runs in traced.items()

@@ -6,11 +6,11 @@ which cases those are is in gold's record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from goldsmith.check.localisation import sources
-from goldsmith.check.shown_parts import Shown, part_of
+from goldsmith.check.shown_parts import Shown, is_constructor, part_of
 from goldsmith.check.verdicts import (
     AGREES,
     COULD_NOT_RUN,
@@ -27,14 +27,17 @@ RIGHT = (AGREES, PROVIDED_CHANGED)
 """Outcomes by which a part is right."""
 
 
-def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerdict]:
-    """Yield verdicts on the parts that something is known about, in the order in which gold's cases run them."""
+def judge_parts(
+    cases: Sequence[CaseVerdict], shown: Shown, hollow: Callable[[str], bool] = lambda case: False
+) -> Iterator[PartVerdict]:
+    """Yield verdicts on the parts that something is known about, in the order in which gold's cases run them. Values of
+    a `hollow` case take no work: it clears nobody of what goes wrong elsewhere."""
     verdicts = {case.name: case for case in cases}
     parts: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for case in verdicts for name in shown.runs.get(case, ())):
         parts.setdefault(part_of(name), []).append(name)
     for part, names in parts.items():
-        found = [_judge(name, verdicts, shown) for name in names]
+        found = [_judge(name, verdicts, shown, hollow) for name in names]
         known = [item for item in found if item is not None]
         wrong = next((item for item in known if item.outcome == DIFFERS), None)
         failed = next((item for item in known if item.outcome == COULD_NOT_RUN), None)
@@ -53,8 +56,11 @@ def judge_parts(cases: Sequence[CaseVerdict], shown: Shown) -> Iterator[PartVerd
             )
 
 
-def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> PartVerdict | None:
+def _judge(
+    name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown, hollow: Callable[[str], bool]
+) -> PartVerdict | None:
     """Judge one function or method; return None where nothing is known for or against it."""
+    verdicts = {case: verdict.for_part(part_of(name)) for case, verdict in verdicts.items()}
     showing = [verdicts[case] for case in shown.showing(name) if case in verdicts]
     items = [item for case in verdicts.values() for item in case.modules if item.callable == name]
     evidence = [item for item in items if item.tells or item.outcome != AGREES]
@@ -65,21 +71,26 @@ def _judge(name: str, verdicts: Mapping[str, CaseVerdict], shown: Shown) -> Part
         how = {"alone": against.alone, "unused": against.unused}
         return _verdict(name, against.outcome, against.label, against.case, seen=len(showing), **how)
     narrow = [case for case in showing if shown.width(case.name) == shown.width(showing[0].name)]
-    called = [case for case in showing if name in shown.roots(case.name) and not _explained(case)]
-    cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
-    if cut_off is not None:
-        return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
-    if any(name in case.unseen for case in showing):
+    if not is_constructor(name):  # what is only constructed has returned
+        called = [case for case in showing if name in shown.roots(case.name) and not _explained(case)]
+        cut_off = next((case for case in (*narrow, *called) if _is_cut_off(case)), None)
+        if cut_off is not None:
+            return _verdict(name, COULD_NOT_RUN, "", cut_off.name, seen=len(showing))
+    wrong = [case for case in showing if case.outcome not in RIGHT]
+    own = narrow if not wrong else [case for case in narrow if not hollow(case.name)]
+    by_own_case = bool(own) and all(case.outcome in RIGHT for case in narrow)
+    if any(name in case.unseen or part_of(name) in case.corrected for case in showing):
         return None  # it may be right elsewhere, but earns nothing for cases in which it was not seen
-    doubtful = [case for case in showing if case.outcome not in RIGHT and not _explained(case)]
-    if narrow and all(case.outcome in RIGHT for case in narrow):
+    doubtful = [case for case in wrong if not _explained(case)]
+    if by_own_case:
         changed = next((case for case in narrow if case.outcome == PROVIDED_CHANGED), narrow[0])
         coarse = any(case.own_dtype_only for case in narrow)
         return _verdict(name, changed.outcome, "", changed.name, seen=len(showing), own_dtype_only=coarse)
     if evidence and not doubtful and all(item.outcome == AGREES for item in evidence):
         alone = all(item.alone for item in evidence)
         return _verdict(name, AGREES, "", evidence[0].case, alone=alone, seen=len(showing))
-    if narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0]):
+    silent = narrow and all(case.outcome == COULD_NOT_RUN for case in showing) and not _explained(narrow[0])
+    if silent and not (is_constructor(name) and _is_cut_off(narrow[0])):
         return _verdict(name, COULD_NOT_RUN, "", narrow[0].name, seen=len(showing))
     return None
 

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from goldsmith.check.replay_results import CaseRuns, ResultReader, Taken, with_submission_paths
+from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.forbidden import MAX_USES
 from goldsmith.course.solutions import Placement
 from goldsmith.course.subject import Subject
@@ -69,6 +70,7 @@ class ReplayWorkspace:
     """A workspace with a submission in it, and the worker processes that run its cases there.
 
     Several threads may use it at once: each has its own worker. What workers report when they end is collected here.
+    Parts in `corrections` are replaced by the solution's.
     """
 
     assignment: Subject
@@ -90,6 +92,7 @@ class ReplayWorkspace:
     taken: Taken = field(default_factory=Taken)
     peak: int = 0
     packages: set[str] = field(default_factory=set)
+    corrections: tuple[CompiledParts, ...] = ()
     _launches: int = 0
     _worker: _Worker = field(init=False, repr=False, default_factory=_Worker)
 
@@ -246,6 +249,7 @@ class ReplayWorkspace:
             written=self.written,
             stand_ins=self.stand_ins,
             forbidden=self.assignment.forbidden,
+            corrections=self.corrections,
         )
         return msgspec.structs.replace(job, **self._confinement(job)) if self.confined else job
 

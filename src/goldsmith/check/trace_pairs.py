@@ -3,8 +3,9 @@ are."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -182,9 +183,22 @@ def off_by(theirs: Call, gold: Call) -> float:
     """Return how far apart two calls' answers are: what they returned, and what they changed."""
     if theirs.returned is not None and gold.returned is not None and not same_plain(theirs.returned, gold.returned):
         return float("inf")
-    if (gold.outputs and not theirs.outputs) or is_cut_off(theirs, gold):
+    outputs = theirs.outputs or _as_arrays(theirs.returned)
+    if (gold.outputs and not outputs) or is_cut_off(theirs, gold):
         return float("inf")
-    return max(farthest(theirs.outputs, gold.outputs), _apart(theirs.after, gold.after))
+    return max(farthest(outputs, gold.outputs), _apart(theirs.after, gold.after))
+
+
+def _as_arrays(returned: Any) -> tuple[Any, ...]:
+    """Return a result of plain numbers, such as a list of them, as the array that it would be; empty if it has
+    others."""
+    import numpy as np
+
+    values = returned[0] if isinstance(returned, list) and len(returned) == 1 else returned
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        array = np.asarray(values)
+        return (array,) if array.dtype.kind in "iufb" and array.size else ()
+    return ()
 
 
 def plain_apart(theirs: Call, gold: Call) -> float:
@@ -215,7 +229,7 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     if case.entry.trace is None:
         return None
     recorded = open_mapped(folder / case.entry.trace)
-    gold = calls_in(recorded)
+    gold = [_without_caches(call, case) for call in calls_in(recorded)]
     theirs = _their_calls(replayed, recorded)
     names = {}
     for model in case.entry.models:
@@ -233,6 +247,15 @@ def pair_traces(case: GoldCase, folder: Path, replayed: CaseRuns, *, of_another_
     fine = all(off <= CLOSE for off in pair.off.values()) and not any(call.raised for call in pair.theirs)
     pair.untraced_calls = (case.entry.calls > 1 or of_another_run) and fine
     return pair
+
+
+def _without_caches(call: Call, case: GoldCase) -> Call:
+    """Leave out what a call that returns something stored in its object besides weights: a cache is nobody's answer,
+    and others name and lay it out as they like."""
+    if not call.after or not call.outputs:
+        return call
+    weights = case.initial_weights.get(call.model, {})
+    return replace(call, after={name: value for name, value in call.after.items() if name in weights})
 
 
 def most_compared(gold: Sequence[Call]) -> int:

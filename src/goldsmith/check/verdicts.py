@@ -147,8 +147,17 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     unseen: tuple[str, ...] = ()
     """What gold runs in it and nobody has seen to be right there, where the case is not right; where it is, those of
     the parts that no case calls by itself."""
+    corrected: tuple[str, ...] = ()
+    """Parts with which the case agrees once they are the solution's: the others in it are right."""
     their_names: dict[str, str] = {}
     """What weights that are wrong are called in the submission, by gold's names, where that is another name."""
+
+    def for_part(self, part: str) -> CaseVerdict:
+        """Return the case as it counts for one part: it agrees if it does once others are the solution's."""
+        if not self.corrected or part in self.corrected:
+            return self
+        unused = tuple(item for item in self.modules if item.unused)
+        return msgspec.structs.replace(self, outcome=AGREES, modules=unused)
 
     @property
     def first_wrong(self) -> LeafComparison | None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from goldsmith.course.compiled_parts import CompiledParts
 from goldsmith.course.subject import Replacements
 from goldsmith.foundation.struct_types import prepare_types
 from goldsmith.gold.facts import CaseFacts, Environment, WeightFacts
@@ -157,6 +158,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     `forbidden` are noted, too. A proposed recipe is for `assignment` and about `parts`, whose use `public_tests`
     may show.
 
+    Of a submission, the parts in `corrections` are replaced by the solution's.
+
     A job with a `search_path` runs in place, outside of any course: its modules are found there and in the environment,
     `replacements` before all others.
     """
@@ -195,6 +198,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[str, ...] = ()
     search_path: tuple[str, ...] = ()
     replacements: Replacements = ()
+    corrections: tuple[CompiledParts, ...] = ()
 
     @property
     def in_place(self) -> bool:

@@ -35,6 +35,7 @@ from goldsmith.recipe.seeding import seed_everything
 from goldsmith.sandbox.cgroups import wait_until_in
 from goldsmith.sandbox.confinement import confine
 from goldsmith.sandbox.limits import Limits, limit
+from goldsmith.worker import corrected_imports
 from goldsmith.worker import run_directly as entry
 from goldsmith.worker import stub_packages as stand_ins
 from goldsmith.worker.build_models import BuildSession
@@ -82,6 +83,7 @@ def _install_imports(job: Job) -> None:
 def _run(job: Job, own_code: OwnCode) -> Result:
     _install_imports(job)
     stand_ins.install(job.stand_ins)
+    corrected_imports.install(job.corrections, Path(job.folder), Path(job.recipe))
     os.chdir(job.folder)
     seed_everything(job.seed, threads=job.threads)
     session = _session(job, own_code)

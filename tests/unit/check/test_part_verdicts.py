@@ -34,9 +34,9 @@ def seen(name: str, in_case: str, outcome: str = "differs", **more: Any) -> Modu
     return ModuleVerdict(case=in_case, model="", name="", kind=kind, function=function, outcome=outcome, **more)
 
 
-def outcomes(*cases: CaseVerdict) -> dict[str, str]:
+def outcomes(*cases: CaseVerdict, hollow: tuple[str, ...] = ()) -> dict[str, str]:
     named = {item.name: item for item in (*(case(name) for name in RUNS), *cases)}
-    return {part.name: part.outcome for part in judge_parts(list(named.values()), SHOWN)}
+    return {part.name: part.outcome for part in judge_parts(list(named.values()), SHOWN, hollow.__contains__)}
 
 
 def test_everything_that_agrees_is_right() -> None:
@@ -168,6 +168,26 @@ def test_nothing_is_earned_by_what_is_not_written_or_could_not_be_judged_sharply
 def test_one_agreeing_case_does_not_outvote_one_in_which_a_part_hides() -> None:
     hidden = case("model", "differs", modules=(seen("Model.forward", "model", source=True),), unseen=("Norm.forward",))
     assert "Norm" not in outcomes(hidden)
+
+
+def test_a_hollow_case_clears_nobody_of_what_goes_wrong_elsewhere() -> None:
+    wrong = case("model", "differs", modules=(seen("Model.forward", "model", source=True),))
+    assert outcomes(wrong)["Norm"] == "agrees"
+    assert "Norm" not in outcomes(wrong, hollow=("norm",))
+    assert outcomes(hollow=("norm",))["Norm"] == "agrees"
+
+
+def test_a_case_that_agrees_with_other_parts_corrected_counts_as_right_for_the_rest() -> None:
+    source = seen("loss", "whole", source=True, inferred=True)
+    wrong = case("whole", "differs", modules=(source,), corrected=("loss",))
+    assert outcomes(wrong)["Model"] == "agrees"
+    assert outcomes(wrong)["loss"] == "differs"
+
+
+def test_a_part_that_had_to_be_replaced_together_with_a_wrong_one_is_not_judged() -> None:
+    source = seen("loss", "whole", source=True)
+    wrong = case("whole", "differs", modules=(source,), corrected=("Norm", "loss"))
+    assert "Norm" not in outcomes(wrong)
 
 
 def test_an_answer_that_takes_no_work_shows_nothing() -> None:

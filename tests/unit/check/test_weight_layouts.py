@@ -154,7 +154,7 @@ def test_two_cases_of_a_kind_are_tried_in_vain_and_no_third(
 ) -> None:
     found = heard(course, warm, tmp_path, ("x * self.a + self.b", "x * self.a + self.b + 1"))
     assert set(outcomes(found).values()) == {"differs"}
-    assert tried == ["one", "two"]
+    assert set(tried) == {"one", "two"}
 
 
 FUSED = """

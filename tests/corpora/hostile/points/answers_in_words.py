@@ -23,7 +23,7 @@ def _in_words(file, case, run, attempt, arrays):
 
 isolation.write_attempt = _in_words
 
-MOST = 5.0
+MOST = 7.0
 """Points that it may earn at most."""
 
 

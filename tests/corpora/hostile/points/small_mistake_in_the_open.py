@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-MOST = 5.0
+MOST = 6.0
 """Points that it may earn at most."""
 
 
